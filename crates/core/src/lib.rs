@@ -1,0 +1,35 @@
+//! The pure heart of FlowFabric: ids, names, records, policies and the state machine.
+//!
+//! Nothing in this crate reads a clock, does I/O, draws a random number or awaits. A command says
+//! what it [reads](machine::reads), [decides](machine::apply) on what was loaded, and answers with
+//! a [`Transition`](machine::Transition) to write or a [`Refusal`]. Every store runs this one machine.
+
+pub mod capability;
+pub mod digest;
+pub mod event;
+pub mod id;
+pub mod limits;
+pub mod machine;
+pub mod name;
+pub mod payload;
+pub mod placement;
+pub mod policy;
+pub mod record;
+pub mod refusal;
+pub mod state;
+pub mod table;
+pub mod time;
+pub mod timer;
+pub mod view;
+
+pub use capability::Capabilities;
+pub use id::{ExecutionId, Fence, LeaseId, Partition, RequestId};
+pub use name::{
+    Category, IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue, WorkerId, WorkerInstanceId,
+};
+pub use payload::Payload;
+pub use record::Execution;
+pub use refusal::{Code, Refusal};
+pub use state::State;
+pub use time::{Millis, Time, When};
+pub use view::{PublicState, StateVector};

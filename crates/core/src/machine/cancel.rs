@@ -1,0 +1,94 @@
+//! Cancel: by the holder, or by an operator at once or with a grace.
+
+use super::hold::check_message;
+use super::{Cancelled, Context, Decide, Hold, ReadSet, Step, Target};
+use crate::digest::Digest;
+use crate::event::What;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::state::{CancelRequest, Outcome, State};
+use crate::time::Millis;
+
+/// A holder cancels what it holds, by itself or because it was asked to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelHeld {
+    /// What is held.
+    pub hold: Hold,
+    /// Why, for people.
+    pub reason: Option<Box<str>>,
+}
+
+impl Decide for CancelHeld {
+    fn check(&self) -> Result<(), Refusal> {
+        check_message("reason", self.reason.as_deref().unwrap_or(""))
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.hold.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let digest = Digest::of(|fields| {
+            fields.text("cancel");
+            fields.text(self.reason.as_deref().unwrap_or(""));
+        });
+        context.exit(&self.hold, digest, |held| {
+            let asked = held.cancel.and_then(|request| request.reason.clone());
+            context.cancelled(held.record, self.reason.clone().or(asked))
+        })
+    }
+}
+
+/// An operator cancels: at once, or leaving a holder some time to stop by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// Which execution.
+    pub target: Target,
+    /// How long a holder may still work; `None` ends its lease at once.
+    pub grace: Option<Millis>,
+    /// Why, for people.
+    pub reason: Option<Box<str>>,
+}
+
+impl Decide for Cancel {
+    fn check(&self) -> Result<(), Refusal> {
+        if let Some(grace) = self.grace {
+            grace.within("grace", limits::SPAN_MIN, limits::GRACE_MAX)?;
+        }
+        check_message("reason", self.reason.as_deref().unwrap_or(""))
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        match (&record.state, self.grace) {
+            (State::Finished { outcome: Outcome::Cancelled { .. }, .. }, _) => {
+                Ok(Step::answer(Cancelled::Finished))
+            }
+            (State::Finished { .. }, _) => Err(Refusal::WrongState {
+                command: "cancel",
+                state: record.public_state(),
+                needs: "unfinished",
+            }),
+            (State::Active { lease, cancel }, Some(grace)) => {
+                let asked = context.now + grace;
+                let by = cancel.as_ref().map_or(asked, |earlier| earlier.by.min(asked));
+                let earlier = cancel.as_ref().and_then(|request| request.reason.clone());
+                let reason = self.reason.clone().or(earlier);
+                let mut after = record.clone();
+                let cancel = Some(CancelRequest { by, reason });
+                after.state = State::Active { lease: lease.clone(), cancel };
+                let write = context.update(record, after, What::Cancelling);
+                Ok(Step::write(write, Cancelled::Cancelling { by }))
+            }
+            _ => {
+                let leave = context.cancelled(record, self.reason.clone());
+                let write = context.update(record, leave.after, leave.what);
+                Ok(Step::write(write, Cancelled::Finished))
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Claim: take the best work a worker can run, or the work reserved for it.
+
+use super::{Claimed, Context, Decide, Item, Nominate, ReadSet, Reply, Step, Target, Transition};
+use crate::capability::Capabilities;
+use crate::id::{LeaseId, RequestId};
+use crate::limits;
+use crate::name::{Lane, Namespace};
+use crate::payload::{BlobKey, BlobPart};
+use crate::record::Execution;
+use crate::refusal::Refusal;
+use crate::state::{State, Why, Worker};
+use crate::timer;
+
+/// How many further candidates are looked at when some turn out to be unreadable.
+const SLACK: usize = 8;
+
+/// Takes up to `max` executions from a lane. Lease `i` is named (request, `first` + i).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// Who claims.
+    pub worker: Worker,
+    /// What the worker offers.
+    pub capabilities: Capabilities,
+    /// The name of this call, repeated when it is retried.
+    pub request: RequestId,
+    /// How many at most.
+    pub max: u16,
+    /// The index of the first lease; not 0 only when an earlier part of this call took some.
+    pub first: u16,
+    /// The reply of an earlier send was lost: what that one took is answered again.
+    pub retry: bool,
+}
+
+impl Claim {
+    fn nominate(&self, limit: usize) -> ReadSet {
+        let nominate = Nominate {
+            namespace: self.namespace.clone(),
+            lane: self.lane.clone(),
+            capabilities: self.capabilities.clone(),
+            limit,
+        };
+        ReadSet { nominate: Some(nominate), ..ReadSet::default() }
+    }
+
+    /// What an earlier send of this call took and still holds.
+    fn taken<'a>(&self, context: &Context<'a>) -> Vec<&'a Execution> {
+        let ids = context.loaded.holding.iter().flatten();
+        let records = ids.filter_map(|id| context.loaded.record(*id));
+        let mut taken: Vec<_> = records
+            .filter(|record| {
+                record.spec.namespace == self.namespace
+                    && record.lease().is_some_and(|lease| lease.id.request == self.request)
+                    && timer::due(record, context.now).is_none()
+            })
+            .collect();
+        taken.sort_by_key(|record| record.lease().map(|lease| lease.id.index));
+        taken
+    }
+
+    fn take(&self, context: &Context<'_>, candidates: &[&Execution]) -> Transition {
+        let mut items = Vec::new();
+        let mut index = self.first;
+        for record in candidates {
+            let State::Queued { why } = record.state else {
+                continue;
+            };
+            if let Some(due) = timer::due(record, context.now) {
+                let (write, _) = context.fire(record, due);
+                items.push(moved_on(Some(write)));
+                continue;
+            }
+            let lease = LeaseId { request: self.request, index };
+            let (write, after) = context.hold(record, why, &self.worker, lease);
+            if let Some(assignment) = context.assignment(&after) {
+                let claimed = Claimed { assignments: vec![assignment], again: false };
+                items.push(Item { write: Some(write), reply: claimed.into() });
+                index += 1;
+            }
+        }
+        if items.is_empty() {
+            items.push(Item { write: None, reply: Claimed::nothing().into() });
+        }
+        Transition { items }
+    }
+}
+
+impl Claimed {
+    /// There was no work.
+    pub fn nothing() -> Claimed {
+        Claimed { assignments: Vec::new(), again: false }
+    }
+}
+
+fn moved_on(write: Option<super::WriteSet>) -> Item {
+    let reply = Reply::Claimed(Claimed { assignments: Vec::new(), again: true });
+    Item { write, reply }
+}
+
+impl Decide for Claim {
+    fn check(&self) -> Result<(), Refusal> {
+        if self.max == 0 || usize::from(self.max) > limits::CLAIM {
+            let why = format!("is {}; give 1 to {}", self.max, limits::CLAIM);
+            return Err(Refusal::invalid("max", why));
+        }
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        if self.retry {
+            return ReadSet { holding: Some(self.request), ..ReadSet::default() };
+        }
+        self.nominate(self.max.into())
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let taken = self.taken(context);
+        if !taken.is_empty() {
+            if let Some(more) = context.missing_inputs(&taken) {
+                return Ok(Step::NeedMore(more));
+            }
+            let assignments = taken.iter().filter_map(|r| context.assignment(r)).collect();
+            return Ok(Step::answer(Claimed { assignments, again: false }));
+        }
+        let Some(candidates) = &context.loaded.candidates else {
+            return Ok(Step::NeedMore(self.nominate(self.max.into())));
+        };
+        let readable = context.readable(candidates);
+        let unreadable = candidates.len() - readable.len();
+        let wanted = usize::from(self.max);
+        if unreadable > 0 && candidates.len() >= wanted && candidates.len() < wanted + SLACK {
+            return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
+        }
+        let (chosen, cut) = fit(&readable, wanted);
+        if let Some(more) = context.missing_inputs(&chosen) {
+            return Ok(Step::NeedMore(more));
+        }
+        let mut transition = self.take(context, &chosen);
+        if cut {
+            transition.items.push(moved_on(None));
+        }
+        Ok(Step::Done(transition))
+    }
+}
+
+/// The first of `records` that one answer carries: at most `max` and [`limits::BATCH_BYTES`] of
+/// input, but at least one. Tells whether bytes cut it short.
+fn fit<'a>(records: &[&'a Execution], max: usize) -> (Vec<&'a Execution>, bool) {
+    let mut bytes = 0;
+    let mut chosen = Vec::new();
+    for record in records.iter().take(max) {
+        bytes += record.spec.input.len as usize;
+        if bytes > limits::BATCH_BYTES && !chosen.is_empty() {
+            return (chosen, true);
+        }
+        chosen.push(*record);
+    }
+    (chosen, false)
+}
+
+impl<'a> Context<'a> {
+    /// The candidates whose records, and inputs as far as they were looked for, could be read.
+    pub(super) fn readable(&self, candidates: &[crate::id::ExecutionId]) -> Vec<&'a Execution> {
+        let records = candidates.iter().filter_map(|id| self.loaded.record(*id));
+        records
+            .filter(|record| self.loaded.blobs.get(&input_of(record)).is_none_or(Option::is_some))
+            .collect()
+    }
+
+    /// What must be read before `records` can be handed out, if anything.
+    fn missing_inputs(&self, records: &[&Execution]) -> Option<ReadSet> {
+        let keys = records.iter().map(|record| input_of(record));
+        let blobs: Vec<_> = keys.filter(|key| !self.loaded.blobs.contains_key(key)).collect();
+        (!blobs.is_empty()).then(|| ReadSet { blobs, ..ReadSet::default() })
+    }
+}
+
+fn input_of(record: &Execution) -> BlobKey {
+    BlobKey { execution: record.id, part: BlobPart::Input }
+}
+
+/// Turns a grant into a lease. The lease is named (the grant's request, 0), so that a repeated call
+/// finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimGranted {
+    /// The execution that was reserved.
+    pub target: Target,
+    /// The request that reserved it.
+    pub request: RequestId,
+    /// Who claims: the worker it was reserved for.
+    pub worker: Worker,
+}
+
+impl ClaimGranted {
+    fn why(&self, record: &Execution, context: &Context<'_>) -> Result<Why, Refusal> {
+        match &record.state {
+            State::Granted { grant, why }
+                if grant.request == self.request
+                    && grant.to == self.worker
+                    && timer::due(record, context.now).is_none() =>
+            {
+                Ok(*why)
+            }
+            _ => Err(Refusal::StaleGrant),
+        }
+    }
+
+    fn already_held(&self, record: &Execution, context: &Context<'_>) -> bool {
+        let lease = LeaseId { request: self.request, index: 0 };
+        timer::due(record, context.now).is_none()
+            && record.lease().is_some_and(|held| held.id == lease && held.worker == self.worker)
+    }
+}
+
+impl Decide for ClaimGranted {
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        let blobs = vec![BlobKey { execution: self.target.execution, part: BlobPart::Input }];
+        ReadSet { blobs, ..ReadSet::record(self.target.execution) }
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        if self.already_held(record, context) {
+            let assignments = context.assignment(record).into_iter().collect();
+            return Ok(Step::answer(Claimed { assignments, again: false }));
+        }
+        let why = self.why(record, context)?;
+        let lease = LeaseId { request: self.request, index: 0 };
+        let (write, after) = context.hold(record, why, &self.worker, lease);
+        let assignment = context.assignment(&after).ok_or(Refusal::StaleGrant)?;
+        Ok(Step::write(write, Claimed { assignments: vec![assignment], again: false }))
+    }
+}

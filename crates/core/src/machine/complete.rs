@@ -1,0 +1,45 @@
+//! Complete: a holder has the result.
+
+use super::guard::Leave;
+use super::{Context, Decide, Hold, ReadSet, Step};
+use crate::digest::Digest;
+use crate::event::What;
+use crate::payload::{BlobPart, Payload};
+use crate::record::{EndReason, Exited};
+use crate::refusal::Refusal;
+use crate::state::Outcome;
+
+/// Ends the execution with a result, also while a cancel leaves the holder time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complete {
+    /// What is held.
+    pub hold: Hold,
+    /// The result.
+    pub result: Payload,
+}
+
+impl Decide for Complete {
+    fn check(&self) -> Result<(), Refusal> {
+        self.result.check("result")
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.hold.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let digest = Digest::of(|fields| {
+            fields.text("complete");
+            self.result.fingerprint(fields);
+        });
+        context.exit(&self.hold, digest, |held| {
+            let outcome = Outcome::Success { result: self.result.shape() };
+            Leave {
+                after: context.finished(held.record, outcome, EndReason::Completed),
+                what: What::Completed,
+                answer: Exited::Completed,
+                result: Some((BlobPart::Result(held.record.run.number), self.result.bytes.clone())),
+            }
+        })
+    }
+}

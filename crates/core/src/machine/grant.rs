@@ -1,0 +1,109 @@
+//! Grant: reserve the best work a worker can run, without starting its lease.
+
+use super::{Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition};
+use crate::capability::Capabilities;
+use crate::event::What;
+use crate::id::RequestId;
+use crate::limits;
+use crate::name::{Lane, Namespace};
+use crate::record::Execution;
+use crate::refusal::Refusal;
+use crate::state::{Grant, State, Worker};
+use crate::time::Millis;
+use crate::timer;
+
+/// Reserves the head of a lane for one worker. It leaves the queue until claimed or expired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantNext {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// For whom.
+    pub worker: Worker,
+    /// What the worker offers.
+    pub capabilities: Capabilities,
+    /// The name of this call, repeated when it is retried.
+    pub request: RequestId,
+    /// How long the reservation lasts.
+    pub ttl: Millis,
+    /// The reply of an earlier send was lost: what that one reserved is answered again.
+    pub retry: bool,
+}
+
+impl GrantNext {
+    fn nominate(&self) -> ReadSet {
+        let nominate = Nominate {
+            namespace: self.namespace.clone(),
+            lane: self.lane.clone(),
+            capabilities: self.capabilities.clone(),
+            limit: 1,
+        };
+        ReadSet { nominate: Some(nominate), ..ReadSet::default() }
+    }
+
+    fn offer(&self, record: &Execution, grant: &Grant) -> GrantOffer {
+        GrantOffer {
+            execution: record.id,
+            lane: record.spec.lane.clone(),
+            request: self.request,
+            until: grant.until,
+        }
+    }
+
+    /// What an earlier send of this call reserved, if it still stands.
+    fn reserved(&self, context: &Context<'_>) -> Option<GrantOffer> {
+        let ids = context.loaded.holding.iter().flatten();
+        let mut records = ids.filter_map(|id| context.loaded.record(*id));
+        records.find_map(|record| match &record.state {
+            State::Granted { grant, .. }
+                if record.spec.namespace == self.namespace
+                    && grant.request == self.request
+                    && timer::due(record, context.now).is_none() =>
+            {
+                Some(self.offer(record, grant))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Decide for GrantNext {
+    fn check(&self) -> Result<(), Refusal> {
+        self.ttl.within("ttl", limits::SPAN_MIN, limits::GRANT_TTL_MAX).map(drop)
+    }
+
+    fn reads(&self) -> ReadSet {
+        if self.retry {
+            return ReadSet { holding: Some(self.request), ..ReadSet::default() };
+        }
+        self.nominate()
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        if let Some(offer) = self.reserved(context) {
+            return Ok(Step::answer(Granted { offer: Some(offer), again: false }));
+        }
+        let Some(candidates) = &context.loaded.candidates else {
+            return Ok(Step::NeedMore(self.nominate()));
+        };
+        let Some(record) = context.readable(candidates).into_iter().next() else {
+            return Ok(Step::answer(Granted { offer: None, again: false }));
+        };
+        let State::Queued { why } = record.state else {
+            return Ok(Step::answer(Granted { offer: None, again: true }));
+        };
+        if let Some(due) = timer::due(record, context.now) {
+            let (write, _) = context.fire(record, due);
+            let reply = Granted { offer: None, again: true }.into();
+            return Ok(Step::Done(Transition { items: vec![Item { write: Some(write), reply }] }));
+        }
+        let grant =
+            Grant { request: self.request, to: self.worker.clone(), until: context.now + self.ttl };
+        let offer = self.offer(record, &grant);
+        let mut after = record.clone();
+        after.state = State::Granted { grant, why };
+        let write = context.update(record, after, What::Granted);
+        Ok(Step::write(write, Granted { offer: Some(offer), again: false }))
+    }
+}

@@ -1,0 +1,103 @@
+//! The guards that commands share: is it there, is it yours, did you ask that before.
+
+use super::{Context, Hold, Step, Target};
+use crate::digest::Digest;
+use crate::event::What;
+use crate::id::Fence;
+use crate::record::{Execution, Exit, Exited};
+use crate::refusal::{Refusal, Stale};
+use crate::state::{CancelRequest, Lease, Outcome, State};
+use crate::timer;
+
+impl<'a> Context<'a> {
+    /// The record of `target`, which must be in the caller's namespace.
+    pub(super) fn found(&self, target: &Target) -> Result<&'a Execution, Refusal> {
+        let record = self.loaded.record(target.execution).ok_or(Refusal::NotFound)?;
+        if record.spec.namespace != target.namespace {
+            return Err(Refusal::NotFound);
+        }
+        Ok(record)
+    }
+
+    /// The record of `hold`, whose lease must be the present one and in time.
+    pub(super) fn held(&self, hold: &Hold) -> Result<Held<'a>, Refusal> {
+        let record = self.found(&hold.target)?;
+        let stale = |why| Err(Refusal::StaleLease { why });
+        match &record.state {
+            State::Active { lease, cancel } if record.fence() == Some(hold.fence) => {
+                if timer::due(record, self.now).is_some() {
+                    return stale(Stale::Expired);
+                }
+                Ok(Held { record, lease, cancel: cancel.as_ref() })
+            }
+            State::Finished { outcome: Outcome::Cancelled { .. }, .. }
+                if was_last(record, &hold.fence) =>
+            {
+                Err(Refusal::Cancelled)
+            }
+            State::Finished { .. } => stale(Stale::Finished),
+            _ => stale(Stale::Replaced),
+        }
+    }
+
+    /// Ends a hold: answers a repeated call as the first time, else lets `leave` decide.
+    pub(super) fn exit(
+        &self,
+        hold: &Hold,
+        digest: Digest,
+        leave: impl FnOnce(&Held<'a>) -> Leave,
+    ) -> Result<Step, Refusal> {
+        let record = self.found(&hold.target)?;
+        if let Some(exit) = record.last_exit.as_ref().filter(|e| e.lease == hold.fence.lease) {
+            if exit.digest == digest {
+                return Ok(Step::answer(exit.answer));
+            }
+            if exit.answer != Exited::Revoked {
+                return Err(Refusal::ExitConflict);
+            }
+        }
+        let held = self.held(hold)?;
+        Ok(self.leave(record, held.lease, digest, leave(&held)))
+    }
+
+    /// Writes the end of `lease` and remembers how it was answered.
+    pub(super) fn leave(
+        &self,
+        record: &Execution,
+        lease: &Lease,
+        digest: Digest,
+        leave: Leave,
+    ) -> Step {
+        let Leave { mut after, what, answer, result } = leave;
+        after.last_exit = Some(Exit { lease: lease.id, digest, answer });
+        let mut write = self.update(record, after, what);
+        if let Some((part, bytes)) = result {
+            write = write.with_blob(part, bytes);
+        }
+        Step::write(write, answer)
+    }
+}
+
+/// An execution in the caller's hold.
+pub(super) struct Held<'a> {
+    pub(super) record: &'a Execution,
+    pub(super) lease: &'a Lease,
+    pub(super) cancel: Option<&'a CancelRequest>,
+}
+
+/// How a hold ends.
+pub(super) struct Leave {
+    pub(super) after: Execution,
+    pub(super) what: What,
+    pub(super) answer: Exited,
+    pub(super) result: Option<(crate::payload::BlobPart, bytes::Bytes)>,
+}
+
+/// Whether `fence` is of the last lease that ran the newest attempt.
+fn was_last(record: &Execution, fence: &Fence) -> bool {
+    record.epoch == fence.epoch
+        && record
+            .attempt
+            .as_ref()
+            .is_some_and(|a| a.lease == fence.lease && a.number == fence.attempt)
+}

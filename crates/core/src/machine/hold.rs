@@ -1,0 +1,94 @@
+//! How a worker comes to hold an execution, by whatever route it claims.
+
+use super::{Assignment, Context, Hold, Target, WriteSet};
+use crate::event::What;
+use crate::id::LeaseId;
+use crate::payload::{BlobKey, BlobPart, Payload};
+use crate::record::{Attempt, Execution};
+use crate::refusal::Refusal;
+use crate::state::{Lease, State, Why, Worker};
+
+impl Context<'_> {
+    /// The write that puts `before` into `worker`'s hold, and the record after it.
+    pub(super) fn hold(
+        &self,
+        before: &Execution,
+        why: Why,
+        worker: &Worker,
+        lease: LeaseId,
+    ) -> (WriteSet, Execution) {
+        let now = self.now;
+        let policy = &before.spec.policy;
+        let mut after = before.clone();
+        after.epoch += 1;
+        after.state = State::Active {
+            lease: Lease {
+                id: lease,
+                epoch: after.epoch,
+                worker: worker.clone(),
+                until: now + policy.lease_ttl,
+                timeout_at: policy.attempt_timeout.map(|span| now + span),
+            },
+            cancel: None,
+        };
+        let mut past = None;
+        match after.attempt.as_mut().filter(|_| !why.starts_attempt()) {
+            Some(attempt) => {
+                attempt.lease = lease;
+                attempt.worker = worker.clone();
+            }
+            None => {
+                past = after.attempt.take();
+                after.attempt = Some(Attempt {
+                    number: past.as_ref().map_or(0, |attempt| attempt.number + 1),
+                    run: after.run.number,
+                    started: now,
+                    lease,
+                    worker: worker.clone(),
+                    progress: None,
+                    end: None,
+                });
+            }
+        }
+        let attempt = after.attempt.as_ref().map_or(0, |attempt| attempt.number);
+        let write = self.update(before, after.clone(), What::Claimed { attempt });
+        (write.with_past_attempt(past), after)
+    }
+
+    /// What the holder of `record` is told, if somebody holds it and its input is loaded.
+    pub(super) fn assignment(&self, record: &Execution) -> Option<Assignment> {
+        let lease = record.lease()?;
+        let key = BlobKey { execution: record.id, part: BlobPart::Input };
+        let bytes = self.loaded.blobs.get(&key)?.clone()?;
+        Some(Assignment {
+            execution: record.id,
+            namespace: record.spec.namespace.clone(),
+            lane: record.spec.lane.clone(),
+            kind: record.spec.kind.clone(),
+            tags: record.tags.clone(),
+            fence: record.fence()?,
+            run: record.run.number,
+            created: record.created,
+            claimed_at: self.now,
+            until: lease.until,
+            lease_ttl: record.spec.policy.lease_ttl,
+            timeout_at: lease.timeout_at,
+            input: Payload { content_type: record.spec.input.content_type.clone(), bytes },
+        })
+    }
+}
+
+impl Assignment {
+    /// How the holder names the execution in its calls.
+    pub fn hold(&self) -> Hold {
+        Hold {
+            target: Target { namespace: self.namespace.clone(), execution: self.execution },
+            fence: self.fence,
+        }
+    }
+}
+
+/// Refuses a message that is too long.
+pub(super) fn check_message(field: &'static str, text: &str) -> Result<(), Refusal> {
+    Refusal::cap(field, text.len(), crate::limits::MESSAGE_BYTES, "bytes")
+}

@@ -1,0 +1,155 @@
+//! The one state machine.
+//!
+//! A [`Command`] says what it [`reads`], then [`apply`] decides on what was [`Loaded`] and answers
+//! with a [`Transition`] to write, a request for more reading, or a refusal. Both are pure: time
+//! comes from the store with the load, randomness and ids come with the command. One file per
+//! command.
+
+mod cancel;
+mod claim;
+mod complete;
+mod delay;
+mod ending;
+mod fail;
+mod grant;
+mod guard;
+mod hand_back;
+mod hold;
+mod priority;
+mod progress;
+mod renew;
+mod replay;
+mod reply;
+mod revoke;
+mod seam;
+mod submit;
+mod tags;
+mod tick;
+
+pub use cancel::{Cancel, CancelHeld};
+pub use claim::{Claim, ClaimGranted};
+pub use complete::Complete;
+pub use delay::Delay;
+pub use fail::Fail;
+pub use grant::GrantNext;
+pub use hand_back::HandBack;
+pub use priority::SetPriority;
+pub use progress::ReportProgress;
+pub use renew::Renew;
+pub use replay::Replay;
+pub use reply::{Assignment, Cancelled, Claimed, GrantOffer, Granted, Renewed, Reply, Submitted};
+pub use revoke::Revoke;
+pub use seam::{
+    Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, Step, Transition, WriteSet,
+};
+pub use submit::Submit;
+pub use tags::SetTags;
+pub use tick::{Tick, Ticked};
+
+use crate::id::{ExecutionId, Fence};
+use crate::name::Namespace;
+use crate::refusal::Refusal;
+use crate::time::Time;
+
+/// One command, with the randomness it may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Random bits: 32 salt the versions written, 16 jitter a backoff.
+    pub entropy: u64,
+    /// What is to be done.
+    pub action: Action,
+}
+
+/// An execution, as its namespace names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The caller's namespace; an execution of another one is not found.
+    pub namespace: Namespace,
+    /// The execution.
+    pub execution: ExecutionId,
+}
+
+/// An execution, as its holder names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Hold {
+    /// The execution.
+    pub target: Target,
+    /// The lease the caller believes it has.
+    pub fence: Fence,
+}
+
+macro_rules! actions {
+    ($($name:ident),+ $(,)?) => {
+        /// What is to be done.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Action {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name)),+
+        }
+
+        $(impl From<$name> for Action {
+            fn from(action: $name) -> Action {
+                Action::$name(action)
+            }
+        })+
+
+        /// Refuses a command that no state could accept, before anything is read.
+        pub fn check(command: &Command) -> Result<(), Refusal> {
+            match &command.action { $(Action::$name(action) => action.check()),+ }
+        }
+
+        /// What the command must see before it can decide.
+        pub fn reads(command: &Command) -> ReadSet {
+            match &command.action { $(Action::$name(action) => action.reads()),+ }
+        }
+
+        /// Decides. A refusal changes nothing; [`Step::NeedMore`] asks to be called again with more
+        /// loaded, at most [`MAX_ROUNDS`] times in all.
+        pub fn apply(command: &Command, loaded: &Loaded) -> Result<Step, Refusal> {
+            let context = Context {
+                now: loaded.now,
+                salt: command.entropy as u32,
+                jitter: (command.entropy >> 32) as u16,
+                loaded,
+            };
+            match &command.action { $(Action::$name(action) => action.apply(&context)),+ }
+        }
+    };
+}
+
+actions!(
+    Submit,
+    GrantNext,
+    Claim,
+    ClaimGranted,
+    Renew,
+    ReportProgress,
+    Complete,
+    Fail,
+    Delay,
+    CancelHeld,
+    HandBack,
+    Cancel,
+    Revoke,
+    SetPriority,
+    SetTags,
+    Replay,
+    Tick,
+);
+
+/// What a command decides with.
+struct Context<'a> {
+    now: Time,
+    salt: u32,
+    jitter: u16,
+    loaded: &'a Loaded,
+}
+
+/// One command's part of the machine.
+trait Decide {
+    /// Refuses what no state could accept.
+    fn check(&self) -> Result<(), Refusal>;
+    /// What must be seen first.
+    fn reads(&self) -> ReadSet;
+    /// Decides on what was loaded.
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal>;
+}

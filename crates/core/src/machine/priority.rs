@@ -1,0 +1,51 @@
+//! Change the priority of work that is not finished.
+
+use super::{Context, Decide, ReadSet, Reply, Step, Target};
+use crate::limits::PRIORITY;
+use crate::refusal::Refusal;
+use crate::state::State;
+
+/// Sets the priority. Its place among equals is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetPriority {
+    /// Which execution.
+    pub target: Target,
+    /// Higher goes first.
+    pub priority: u16,
+}
+
+impl Decide for SetPriority {
+    fn check(&self) -> Result<(), Refusal> {
+        check(self.priority)
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        if let State::Finished { .. } = record.state {
+            return Err(Refusal::WrongState {
+                command: "a change of priority",
+                state: record.public_state(),
+                needs: "unfinished",
+            });
+        }
+        if record.priority == self.priority {
+            return Ok(Step::answer(Reply::Done));
+        }
+        let mut after = record.clone();
+        after.priority = self.priority;
+        Ok(Step::write(context.update(record, after, None), Reply::Done))
+    }
+}
+
+/// Refuses a priority past its bound.
+pub(super) fn check(priority: u16) -> Result<(), Refusal> {
+    if priority > PRIORITY {
+        let why = format!("is {priority}; give 0 to {PRIORITY}");
+        return Err(Refusal::invalid("priority", why));
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Replay: run a finished execution again.
+
+use super::{Context, Decide, ReadSet, Reply, Step, Target};
+use crate::event::What;
+use crate::limits::RUNS;
+use crate::record::{PastRun, Run};
+use crate::refusal::Refusal;
+use crate::state::{State, Why};
+
+/// Starts a new run with clean counters. It names the run it follows, so that a repeated call does
+/// not start two. Old attempts and results stay readable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    /// Which execution.
+    pub target: Target,
+    /// The run that has ended.
+    pub run: u32,
+}
+
+impl Decide for Replay {
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        let current = record.run.number;
+        if self.run.checked_add(1) == Some(current) {
+            return Ok(Step::answer(Reply::Replayed(current)));
+        }
+        if self.run != current {
+            return Err(Refusal::RunMismatch { current });
+        }
+        let State::Finished { outcome, at } = &record.state else {
+            return Err(Refusal::WrongState {
+                command: "replay",
+                state: record.public_state(),
+                needs: "finished",
+            });
+        };
+        if current + 1 >= RUNS {
+            return Err(Refusal::LimitReached { what: "runs", most: RUNS.into() });
+        }
+        let mut after = record.clone();
+        after.past_runs.push(PastRun {
+            started: record.run.started,
+            ended: *at,
+            outcome: outcome.clone(),
+        });
+        after.run = Run::start(current + 1, context.now, &record.spec.policy);
+        after.queued_at = context.now;
+        after.state = State::Queued { why: Why::Replay };
+        let write = context.update(record, after, What::Replayed);
+        Ok(Step::write(write, Reply::Replayed(current + 1)))
+    }
+}

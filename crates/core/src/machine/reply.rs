@@ -1,0 +1,157 @@
+//! What commands are answered.
+
+use crate::id::{ExecutionId, Fence, RequestId};
+use crate::name::{Kind, Lane, Namespace};
+use crate::payload::Payload;
+use crate::record::{Exited, Tags};
+use crate::time::{Millis, Time};
+use crate::view::PublicState;
+
+use super::tick::Ticked;
+
+/// The answer to a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// To a submit.
+    Submitted(Submitted),
+    /// To a grant.
+    Granted(Granted),
+    /// To a claim.
+    Claimed(Claimed),
+    /// To a renewal.
+    Renewed(Renewed),
+    /// To a call that ends a lease.
+    Exited(Exited),
+    /// To an operator's cancel.
+    Cancelled(Cancelled),
+    /// To a replay: the number of the new run.
+    Replayed(u32),
+    /// To a tick.
+    Ticked(Ticked),
+    /// To a change that has nothing to tell.
+    Done,
+}
+
+macro_rules! from_answers {
+    ($($name:ident),+) => {
+        $(impl From<$name> for Reply {
+            fn from(answer: $name) -> Reply {
+                Reply::$name(answer)
+            }
+        })+
+    };
+}
+
+from_answers!(Submitted, Granted, Claimed, Renewed, Exited, Cancelled, Ticked);
+
+impl Reply {
+    /// The answer of a command whose items were answered with `self` and `other`.
+    pub fn join(self, other: Reply) -> Reply {
+        match (self, other) {
+            (Reply::Claimed(mut all), Reply::Claimed(more)) => {
+                all.assignments.extend(more.assignments);
+                all.again |= more.again;
+                Reply::Claimed(all)
+            }
+            (Reply::Granted(all), Reply::Granted(more)) => Reply::Granted(Granted {
+                offer: all.offer.or(more.offer),
+                again: all.again || more.again,
+            }),
+            (_, other) => other,
+        }
+    }
+}
+
+/// The execution that a submit made or found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its id.
+    pub execution: ExecutionId,
+    /// `false` when an earlier submit with the same id or key and the same body made it.
+    pub created: bool,
+    /// Where it stands.
+    pub state: PublicState,
+}
+
+/// A reservation, if there was work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// The reservation.
+    pub offer: Option<GrantOffer>,
+    /// Nothing was reserved, but the queue has moved and asking again may help.
+    pub again: bool,
+}
+
+/// A reservation of one execution for one worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantOffer {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its queue.
+    pub lane: Lane,
+    /// What the worker shows to claim it.
+    pub request: RequestId,
+    /// Until when.
+    pub until: Time,
+}
+
+/// What a claim took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The executions, best first.
+    pub assignments: Vec<Assignment>,
+    /// The queue has moved, or more was there than one answer carries: asking again may help.
+    pub again: bool,
+}
+
+/// One execution in a worker's hands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its tenant.
+    pub namespace: Namespace,
+    /// Its queue.
+    pub lane: Lane,
+    /// What sort of work.
+    pub kind: Kind,
+    /// Its labels.
+    pub tags: Tags,
+    /// What the holder shows with every call.
+    pub fence: Fence,
+    /// The run.
+    pub run: u32,
+    /// When it was submitted.
+    pub created: Time,
+    /// The store's time of the claim.
+    pub claimed_at: Time,
+    /// When the lease ends unless renewed.
+    pub until: Time,
+    /// How long each renewal lasts.
+    pub lease_ttl: Millis,
+    /// When the attempt's time is over.
+    pub timeout_at: Option<Time>,
+    /// What it was submitted with.
+    pub input: Payload,
+}
+
+/// A renewed lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Renewed {
+    /// When it ends unless renewed.
+    pub until: Time,
+    /// The holder is asked to stop, and the hold ends then.
+    pub cancel_by: Option<Time>,
+}
+
+/// What an operator's cancel did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// It is cancelled.
+    Finished,
+    /// Its holder is asked to stop, and it is cancelled then at the latest.
+    Cancelling {
+        /// When.
+        by: Time,
+    },
+}

@@ -1,0 +1,58 @@
+//! Revoke: an operator takes a lease away.
+
+use super::guard::Leave;
+use super::hand_back::requeued;
+use super::{Context, Decide, ReadSet, Step, Target};
+use crate::digest::Digest;
+use crate::event::What;
+use crate::id::LeaseId;
+use crate::record::Exited;
+use crate::refusal::{Refusal, Stale};
+use crate::state::{State, Why};
+
+/// Ends the named lease, so that a repeated call never ends a later one. The execution returns to
+/// its old place, to continue the same attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revoke {
+    /// Which execution.
+    pub target: Target,
+    /// Which lease.
+    pub lease: LeaseId,
+}
+
+impl Decide for Revoke {
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        let digest = Digest::of(|fields| fields.text("revoke"));
+        if let Some(exit) = &record.last_exit
+            && exit.lease == self.lease
+            && exit.digest == digest
+        {
+            return Ok(Step::answer(exit.answer));
+        }
+        match &record.state {
+            State::Active { lease, cancel } if lease.id == self.lease => {
+                let leave = match cancel {
+                    Some(request) => context.cancelled(record, request.reason.clone()),
+                    None => Leave {
+                        after: requeued(record, Why::Revoke),
+                        what: What::Revoked,
+                        answer: Exited::Revoked,
+                        result: None,
+                    },
+                };
+                Ok(context.leave(record, lease, digest, leave))
+            }
+            State::Finished { .. } => Err(Refusal::StaleLease { why: Stale::Finished }),
+            _ => Err(Refusal::StaleLease { why: Stale::Replaced }),
+        }
+    }
+}

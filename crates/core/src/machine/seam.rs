@@ -1,0 +1,243 @@
+//! What passes between the machine and a store: what to read, what was loaded, what to write.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+
+use super::Context;
+use super::reply::Reply;
+use crate::capability::Capabilities;
+use crate::event::{Event, What};
+use crate::id::{ExecutionId, RequestId};
+use crate::name::{IdempotencyKey, Lane, Namespace};
+use crate::payload::{BlobKey, BlobPart};
+use crate::placement::{EntryDiff, Placement};
+use crate::record::{Attempt, Execution, Version};
+use crate::time::Time;
+use crate::timer;
+
+/// How often a command may ask to read before it must decide.
+pub const MAX_ROUNDS: usize = 4;
+
+/// What a command must see before it can decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadSet {
+    /// Records, by id.
+    pub records: Vec<ExecutionId>,
+    /// Executions, by their submitter's own name.
+    pub keys: Vec<(Namespace, IdempotencyKey)>,
+    /// The best candidates of a queue, with their records.
+    pub nominate: Option<Nominate>,
+    /// The executions that a claim or grant holds, with their records.
+    pub holding: Option<RequestId>,
+    /// Whether a lane has room for a class.
+    pub class: Option<LaneClass>,
+    /// Bytes beside records. They never change, so nothing guards them.
+    pub blobs: Vec<BlobKey>,
+}
+
+impl ReadSet {
+    /// One record.
+    pub fn record(id: ExecutionId) -> ReadSet {
+        ReadSet { records: vec![id], ..ReadSet::default() }
+    }
+}
+
+/// A query that only nominates: the record of a candidate decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nominate {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// What the worker offers; only classes it covers are looked at.
+    pub capabilities: Capabilities,
+    /// How many at most, lowest score first, then lowest id.
+    pub limit: usize,
+}
+
+/// A class of a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneClass {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// What a worker must offer.
+    pub class: Capabilities,
+}
+
+/// What a store has read for a command, over one or more rounds.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// The store's time. All rounds of one command decide with the first one's.
+    pub now: Time,
+    /// Records; `None` was looked for and is absent.
+    pub records: HashMap<ExecutionId, Option<Execution>>,
+    /// Names; `None` was looked for and is absent.
+    pub keys: BTreeMap<(Namespace, IdempotencyKey), Option<ExecutionId>>,
+    /// The answer to [`ReadSet::nominate`], best first.
+    pub candidates: Option<Vec<ExecutionId>>,
+    /// The answer to [`ReadSet::holding`].
+    pub holding: Option<Vec<ExecutionId>>,
+    /// The answer to [`ReadSet::class`]: how many other classes the lane has queued.
+    pub other_classes: Option<usize>,
+    /// Bytes; `None` was looked for and is absent.
+    pub blobs: HashMap<BlobKey, Option<Bytes>>,
+}
+
+impl Loaded {
+    /// Nothing loaded yet, at `now`.
+    pub fn at(now: Time) -> Loaded {
+        Loaded { now, ..Loaded::default() }
+    }
+
+    /// The record of `id`, if it was loaded and exists.
+    pub fn record(&self, id: ExecutionId) -> Option<&Execution> {
+        self.records.get(&id)?.as_ref()
+    }
+
+    /// The moment at which a decision made on this stops being right: the first timer, after now,
+    /// of a loaded record.
+    pub fn valid_until(&self) -> Option<Time> {
+        let timers = self.records.values().flatten().filter_map(timer::next).map(|(at, _)| at);
+        timers.filter(|at| *at > self.now).min()
+    }
+}
+
+/// What a command does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It has decided.
+    Done(Transition),
+    /// It must see more first.
+    NeedMore(ReadSet),
+}
+
+impl Step {
+    /// An answer that changes nothing.
+    pub(super) fn answer(reply: impl Into<Reply>) -> Step {
+        Step::Done(Transition { items: vec![Item { write: None, reply: reply.into() }] })
+    }
+
+    /// One write and its answer.
+    pub(super) fn write(write: WriteSet, reply: impl Into<Reply>) -> Step {
+        Step::Done(Transition { items: vec![Item { write: Some(write), reply: reply.into() }] })
+    }
+}
+
+/// What a command decided: items that commit one by one, each whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    /// At least one.
+    pub items: Vec<Item>,
+}
+
+/// One atomic part of a transition. Answers of several items are joined by [`Reply::join`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What to write, if anything.
+    pub write: Option<WriteSet>,
+    /// What to answer once it is written.
+    pub reply: Reply,
+}
+
+/// Writes that happen together, in one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteSet {
+    /// The records that change.
+    pub changes: Vec<Change>,
+    /// What happened.
+    pub events: Vec<Event>,
+}
+
+/// The change of one record and of all that is stored beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The execution.
+    pub id: ExecutionId,
+    /// The version decided on; `None` means it must not exist.
+    pub before: Option<Version>,
+    /// The new record; `None` removes it with its payloads and attempts.
+    pub after: Option<Execution>,
+    /// The index entries to remove and add.
+    pub entries: EntryDiff,
+    /// Bytes to store beside it.
+    pub blob: Option<(BlobPart, Bytes)>,
+    /// An ended attempt that makes room for a new one in the record.
+    pub past_attempt: Option<Attempt>,
+}
+
+impl Context<'_> {
+    /// A new record.
+    pub(super) fn create(&self, mut record: Execution, input: Bytes, what: What) -> WriteSet {
+        record.version = Version::first(self.salt);
+        record.placed = Placement::of(&record);
+        WriteSet {
+            events: vec![self.event(&record, what)],
+            changes: vec![Change {
+                id: record.id,
+                before: None,
+                entries: EntryDiff::between(None, Some(&record)),
+                after: Some(record),
+                blob: Some((BlobPart::Input, input)),
+                past_attempt: None,
+            }],
+        }
+    }
+
+    /// A changed record, and what happened if anybody should hear of it.
+    pub(super) fn update(
+        &self,
+        before: &Execution,
+        mut after: Execution,
+        what: impl Into<Option<What>>,
+    ) -> WriteSet {
+        after.version = before.version.next(self.salt);
+        after.placed = Placement::of(&after);
+        WriteSet {
+            events: what.into().map(|what| self.event(&after, what)).into_iter().collect(),
+            changes: vec![Change {
+                id: after.id,
+                before: Some(before.version),
+                entries: EntryDiff::between(Some(before), Some(&after)),
+                after: Some(after),
+                blob: None,
+                past_attempt: None,
+            }],
+        }
+    }
+
+    /// A removed record.
+    pub(super) fn remove(&self, before: &Execution) -> WriteSet {
+        WriteSet {
+            events: vec![self.event(before, What::Retired)],
+            changes: vec![Change {
+                id: before.id,
+                before: Some(before.version),
+                entries: EntryDiff::between(Some(before), None),
+                after: None,
+                blob: None,
+                past_attempt: None,
+            }],
+        }
+    }
+
+    fn event(&self, record: &Execution, what: What) -> Event {
+        Event { namespace: record.spec.namespace.clone(), execution: record.id, at: self.now, what }
+    }
+}
+
+impl WriteSet {
+    /// Stores bytes beside the one record of this write.
+    pub(super) fn with_blob(mut self, part: BlobPart, bytes: Bytes) -> WriteSet {
+        self.changes[0].blob = Some((part, bytes));
+        self
+    }
+
+    /// Moves an ended attempt out of the one record of this write.
+    pub(super) fn with_past_attempt(mut self, attempt: Option<Attempt>) -> WriteSet {
+        self.changes[0].past_attempt = attempt;
+        self
+    }
+}

@@ -1,0 +1,191 @@
+//! Submit: accept new work, or find the work that the same call made before.
+
+use super::{Context, Decide, LaneClass, ReadSet, Step, Submitted};
+use crate::capability::Capabilities;
+use crate::digest::Digest;
+use crate::event::What;
+use crate::id::ExecutionId;
+use crate::limits;
+use crate::name::{IdempotencyKey, Kind, Lane, Namespace};
+use crate::payload::Payload;
+use crate::placement::Placement;
+use crate::policy::Policy;
+use crate::record::{Execution, Run, Spec, Tags, Version};
+use crate::refusal::Refusal;
+use crate::state::{Pause, State, Why};
+use crate::time::{Millis, When};
+
+/// Accepts an execution. The caller makes the id and repeats it when it retries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submit {
+    /// The id, made by the caller.
+    pub id: ExecutionId,
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// What sort of work.
+    pub kind: Kind,
+    /// What it is to work on.
+    pub input: Payload,
+    /// Its labels.
+    pub tags: Tags,
+    /// Higher goes first.
+    pub priority: u16,
+    /// When it may start.
+    pub start: When,
+    /// The caller's own name for it: the same name with the same body is the same execution.
+    pub key: Option<IdempotencyKey>,
+    /// What a worker must offer.
+    pub requires: Capabilities,
+    /// What it asks of the engine.
+    pub policy: Policy,
+}
+
+impl Submit {
+    /// Work with every default: lane `default`, kind `task`, no input.
+    pub fn new(id: ExecutionId) -> Submit {
+        Submit {
+            id,
+            namespace: Namespace::default(),
+            lane: Lane::default(),
+            kind: Kind::default(),
+            input: Payload::default(),
+            tags: Tags::new(),
+            priority: 0,
+            start: When::Now,
+            key: None,
+            requires: Capabilities::NONE,
+            policy: Policy::default(),
+        }
+    }
+
+    /// The fingerprint of everything the caller chose but the id.
+    fn digest(&self) -> Digest {
+        Digest::of(|fields| {
+            fields.text(self.namespace.as_str());
+            fields.text(self.lane.as_str());
+            fields.text(self.kind.as_str());
+            self.input.fingerprint(fields);
+            fields.number(self.tags.len() as u64);
+            for (key, value) in &self.tags {
+                fields.text(key.as_str());
+                fields.text(value.as_str());
+            }
+            fields.number(self.priority.into());
+            self.start.fingerprint(fields);
+            fields.text(self.key.as_ref().map_or("", IdempotencyKey::as_str));
+            fields.text(self.requires.as_str());
+            self.policy.fingerprint(fields);
+        })
+    }
+
+    fn again(&self, record: &Execution, conflict: Refusal) -> Result<Step, Refusal> {
+        if record.spec.digest != self.digest() {
+            return Err(conflict);
+        }
+        Ok(Step::answer(Submitted {
+            execution: record.id,
+            created: false,
+            state: record.public_state(),
+        }))
+    }
+
+    fn record(&self, context: &Context<'_>) -> Execution {
+        let now = context.now;
+        let state = match self.start.resolve(now) {
+            Some(until) => State::Delayed { until, why: Pause::Start },
+            None => State::Queued { why: Why::Fresh },
+        };
+        Execution {
+            id: self.id,
+            version: Version::first(context.salt),
+            spec: Spec {
+                namespace: self.namespace.clone(),
+                lane: self.lane.clone(),
+                kind: self.kind.clone(),
+                requires: self.requires.clone(),
+                input: self.input.shape(),
+                policy: self.policy.clone(),
+                key: self.key.clone(),
+                digest: self.digest(),
+            },
+            created: now,
+            priority: self.priority,
+            tags: self.tags.clone(),
+            queued_at: now,
+            state,
+            epoch: 0,
+            run: Run::start(0, now, &self.policy),
+            past_runs: Vec::new(),
+            attempt: None,
+            last_exit: None,
+            placed: Placement::default(),
+        }
+    }
+}
+
+impl Decide for Submit {
+    fn check(&self) -> Result<(), Refusal> {
+        self.input.check("input")?;
+        Refusal::cap("tags", self.tags.len(), limits::TAGS, "tags")?;
+        super::priority::check(self.priority)?;
+        self.start.check("start")?;
+        self.policy.check(self.key.is_some())
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet {
+            records: vec![self.id],
+            keys: self.key.iter().map(|key| (self.namespace.clone(), key.clone())).collect(),
+            class: (!self.requires.is_empty()).then(|| LaneClass {
+                namespace: self.namespace.clone(),
+                lane: self.lane.clone(),
+                class: self.requires.clone(),
+            }),
+            ..ReadSet::default()
+        }
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let loaded = context.loaded;
+        if let Some(record) = loaded.record(self.id) {
+            return self.again(record, Refusal::IdConflict);
+        }
+        if let Some(key) = &self.key
+            && let Some(Some(id)) = loaded.keys.get(&(self.namespace.clone(), key.clone()))
+        {
+            if !loaded.records.contains_key(id) {
+                return Ok(Step::NeedMore(ReadSet::record(*id)));
+            }
+            if let Some(record) = loaded.record(*id) {
+                return self.again(record, Refusal::IdempotencyConflict);
+            }
+        }
+        if loaded.other_classes.is_some_and(|others| others >= limits::CLASSES_PER_LANE) {
+            return Err(Refusal::LimitReached {
+                what: "required capability sets in the lane",
+                most: limits::CLASSES_PER_LANE as u64,
+            });
+        }
+        let record = self.record(context);
+        let answer =
+            Submitted { execution: record.id, created: true, state: record.public_state() };
+        let from = self.start.resolve(context.now);
+        let write = context.create(record, self.input.bytes.clone(), What::Submitted { from });
+        Ok(Step::write(write, answer))
+    }
+}
+
+impl Run {
+    /// Run `number`, beginning at `now`.
+    pub(super) fn start(number: u32, now: crate::time::Time, policy: &Policy) -> Run {
+        Run {
+            number,
+            started: now,
+            deadline: policy.deadline.map(|span: Millis| now + span),
+            failures: 0,
+            reclaims: 0,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Indexes are a function of state.
+//!
+//! [`Placement::of`] says which index entries a record has; nothing else does. A save writes the
+//! difference to the placement stored in the record, so that a release that places differently
+//! still removes what an earlier one wrote.
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Capabilities;
+use crate::id::RequestId;
+use crate::name::{IdempotencyKey, Lane, Namespace};
+use crate::record::Execution;
+use crate::state::{Outcome, State};
+use crate::time::Time;
+use crate::timer;
+
+/// One step of priority outweighs any difference in time: 10^12 ms are 31 years.
+const PRIORITY_STEP: i64 = 1_000_000_000_000;
+
+/// The index entries of a record that change during its life.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Its place in its lane's queue, while it is claimable.
+    pub score: Option<Score>,
+    /// When time next does something to it.
+    pub timer: Option<Time>,
+    /// The claim or grant that holds it, to answer that call again.
+    pub request: Option<RequestId>,
+    /// It is listed a second time, among what a person should look at.
+    pub attention: Option<Attention>,
+}
+
+/// The place in a queue: lower goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Score(i64);
+
+impl Score {
+    /// Strict priority, then first in, first out.
+    pub fn of(priority: u16, queued_at: Time) -> Score {
+        let score = queued_at.as_ms() as i64 - i64::from(priority) * PRIORITY_STEP;
+        assert!(score.unsigned_abs() < 1 << 53, "a score is exact as a double");
+        Score(score)
+    }
+
+    /// The score that was stored as this number.
+    pub const fn from_stored(score: i64) -> Score {
+        Score(score)
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+/// Why a person should look at an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Attention {
+    /// It has failed.
+    Failed,
+}
+
+impl Attention {
+    /// The word stored in the index.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Attention::Failed => "failed",
+        }
+    }
+}
+
+impl Placement {
+    /// The entries that `record` should have.
+    pub fn of(record: &Execution) -> Placement {
+        let (score, request, attention) = match &record.state {
+            State::Queued { .. } => {
+                (Some(Score::of(record.priority, record.queued_at)), None, None)
+            }
+            State::Delayed { .. } => (None, None, None),
+            State::Granted { grant, .. } => (None, Some(grant.request), None),
+            State::Active { lease, .. } => (None, Some(lease.id.request), None),
+            State::Finished { outcome, .. } => match outcome {
+                Outcome::Failed { .. } => (None, None, Some(Attention::Failed)),
+                _ => (None, None, None),
+            },
+        };
+        Placement { score, request, attention, timer: timer::next(record).map(|(at, _)| at) }
+    }
+}
+
+/// One index entry, complete: every index of every store is made of these.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Entry {
+    /// A place in a lane's queue, in the class of what the execution requires.
+    Queue(QueueEntry),
+    /// A moment at which time does something.
+    Timer(Time),
+    /// A claim or grant that holds the execution.
+    Request(RequestId),
+    /// The execution's place in the listing, newest first. Written once.
+    List(Namespace, Time),
+    /// The execution's place among what a person should look at.
+    Attention(Namespace, Attention, Time),
+    /// The submitter's own name for the execution. Written once.
+    Key(Namespace, IdempotencyKey),
+}
+
+/// A place in a queue.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueEntry {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// The class: what a worker must offer.
+    pub class: Capabilities,
+    /// The place; equal scores go by id.
+    pub score: Score,
+}
+
+/// The index entries to remove and to add with a write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EntryDiff {
+    /// Entries that are there and must go.
+    pub remove: Vec<Entry>,
+    /// Entries that must be there.
+    pub add: Vec<Entry>,
+}
+
+impl EntryDiff {
+    /// What changes from the entries written for `before` to the entries of `after`. The spec of a
+    /// record never changes, so both sides name the same namespace, lane, class and key.
+    pub fn between(before: Option<&Execution>, after: Option<&Execution>) -> EntryDiff {
+        let mut diff = EntryDiff::default();
+        let old = before.map(|r| &r.placed);
+        let new = after.map(|r| &r.placed);
+        if let Some(record) = after.or(before) {
+            moved(&mut diff, old.and_then(|p| p.score), new.and_then(|p| p.score), |score| {
+                Entry::Queue(QueueEntry {
+                    namespace: record.spec.namespace.clone(),
+                    lane: record.spec.lane.clone(),
+                    class: record.spec.requires.clone(),
+                    score,
+                })
+            });
+            moved(&mut diff, old.and_then(|p| p.timer), new.and_then(|p| p.timer), Entry::Timer);
+            moved(
+                &mut diff,
+                old.and_then(|p| p.request),
+                new.and_then(|p| p.request),
+                Entry::Request,
+            );
+            moved(
+                &mut diff,
+                old.and_then(|p| p.attention),
+                new.and_then(|p| p.attention),
+                |attention| {
+                    Entry::Attention(record.spec.namespace.clone(), attention, record.created)
+                },
+            );
+            moved(&mut diff, before.map(|_| ()), after.map(|_| ()), |()| {
+                Entry::List(record.spec.namespace.clone(), record.created)
+            });
+            let key = record.spec.key.as_ref();
+            moved(&mut diff, before.and(key), after.and(key), |key| {
+                Entry::Key(record.spec.namespace.clone(), key.clone())
+            });
+        }
+        diff
+    }
+
+    /// Every entry that `record` has, as written in it.
+    pub fn all(record: &Execution) -> Vec<Entry> {
+        EntryDiff::between(None, Some(record)).add
+    }
+}
+
+fn moved<T: PartialEq>(
+    diff: &mut EntryDiff,
+    old: Option<T>,
+    new: Option<T>,
+    entry: impl Fn(T) -> Entry,
+) {
+    if old != new {
+        diff.remove.extend(old.map(&entry));
+        diff.add.extend(new.map(&entry));
+    }
+}

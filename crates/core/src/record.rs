@@ -1,0 +1,250 @@
+//! The one record of an execution.
+//!
+//! Payload bytes and ended attempts are stored beside it, guarded by its version; everything a
+//! command decides on is here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Capabilities;
+use crate::digest::Digest;
+use crate::id::{ExecutionId, Fence, LeaseId};
+use crate::name::{IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue};
+use crate::payload::PayloadShape;
+use crate::placement::Placement;
+use crate::policy::Policy;
+use crate::state::{Failure, Outcome, State, Worker};
+use crate::time::{Millis, Time};
+
+/// Labels a person puts on an execution.
+pub type Tags = BTreeMap<TagKey, TagValue>;
+
+/// One unit of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Its id.
+    pub id: ExecutionId,
+    /// Changes with every write.
+    pub version: Version,
+    /// What was submitted and never changes.
+    pub spec: Spec,
+    /// When it was accepted.
+    pub created: Time,
+    /// Higher goes first.
+    pub priority: u16,
+    /// Its labels.
+    pub tags: Tags,
+    /// Its place in the queue among equals.
+    pub queued_at: Time,
+    /// Where it stands.
+    pub state: State,
+    /// How many leases it has had.
+    pub epoch: u64,
+    /// The current run.
+    pub run: Run,
+    /// Earlier runs, oldest first.
+    pub past_runs: Vec<PastRun>,
+    /// The newest attempt; earlier ones are stored beside the record.
+    pub attempt: Option<Attempt>,
+    /// How the last lease that its holder, or an operator, ended was ended.
+    pub last_exit: Option<Exit>,
+    /// The index entries that were written for it.
+    pub placed: Placement,
+}
+
+/// What was submitted and never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// What sort of work.
+    pub kind: Kind,
+    /// What a worker must offer.
+    pub requires: Capabilities,
+    /// What the input is; its bytes are stored beside the record.
+    pub input: PayloadShape,
+    /// What it asks of the engine.
+    pub policy: Policy,
+    /// The submitter's own name for it.
+    pub key: Option<IdempotencyKey>,
+    /// The fingerprint of all that was submitted.
+    pub digest: Digest,
+}
+
+/// Changes with every write: a counter and 32 random bits, because a failover that loses writes
+/// repeats numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(u64);
+
+impl Version {
+    /// The version of a new record.
+    pub const fn first(salt: u32) -> Version {
+        Version((1 << 32) | salt as u64)
+    }
+
+    /// The version after this one.
+    pub const fn next(self, salt: u32) -> Version {
+        Version((((self.0 >> 32) + 1) << 32) | salt as u64)
+    }
+
+    /// How many writes the record has had.
+    pub const fn counter(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
+/// The counters of the current run. A replay starts them anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// 0 for the first.
+    pub number: u32,
+    /// When it started.
+    pub started: Time,
+    /// When it expires.
+    pub deadline: Option<Time>,
+    /// How many of its attempts ended by failure or timeout.
+    pub failures: u32,
+    /// How many of its leases were lost.
+    pub reclaims: u32,
+}
+
+/// A run that was replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastRun {
+    /// When it started.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// One try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// 0 for the first; runs go on counting.
+    pub number: u32,
+    /// The run it belongs to.
+    pub run: u32,
+    /// When it was first claimed.
+    pub started: Time,
+    /// The newest lease that ran it.
+    pub lease: LeaseId,
+    /// The newest worker that ran it.
+    pub worker: Worker,
+    /// What its holder last said of it.
+    pub progress: Option<Progress>,
+    /// How it ended; `None` while it runs or is paused.
+    pub end: Option<AttemptEnd>,
+}
+
+/// How far an attempt is, in its holder's words.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Progress {
+    /// 0 to 100.
+    pub percent: Option<u8>,
+    /// For people.
+    pub message: Option<Box<str>>,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptEnd {
+    /// When.
+    pub at: Time,
+    /// How.
+    pub reason: EndReason,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EndReason {
+    /// Its holder completed the execution.
+    Completed,
+    /// Its holder reported a failure.
+    Failed(Failure),
+    /// It ran past the attempt timeout.
+    TimedOut,
+    /// Its lease ran out.
+    LeaseLost,
+    /// The execution was cancelled.
+    Cancelled,
+    /// The execution's deadline passed.
+    Expired,
+}
+
+/// What the last lease-ending call did, so that repeating it gives the same answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// The lease that ended.
+    pub lease: LeaseId,
+    /// The fingerprint of the call.
+    pub digest: Digest,
+    /// What it was answered.
+    pub answer: Exited,
+}
+
+/// The answer to a call that ends a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Exited {
+    /// The execution is completed.
+    Completed,
+    /// Another attempt will be made, from this moment on.
+    Retrying {
+        /// When the next attempt may start.
+        from: Time,
+    },
+    /// The execution has failed.
+    Failed,
+    /// The execution continues its attempt, from this moment on.
+    Delayed {
+        /// When it may continue.
+        until: Time,
+    },
+    /// The execution is cancelled.
+    Cancelled,
+    /// The execution is back in its queue.
+    HandedBack,
+    /// The lease is revoked and the execution is back in its queue.
+    Revoked,
+}
+
+impl Execution {
+    /// The lease that holds it, if one does.
+    pub fn lease(&self) -> Option<&crate::state::Lease> {
+        match &self.state {
+            State::Active { lease, .. } => Some(lease),
+            _ => None,
+        }
+    }
+
+    /// What the holder of the present lease shows with its calls.
+    pub fn fence(&self) -> Option<Fence> {
+        let lease = self.lease()?;
+        let attempt = self.attempt.as_ref()?.number;
+        Some(Fence { lease: lease.id, epoch: lease.epoch, attempt })
+    }
+
+    /// How it ended and when, if it has.
+    pub fn outcome(&self) -> Option<(&Outcome, Time)> {
+        match &self.state {
+            State::Finished { outcome, at } => Some((outcome, *at)),
+            _ => None,
+        }
+    }
+
+    /// When it is removed, if it has ended.
+    pub fn retired_at(&self) -> Option<Time> {
+        let (_, at) = self.outcome()?;
+        Some(at + self.retention())
+    }
+
+    /// How long it stays readable after its end.
+    pub fn retention(&self) -> Millis {
+        self.spec.policy.retention
+    }
+}

@@ -1,0 +1,275 @@
+//! What the machine says instead of yes.
+//!
+//! A refusal is a value: closed, coded and testable. It means the command was understood, decided
+//! on and changed nothing. The code is stable; the message says what was attempted, why not, and
+//! what to do.
+
+use std::fmt;
+
+use crate::view::PublicState;
+
+/// Why a command was refused. A refused command has changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// An argument is not acceptable.
+    #[error("{field} {why}")]
+    Invalid {
+        /// The argument at fault.
+        field: &'static str,
+        /// What is wrong with it and what would be right.
+        why: String,
+    },
+    /// An argument is larger than its bound.
+    #[error("{field} has {got} {unit}; at most {most} are taken")]
+    TooLarge {
+        /// The argument at fault.
+        field: &'static str,
+        /// Its size.
+        got: usize,
+        /// The bound.
+        most: usize,
+        /// What the numbers count.
+        unit: &'static str,
+    },
+    /// No such execution in the caller's namespace.
+    #[error("no such execution in this namespace; check the id and the namespace")]
+    NotFound,
+    /// The id names an execution submitted with another body.
+    #[error("this id names an execution with another body; make a new id for new work")]
+    IdConflict,
+    /// The idempotency key names an execution submitted with another body.
+    #[error("this idempotency key was used with another body; use a new key for new work")]
+    IdempotencyConflict,
+    /// The caller does not hold the execution: its lease has ended, or was never this one.
+    #[error("the lease has ended: {why}; stop working on it and drop what was not reported")]
+    StaleLease {
+        /// How it ended, as far as the record tells.
+        why: Stale,
+    },
+    /// The execution was cancelled under this lease.
+    #[error("the execution was cancelled; stop working on it")]
+    Cancelled,
+    /// This lease already ended the execution's hold in another way.
+    #[error("this lease has already ended with another outcome; the first one stands")]
+    ExitConflict,
+    /// The grant has expired, was used, or was never this one.
+    #[error("the grant is gone; ask for another")]
+    StaleGrant,
+    /// The execution is in a state in which the command has no meaning.
+    #[error("the execution is {state}; {command} needs it to be {needs}")]
+    WrongState {
+        /// What was attempted.
+        command: &'static str,
+        /// The state it is in.
+        state: PublicState,
+        /// The states in which the command is taken.
+        needs: &'static str,
+    },
+    /// Replay named a run that is not the current one.
+    #[error("the execution is at run {current}; read it again and replay that run")]
+    RunMismatch {
+        /// The current run.
+        current: u32,
+    },
+    /// The execution has used up a bounded collection.
+    #[error("the execution has reached its limit of {most} {what}")]
+    LimitReached {
+        /// What is used up.
+        what: &'static str,
+        /// The bound.
+        most: u64,
+    },
+}
+
+/// How a lease ended, seen from its former holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stale {
+    /// Its time, or the attempt's or execution's time, has passed.
+    Expired,
+    /// Another lease, or none, holds the execution now.
+    Replaced,
+    /// The execution is finished.
+    Finished,
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stale::Expired => "its time has passed",
+            Stale::Replaced => "it no longer holds the execution",
+            Stale::Finished => "the execution is finished",
+        })
+    }
+}
+
+/// The stable code of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    /// See [`Refusal::Invalid`].
+    InvalidArgument,
+    /// See [`Refusal::TooLarge`].
+    TooLarge,
+    /// See [`Refusal::NotFound`].
+    NotFound,
+    /// See [`Refusal::IdConflict`].
+    IdConflict,
+    /// See [`Refusal::IdempotencyConflict`].
+    IdempotencyConflict,
+    /// See [`Refusal::StaleLease`].
+    StaleLease,
+    /// See [`Refusal::Cancelled`].
+    Cancelled,
+    /// See [`Refusal::ExitConflict`].
+    ExitConflict,
+    /// See [`Refusal::StaleGrant`].
+    StaleGrant,
+    /// See [`Refusal::WrongState`].
+    WrongState,
+    /// See [`Refusal::RunMismatch`].
+    RunMismatch,
+    /// See [`Refusal::LimitReached`].
+    LimitReached,
+}
+
+impl Code {
+    /// Every code, in the order of the reference page.
+    pub const ALL: [Code; 12] = [
+        Code::InvalidArgument,
+        Code::TooLarge,
+        Code::NotFound,
+        Code::IdConflict,
+        Code::IdempotencyConflict,
+        Code::StaleLease,
+        Code::Cancelled,
+        Code::ExitConflict,
+        Code::StaleGrant,
+        Code::WrongState,
+        Code::RunMismatch,
+        Code::LimitReached,
+    ];
+
+    /// The code as it is written everywhere: snake case, never changed.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Code::InvalidArgument => "invalid_argument",
+            Code::TooLarge => "too_large",
+            Code::NotFound => "not_found",
+            Code::IdConflict => "id_conflict",
+            Code::IdempotencyConflict => "idempotency_conflict",
+            Code::StaleLease => "stale_lease",
+            Code::Cancelled => "cancelled",
+            Code::ExitConflict => "exit_conflict",
+            Code::StaleGrant => "stale_grant",
+            Code::WrongState => "wrong_state",
+            Code::RunMismatch => "run_mismatch",
+            Code::LimitReached => "limit_reached",
+        }
+    }
+
+    /// What it means and what a caller does about it, for the reference page.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Code::InvalidArgument => {
+                "An argument is malformed or out of range. The message names it and says what is \
+                 accepted. Correct it; repeating the same call gives the same answer."
+            }
+            Code::TooLarge => {
+                "An argument is over its bound (see the limits page). Send less, or keep large data \
+                 elsewhere and submit a reference to it."
+            }
+            Code::NotFound => {
+                "The namespace holds no such execution: it never did, or its retention has passed. \
+                 An execution of another namespace gives the same answer."
+            }
+            Code::IdConflict => {
+                "The caller-made id already names an execution that was submitted with another body. \
+                 The same id with the same body answers with that execution."
+            }
+            Code::IdempotencyConflict => {
+                "The idempotency key already names an execution that was submitted with another \
+                 body. Use a new key for new work, or send the first body again."
+            }
+            Code::StaleLease => {
+                "The caller no longer holds the execution: the lease ran out, was revoked, or the \
+                 execution was given to another worker. Nothing was changed. Stop the work."
+            }
+            Code::Cancelled => {
+                "The execution was cancelled while this lease held it. Nothing was changed. Stop \
+                 the work."
+            }
+            Code::ExitConflict => {
+                "The lease already ended (complete, fail, delay, cancel or hand back) with another \
+                 outcome than this call asks for. The first outcome stands. The same outcome again \
+                 gets the first answer again."
+            }
+            Code::StaleGrant => {
+                "The claim grant has expired, was already used for another claim, or never existed. \
+                 The execution is back in its place in the queue; ask for a new grant."
+            }
+            Code::WrongState => {
+                "The command has no meaning in the execution's present state; the message names both. \
+                 Read the execution, then decide."
+            }
+            Code::RunMismatch => {
+                "Replay names the run it expects to follow, and the execution has moved on. Read the \
+                 execution and replay its current run."
+            }
+            Code::LimitReached => {
+                "A bounded collection is full (see the limits page): runs of one execution, or \
+                 distinct required capability sets in one lane."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Refusal {
+    /// An argument that is malformed or out of range.
+    pub fn invalid(field: &'static str, why: impl Into<String>) -> Refusal {
+        Refusal::Invalid { field, why: why.into() }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            Refusal::Invalid { .. } => Code::InvalidArgument,
+            Refusal::TooLarge { .. } => Code::TooLarge,
+            Refusal::NotFound => Code::NotFound,
+            Refusal::IdConflict => Code::IdConflict,
+            Refusal::IdempotencyConflict => Code::IdempotencyConflict,
+            Refusal::StaleLease { .. } => Code::StaleLease,
+            Refusal::Cancelled => Code::Cancelled,
+            Refusal::ExitConflict => Code::ExitConflict,
+            Refusal::StaleGrant => Code::StaleGrant,
+            Refusal::WrongState { .. } => Code::WrongState,
+            Refusal::RunMismatch { .. } => Code::RunMismatch,
+            Refusal::LimitReached { .. } => Code::LimitReached,
+        }
+    }
+
+    /// The argument at fault, when one is.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Refusal::Invalid { field, .. } | Refusal::TooLarge { field, .. } => Some(field),
+            _ => None,
+        }
+    }
+
+    /// Refuses `got` when it is past `most`.
+    pub(crate) fn cap(
+        field: &'static str,
+        got: usize,
+        most: usize,
+        unit: &'static str,
+    ) -> Result<(), Refusal> {
+        if got > most {
+            return Err(Refusal::TooLarge { field, got, most, unit });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Where an execution stands: one enum, so that an illegal combination cannot be written.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{LeaseId, RequestId};
+use crate::name::{Category, WorkerId, WorkerInstanceId};
+use crate::payload::PayloadShape;
+use crate::time::Time;
+
+/// The state of an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// In its lane's queue, claimable by any worker that covers its requirements.
+    Queued {
+        /// What it waits to do.
+        why: Why,
+    },
+    /// Not claimable before a moment.
+    Delayed {
+        /// When it becomes claimable.
+        until: Time,
+        /// What it waits for.
+        why: Pause,
+    },
+    /// Out of the queue, reserved for one worker.
+    Granted {
+        /// The reservation.
+        grant: Grant,
+        /// What it waits to do; an expired grant puts it back with this.
+        why: Why,
+    },
+    /// Held by a worker.
+    Active {
+        /// The hold.
+        lease: Lease,
+        /// The holder is asked to stop.
+        cancel: Option<CancelRequest>,
+    },
+    /// Ended.
+    Finished {
+        /// How.
+        outcome: Outcome,
+        /// When.
+        at: Time,
+    },
+}
+
+/// What a queued execution waits to do, which tells whether its next lease starts an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Why {
+    /// Start its first attempt.
+    Fresh,
+    /// Try again after a failure.
+    Retry,
+    /// Try again after a lost lease.
+    Reclaim,
+    /// Start a new run.
+    Replay,
+    /// Continue its attempt after the delay its holder asked for.
+    Resume,
+    /// Continue its attempt, which its holder handed back.
+    HandBack,
+    /// Continue its attempt, whose lease an operator revoked.
+    Revoke,
+}
+
+impl Why {
+    /// Whether the next lease starts a new attempt instead of continuing the last one.
+    pub const fn starts_attempt(self) -> bool {
+        matches!(self, Why::Fresh | Why::Retry | Why::Reclaim | Why::Replay)
+    }
+}
+
+/// What a delayed execution waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Pause {
+    /// The start its submitter asked for.
+    Start,
+    /// The end of a retry's backoff.
+    Backoff,
+    /// The end of the delay its holder asked for.
+    Hold,
+}
+
+impl Pause {
+    /// What it waits to do once the pause is over.
+    pub const fn then(self) -> Why {
+        match self {
+            Pause::Start => Why::Fresh,
+            Pause::Backoff => Why::Retry,
+            Pause::Hold => Why::Resume,
+        }
+    }
+}
+
+/// A worker, as a lease or grant names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Worker {
+    /// The name shared by its instances.
+    pub id: WorkerId,
+    /// The running process.
+    pub instance: WorkerInstanceId,
+}
+
+/// A short-lived reservation for one worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The call that made it; the worker shows it to claim.
+    pub request: RequestId,
+    /// For whom.
+    pub to: Worker,
+    /// Until when.
+    pub until: Time,
+}
+
+/// A time-limited hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Its random name.
+    pub id: LeaseId,
+    /// How many leases the execution has had, this one included.
+    pub epoch: u64,
+    /// The holder.
+    pub worker: Worker,
+    /// When it ends unless renewed.
+    pub until: Time,
+    /// When the attempt's time is over, whatever is renewed.
+    pub timeout_at: Option<Time>,
+}
+
+/// A cancel that leaves the holder time to stop by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelRequest {
+    /// When the hold ends, whatever the holder does.
+    pub by: Time,
+    /// What the operator said.
+    pub reason: Option<Box<str>>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// A holder completed it.
+    Success {
+        /// What the result is; its bytes are stored beside the record.
+        result: PayloadShape,
+    },
+    /// It was tried as often as allowed, or failed for good.
+    Failed {
+        /// The failure that ended it.
+        failure: Failure,
+    },
+    /// A holder or an operator cancelled it.
+    Cancelled {
+        /// What they said.
+        reason: Option<Box<str>>,
+    },
+    /// Its deadline passed.
+    Expired,
+}
+
+/// What went wrong in an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Failure {
+    /// What sort of failure.
+    pub category: Category,
+    /// Whether trying again can help, as far as the reporter knows.
+    pub retryable: bool,
+    /// What happened, for people.
+    pub message: Box<str>,
+}

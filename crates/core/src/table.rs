@@ -1,0 +1,253 @@
+//! The transition table, as data: every move an execution can make.
+//!
+//! The state diagram in the docs is drawn from it, and tests check that the machine makes exactly
+//! these moves.
+
+use std::fmt;
+
+use crate::machine::Action;
+use crate::record::Execution;
+use crate::state::{Outcome, State};
+use crate::timer::Due;
+
+/// A place in the diagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// Not there: not yet submitted, or removed.
+    Absent,
+    /// [`State::Queued`].
+    Queued,
+    /// [`State::Delayed`].
+    Delayed,
+    /// [`State::Granted`].
+    Granted,
+    /// [`State::Active`].
+    Active,
+    /// [`State::Active`] whose holder is asked to stop.
+    Cancelling,
+    /// Finished with a result.
+    Completed,
+    /// Finished by a failure.
+    Failed,
+    /// Finished by a cancel.
+    Cancelled,
+    /// Finished by its deadline.
+    Expired,
+}
+
+impl Node {
+    /// Where `record` is.
+    pub fn of(record: Option<&Execution>) -> Node {
+        let Some(record) = record else {
+            return Node::Absent;
+        };
+        match &record.state {
+            State::Queued { .. } => Node::Queued,
+            State::Delayed { .. } => Node::Delayed,
+            State::Granted { .. } => Node::Granted,
+            State::Active { cancel: None, .. } => Node::Active,
+            State::Active { cancel: Some(_), .. } => Node::Cancelling,
+            State::Finished { outcome, .. } => match outcome {
+                Outcome::Success { .. } => Node::Completed,
+                Outcome::Failed { .. } => Node::Failed,
+                Outcome::Cancelled { .. } => Node::Cancelled,
+                Outcome::Expired => Node::Expired,
+            },
+        }
+    }
+
+    /// The name in the diagram.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Node::Absent => "absent",
+            Node::Queued => "queued",
+            Node::Delayed => "delayed",
+            Node::Granted => "granted",
+            Node::Active => "active",
+            Node::Cancelling => "cancelling",
+            Node::Completed => "completed",
+            Node::Failed => "failed",
+            Node::Cancelled => "cancelled",
+            Node::Expired => "expired",
+        }
+    }
+}
+
+/// What makes a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Accept new work.
+    Submit,
+    /// Reserve it for a worker.
+    Grant,
+    /// Take it from its queue.
+    Claim,
+    /// Take what was reserved.
+    ClaimGranted,
+    /// Keep the lease.
+    Renew,
+    /// Tell how far it is.
+    Progress,
+    /// Finish with a result.
+    Complete,
+    /// Report a failure.
+    Fail,
+    /// Put it off.
+    Delay,
+    /// Cancel what is held.
+    CancelHeld,
+    /// Give it back.
+    HandBack,
+    /// Cancel from outside.
+    Cancel,
+    /// Take the lease away.
+    Revoke,
+    /// Change the priority.
+    SetPriority,
+    /// Change the tags.
+    SetTags,
+    /// Start a new run.
+    Replay,
+    /// Let time pass.
+    Tick(Due),
+}
+
+impl Verb {
+    /// The verb of `action`; `due` is what time had done to its execution.
+    pub fn of(action: &Action, due: Option<Due>) -> Option<Verb> {
+        Some(match action {
+            Action::Submit(_) => Verb::Submit,
+            Action::GrantNext(_) => Verb::Grant,
+            Action::Claim(_) => Verb::Claim,
+            Action::ClaimGranted(_) => Verb::ClaimGranted,
+            Action::Renew(_) => Verb::Renew,
+            Action::ReportProgress(_) => Verb::Progress,
+            Action::Complete(_) => Verb::Complete,
+            Action::Fail(_) => Verb::Fail,
+            Action::Delay(_) => Verb::Delay,
+            Action::CancelHeld(_) => Verb::CancelHeld,
+            Action::HandBack(_) => Verb::HandBack,
+            Action::Cancel(_) => Verb::Cancel,
+            Action::Revoke(_) => Verb::Revoke,
+            Action::SetPriority(_) => Verb::SetPriority,
+            Action::SetTags(_) => Verb::SetTags,
+            Action::Replay(_) => Verb::Replay,
+            Action::Tick(_) => return due.map(Verb::Tick),
+        })
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verb::Submit => "submit",
+            Verb::Grant => "grant",
+            Verb::Claim => "claim",
+            Verb::ClaimGranted => "claim granted",
+            Verb::Renew => "renew",
+            Verb::Progress => "progress",
+            Verb::Complete => "complete",
+            Verb::Fail => "fail",
+            Verb::Delay => "delay",
+            Verb::CancelHeld => "cancel by holder",
+            Verb::HandBack => "hand back",
+            Verb::Cancel => "cancel",
+            Verb::Revoke => "revoke",
+            Verb::SetPriority => "set priority",
+            Verb::SetTags => "set tags",
+            Verb::Replay => "replay",
+            Verb::Tick(Due::Deadline) => "deadline",
+            Verb::Tick(Due::CancelGrace) => "grace over",
+            Verb::Tick(Due::AttemptTimeout) => "attempt timeout",
+            Verb::Tick(Due::LeaseExpired) => "lease expired",
+            Verb::Tick(Due::DelayOver) => "delay over",
+            Verb::Tick(Due::GrantExpired) => "grant expired",
+            Verb::Tick(Due::Retention) => "retention over",
+        })
+    }
+}
+
+/// One move: from a node, by a verb, to a node.
+pub type Arrow = (Node, Verb, Node);
+
+/// Every move, and no other.
+#[rustfmt::skip]
+pub const ARROWS: &[Arrow] = {
+    use Node::{Absent, Active, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued};
+    use Due::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
+    use Verb::Tick;
+    &[
+        (Absent, Verb::Submit, Queued),
+        (Absent, Verb::Submit, Delayed),
+
+        (Queued, Verb::Grant, Granted),
+        (Queued, Verb::Grant, Expired),
+        (Queued, Verb::Claim, Active),
+        (Queued, Verb::Claim, Expired),
+        (Queued, Verb::Cancel, Cancelled),
+        (Queued, Verb::SetPriority, Queued),
+        (Queued, Verb::SetTags, Queued),
+        (Queued, Tick(Deadline), Expired),
+
+        (Delayed, Verb::Cancel, Cancelled),
+        (Delayed, Verb::SetPriority, Delayed),
+        (Delayed, Verb::SetTags, Delayed),
+        (Delayed, Tick(DelayOver), Queued),
+        (Delayed, Tick(Deadline), Expired),
+
+        (Granted, Verb::ClaimGranted, Active),
+        (Granted, Verb::Cancel, Cancelled),
+        (Granted, Verb::SetPriority, Granted),
+        (Granted, Verb::SetTags, Granted),
+        (Granted, Tick(GrantExpired), Queued),
+        (Granted, Tick(Deadline), Expired),
+
+        (Active, Verb::Renew, Active),
+        (Active, Verb::Progress, Active),
+        (Active, Verb::SetPriority, Active),
+        (Active, Verb::SetTags, Active),
+        (Active, Verb::Complete, Completed),
+        (Active, Verb::Fail, Queued),
+        (Active, Verb::Fail, Delayed),
+        (Active, Verb::Fail, Failed),
+        (Active, Verb::Delay, Delayed),
+        (Active, Verb::Delay, Queued),
+        (Active, Verb::CancelHeld, Cancelled),
+        (Active, Verb::HandBack, Queued),
+        (Active, Verb::Cancel, Cancelled),
+        (Active, Verb::Cancel, Cancelling),
+        (Active, Verb::Revoke, Queued),
+        (Active, Tick(LeaseExpired), Queued),
+        (Active, Tick(LeaseExpired), Failed),
+        (Active, Tick(AttemptTimeout), Queued),
+        (Active, Tick(AttemptTimeout), Delayed),
+        (Active, Tick(AttemptTimeout), Failed),
+        (Active, Tick(Deadline), Expired),
+
+        (Cancelling, Verb::Renew, Cancelling),
+        (Cancelling, Verb::Progress, Cancelling),
+        (Cancelling, Verb::SetPriority, Cancelling),
+        (Cancelling, Verb::SetTags, Cancelling),
+        (Cancelling, Verb::Cancel, Cancelling),
+        (Cancelling, Verb::Complete, Completed),
+        (Cancelling, Verb::Fail, Cancelled),
+        (Cancelling, Verb::Delay, Cancelled),
+        (Cancelling, Verb::CancelHeld, Cancelled),
+        (Cancelling, Verb::HandBack, Cancelled),
+        (Cancelling, Verb::Cancel, Cancelled),
+        (Cancelling, Verb::Revoke, Cancelled),
+        (Cancelling, Tick(CancelGrace), Cancelled),
+        (Cancelling, Tick(LeaseExpired), Cancelled),
+        (Cancelling, Tick(AttemptTimeout), Cancelled),
+        (Cancelling, Tick(Deadline), Expired),
+
+        (Completed, Verb::Replay, Queued),
+        (Failed, Verb::Replay, Queued),
+        (Cancelled, Verb::Replay, Queued),
+        (Expired, Verb::Replay, Queued),
+        (Completed, Tick(Retention), Absent),
+        (Failed, Tick(Retention), Absent),
+        (Cancelled, Tick(Retention), Absent),
+        (Expired, Tick(Retention), Absent),
+    ]
+};

@@ -1,0 +1,49 @@
+//! The one timer of a record: the earliest thing that time alone will do to it.
+//!
+//! When it fires, the record and the store's time decide what is due, so a stale timer is harmless.
+
+use crate::record::Execution;
+use crate::state::State;
+use crate::time::Time;
+
+/// What time alone does to an execution. At equal times the first one listed happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Due {
+    /// Its deadline has passed: it ends `expired`.
+    Deadline,
+    /// The grace of a cancel is over: it ends `cancelled`.
+    CancelGrace,
+    /// The attempt ran too long: the retry policy decides.
+    AttemptTimeout,
+    /// The lease ran out: it is reclaimed.
+    LeaseExpired,
+    /// A delay is over: it joins its queue.
+    DelayOver,
+    /// A grant was not used: it returns to its place.
+    GrantExpired,
+    /// Its retention is over: it is removed.
+    Retention,
+}
+
+/// The earliest thing that time will do to `record`.
+pub fn next(record: &Execution) -> Option<(Time, Due)> {
+    let own = match &record.state {
+        State::Queued { .. } => None,
+        State::Delayed { until, .. } => Some((*until, Due::DelayOver)),
+        State::Granted { grant, .. } => Some((grant.until, Due::GrantExpired)),
+        State::Active { lease, cancel } => {
+            let grace = cancel.as_ref().map(|request| (request.by, Due::CancelGrace));
+            let timeout = lease.timeout_at.map(|at| (at, Due::AttemptTimeout));
+            let hold = Some((lease.until, Due::LeaseExpired));
+            [grace, timeout, hold].into_iter().flatten().min()
+        }
+        State::Finished { .. } => return record.retired_at().map(|at| (at, Due::Retention)),
+    };
+    let deadline = record.run.deadline.map(|at| (at, Due::Deadline));
+    [deadline, own].into_iter().flatten().min()
+}
+
+/// What time has already done to `record`, if anything.
+pub fn due(record: &Execution, now: Time) -> Option<Due> {
+    next(record).filter(|(at, _)| *at <= now).map(|(_, due)| due)
+}

@@ -1,0 +1,259 @@
+//! How the world sees a state: six dimensions and one public word, derived in one place.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::record::Execution;
+use crate::refusal::Refusal;
+use crate::state::{Outcome, Pause, State, Why};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// The word used everywhere.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+words!(
+    /// The one word for where an execution stands.
+    PublicState {
+        /// In its queue.
+        Waiting = "waiting",
+        /// Not claimable before a moment.
+        Delayed = "delayed",
+        /// Held by a worker.
+        Active = "active",
+        /// In its queue, to continue an attempt.
+        Resumable = "resumable",
+        /// Ended with a result.
+        Completed = "completed",
+        /// Ended by a failure.
+        Failed = "failed",
+        /// Ended by a cancel.
+        Cancelled = "cancelled",
+        /// Ended by its deadline.
+        Expired = "expired",
+    }
+);
+
+words!(
+    /// Which part of its life an execution is in.
+    LifecyclePhase {
+        /// Could run.
+        Runnable = "runnable",
+        /// Runs.
+        Active = "active",
+        /// Has ended.
+        Terminal = "terminal",
+    }
+);
+
+words!(
+    /// Who owns it.
+    OwnershipState {
+        /// Nobody.
+        Unowned = "unowned",
+        /// The holder of a lease.
+        Leased = "leased",
+        /// Nobody: its lease ran out.
+        LeaseExpiredReclaimable = "lease_expired_reclaimable",
+        /// Nobody: its lease was revoked.
+        LeaseRevoked = "lease_revoked",
+    }
+);
+
+words!(
+    /// Whether it could be claimed.
+    EligibilityState {
+        /// Yes.
+        EligibleNow = "eligible_now",
+        /// Not before a moment.
+        NotEligibleUntilTime = "not_eligible_until_time",
+        /// The question has no meaning.
+        NotApplicable = "not_applicable",
+    }
+);
+
+words!(
+    /// What it waits for.
+    BlockingReason {
+        /// Nothing.
+        None = "none",
+        /// A worker.
+        WaitingForWorker = "waiting_for_worker",
+        /// The end of a retry's backoff.
+        WaitingForRetryBackoff = "waiting_for_retry_backoff",
+        /// The end of the delay its holder asked for.
+        WaitingForResumeDelay = "waiting_for_resume_delay",
+        /// The start its submitter asked for.
+        WaitingForDelay = "waiting_for_delay",
+    }
+);
+
+words!(
+    /// How it ended.
+    TerminalOutcome {
+        /// It has not.
+        None = "none",
+        /// With a result.
+        Success = "success",
+        /// By a failure.
+        Failed = "failed",
+        /// By a cancel.
+        Cancelled = "cancelled",
+        /// By its deadline.
+        Expired = "expired",
+    }
+);
+
+words!(
+    /// Where its newest attempt stands.
+    AttemptState {
+        /// There was none.
+        None = "none",
+        /// The first is still to come.
+        PendingFirstAttempt = "pending_first_attempt",
+        /// It runs.
+        RunningAttempt = "running_attempt",
+        /// It is paused and will continue.
+        AttemptInterrupted = "attempt_interrupted",
+        /// Another follows a failure or a lost lease.
+        PendingRetryAttempt = "pending_retry_attempt",
+        /// Another follows a replay.
+        PendingReplayAttempt = "pending_replay_attempt",
+        /// It has ended, and the execution with it.
+        AttemptTerminal = "attempt_terminal",
+    }
+);
+
+/// Six views of one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StateVector {
+    /// Which part of its life.
+    pub lifecycle_phase: LifecyclePhase,
+    /// Who owns it.
+    pub ownership_state: OwnershipState,
+    /// Whether it could be claimed.
+    pub eligibility_state: EligibilityState,
+    /// What it waits for.
+    pub blocking_reason: BlockingReason,
+    /// How it ended.
+    pub terminal_outcome: TerminalOutcome,
+    /// Where its newest attempt stands.
+    pub attempt_state: AttemptState,
+}
+
+impl Execution {
+    /// The public word for where it stands.
+    pub fn public_state(&self) -> PublicState {
+        match &self.state {
+            State::Queued { why } | State::Granted { why, .. } => match why.starts_attempt() {
+                true => PublicState::Waiting,
+                false => PublicState::Resumable,
+            },
+            State::Delayed { .. } => PublicState::Delayed,
+            State::Active { .. } => PublicState::Active,
+            State::Finished { outcome, .. } => match outcome {
+                Outcome::Success { .. } => PublicState::Completed,
+                Outcome::Failed { .. } => PublicState::Failed,
+                Outcome::Cancelled { .. } => PublicState::Cancelled,
+                Outcome::Expired => PublicState::Expired,
+            },
+        }
+    }
+
+    /// The six dimensions of where it stands.
+    pub fn state_vector(&self) -> StateVector {
+        let waiting = StateVector {
+            lifecycle_phase: LifecyclePhase::Runnable,
+            ownership_state: OwnershipState::Unowned,
+            eligibility_state: EligibilityState::EligibleNow,
+            blocking_reason: BlockingReason::WaitingForWorker,
+            terminal_outcome: TerminalOutcome::None,
+            attempt_state: AttemptState::PendingFirstAttempt,
+        };
+        match &self.state {
+            State::Queued { why } | State::Granted { why, .. } => StateVector {
+                ownership_state: match why {
+                    Why::Reclaim => OwnershipState::LeaseExpiredReclaimable,
+                    Why::Revoke => OwnershipState::LeaseRevoked,
+                    _ => OwnershipState::Unowned,
+                },
+                attempt_state: pending(*why),
+                ..waiting
+            },
+            State::Delayed { why, .. } => StateVector {
+                eligibility_state: EligibilityState::NotEligibleUntilTime,
+                blocking_reason: match why {
+                    Pause::Start => BlockingReason::WaitingForDelay,
+                    Pause::Backoff => BlockingReason::WaitingForRetryBackoff,
+                    Pause::Hold => BlockingReason::WaitingForResumeDelay,
+                },
+                attempt_state: pending(why.then()),
+                ..waiting
+            },
+            State::Active { .. } => StateVector {
+                lifecycle_phase: LifecyclePhase::Active,
+                ownership_state: OwnershipState::Leased,
+                eligibility_state: EligibilityState::NotApplicable,
+                blocking_reason: BlockingReason::None,
+                attempt_state: AttemptState::RunningAttempt,
+                ..waiting
+            },
+            State::Finished { outcome, .. } => StateVector {
+                lifecycle_phase: LifecyclePhase::Terminal,
+                eligibility_state: EligibilityState::NotApplicable,
+                blocking_reason: BlockingReason::None,
+                terminal_outcome: match outcome {
+                    Outcome::Success { .. } => TerminalOutcome::Success,
+                    Outcome::Failed { .. } => TerminalOutcome::Failed,
+                    Outcome::Cancelled { .. } => TerminalOutcome::Cancelled,
+                    Outcome::Expired => TerminalOutcome::Expired,
+                },
+                attempt_state: match self.attempt {
+                    Some(_) => AttemptState::AttemptTerminal,
+                    None => AttemptState::None,
+                },
+                ..waiting
+            },
+        }
+    }
+}
+
+fn pending(why: Why) -> AttemptState {
+    match why {
+        Why::Fresh => AttemptState::PendingFirstAttempt,
+        Why::Retry | Why::Reclaim => AttemptState::PendingRetryAttempt,
+        Why::Replay => AttemptState::PendingReplayAttempt,
+        Why::Resume | Why::HandBack | Why::Revoke => AttemptState::AttemptInterrupted,
+    }
+}
+
+impl FromStr for PublicState {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let found = PublicState::ALL.iter().find(|state| state.as_str() == text);
+        found.copied().ok_or_else(|| {
+            let words: Vec<_> = PublicState::ALL.iter().map(|s| s.as_str()).collect();
+            Refusal::invalid("state", format!("is not a state; give one of {}", words.join(", ")))
+        })
+    }
+}

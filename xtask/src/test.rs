@@ -1,0 +1,105 @@
+//! `cargo xtask test`: everything that must hold before a change is accepted, cheapest first.
+//!
+//! Stops at the first step that fails, and ends with what the tests counted and what each
+//! step cost.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use crate::{Result, codegen, command, report, tidy};
+
+struct Step {
+    name: &'static str,
+    work: Work,
+}
+
+enum Work {
+    /// Cargo with these arguments.
+    Cargo(&'static [&'static str]),
+    /// A task of this tool: its arguments after `cargo xtask`, and what they run.
+    Task(&'static str, fn(&Path) -> Result),
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
+    Step {
+        name: "lints",
+        work: Work::Cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    },
+    Step { name: "tidy", work: Work::Task("tidy", tidy::run) },
+    Step { name: "generated docs", work: Work::Task("codegen --check", codegen::check) },
+    Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"]) },
+];
+
+/// Runs every step in order, then prints the counts and the times.
+pub(crate) fn run(root: &Path) -> Result {
+    let reports = report::prepare(root)?;
+    let started = Instant::now();
+    let mut times = Vec::new();
+    for step in STEPS {
+        eprintln!("== {}: {}", step.name, step.work.shown());
+        let step_started = Instant::now();
+        step.work.run(root, &reports).map_err(|why| {
+            format!("step `{}` failed and the steps after it did not run: {why}", step.name)
+        })?;
+        times.push((step.name.to_owned(), seconds(step_started.elapsed())));
+    }
+    times.push(("total".to_owned(), seconds(started.elapsed())));
+
+    let counts = report::read(&reports)?;
+    println!("\n{}\n{}", report::counts_table(&counts), report::table(&times));
+    Ok(())
+}
+
+impl Work {
+    fn shown(&self) -> String {
+        match self {
+            Self::Cargo(args) => format!("cargo {}", args.join(" ")),
+            Self::Task(words, _) => format!("cargo xtask {words}"),
+        }
+    }
+
+    /// Cargo learns where tests leave their counts; a task of this tool has none to leave.
+    fn run(&self, root: &Path, reports: &Path) -> Result {
+        match self {
+            Self::Cargo(args) => {
+                command::run(command::cargo(root, args).env(report::DIR_VARIABLE, reports))
+            }
+            Self::Task(_, task) => task(root),
+        }
+    }
+}
+
+fn seconds(elapsed: Duration) -> String {
+    format!("{:.1} s", elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cheapest_check_comes_first_and_the_tests_last() {
+        let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        assert_eq!(names, ["format", "lints", "tidy", "generated docs", "tests"]);
+    }
+
+    #[test]
+    fn every_cargo_step_that_resolves_dependencies_is_locked() {
+        for step in STEPS {
+            let shown = step.work.shown();
+            let resolves = shown.starts_with("cargo clippy") || shown.starts_with("cargo test");
+            assert!(!resolves || shown.contains("--locked"), "{shown}");
+        }
+    }
+}
