@@ -1,0 +1,1 @@
+//! BTreeMaps: the model for tests, docs and simulation.

@@ -1,0 +1,1 @@
+//! The exam that every backend sits.

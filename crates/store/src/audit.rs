@@ -1,0 +1,326 @@
+//! The audit: every record against every index and against the invariants. It only reads.
+//!
+//! A store gives all its [`Rows`] as of one moment; the [`Auditor`] says what is wrong with them.
+//! The same rows are what two stores are compared by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use ff_core::machine::LaneClass;
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::placement::{Entry, EntryDiff, Placement};
+use ff_core::record::Attempt;
+use ff_core::state::{Outcome, State};
+use ff_core::{Execution, ExecutionId};
+use tokio::sync::mpsc;
+
+use crate::error::StoreError;
+
+/// One thing that a store holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// A record.
+    Record(Box<Execution>),
+    /// Something that should be a record and cannot be read as one.
+    Unreadable {
+        /// Where it is.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// An index entry.
+    Entry(Entry, ExecutionId),
+    /// A class registered for a lane.
+    Class(LaneClass),
+    /// Bytes beside a record.
+    Blob(BlobKey, Bytes),
+    /// An attempt beside a record.
+    PastAttempt(ExecutionId, Box<Attempt>),
+}
+
+/// All rows of a store, records first.
+#[derive(Debug)]
+pub struct Rows(mpsc::Receiver<Result<Row, StoreError>>);
+
+impl Rows {
+    /// A stream of rows and the end to feed it from. A consumer that goes away makes sends fail.
+    pub fn channel() -> (mpsc::Sender<Result<Row, StoreError>>, Rows) {
+        let (sender, receiver) = mpsc::channel(256);
+        (sender, Rows(receiver))
+    }
+
+    /// The next row.
+    pub async fn next(&mut self) -> Option<Result<Row, StoreError>> {
+        self.0.recv().await
+    }
+}
+
+/// What an audit found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many records were read.
+    pub records: u64,
+    /// How many index entries were read.
+    pub entries: u64,
+    /// What is wrong, at most [`MAX_VIOLATIONS`].
+    pub violations: Vec<Violation>,
+    /// How much more is wrong.
+    pub further: u64,
+}
+
+/// How many violations a report lists.
+pub const MAX_VIOLATIONS: usize = 1_000;
+
+/// Something that must not be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// Which rule is broken.
+    pub rule: Rule,
+    /// Where, and how.
+    pub detail: String,
+}
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
+        /// The rules of an audit.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Rule { $($(#[$doc])* $name),+ }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &[Rule] = &[$(Rule::$name),+];
+
+            /// The word in reports.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Rule::$name => $word),+ }
+            }
+        }
+    };
+}
+
+rules!(
+    /// Every record can be read.
+    Readable = "readable",
+    /// The index entries written in a record are those of its state.
+    Placed = "placed",
+    /// Every entry written in a record is in its index.
+    EntryThere = "entry_there",
+    /// Every index entry is written in a record.
+    EntryOwned = "entry_owned",
+    /// Every class with queued work is registered, and no other.
+    ClassRegistered = "class_registered",
+    /// Unfinished work is in a queue or has a timer.
+    Reachable = "reachable",
+    /// Payloads are there, with the length their record says.
+    PayloadThere = "payload_there",
+    /// Every payload belongs to a record.
+    PayloadOwned = "payload_owned",
+    /// Attempts are numbered from 0 without gaps, and belong to a record.
+    AttemptsInOrder = "attempts_in_order",
+    /// Earlier attempts have ended; the newest has ended exactly when its execution asks for it.
+    AttemptsEnded = "attempts_ended",
+    /// Held work has an attempt whose newest lease is the one that holds it.
+    LeaseMatches = "lease_matches",
+    /// Runs are counted without gaps.
+    RunsInOrder = "runs_in_order",
+);
+
+/// Collects rows and says what is wrong with them.
+#[derive(Debug, Default)]
+pub struct Auditor {
+    report: Report,
+    missing_entries: BTreeSet<(ExecutionId, Entry)>,
+    classes: BTreeMap<(String, String, String), bool>,
+    payloads: BTreeMap<BlobKey, u32>,
+    attempts: BTreeMap<ExecutionId, Attempts>,
+}
+
+#[derive(Debug, Default)]
+struct Attempts {
+    expected: u32,
+    seen: u32,
+}
+
+impl Auditor {
+    /// Looks at one row. Records come first.
+    pub fn row(&mut self, row: Row) {
+        match row {
+            Row::Record(record) => self.record(&record),
+            Row::Unreadable { place, why } => {
+                self.broken(Rule::Readable, format!("{place}: {why}"));
+            }
+            Row::Entry(entry, id) => self.entry(entry, id),
+            Row::Class(class) => self.class(&class),
+            Row::Blob(key, bytes) => self.blob(key, bytes.len()),
+            Row::PastAttempt(id, attempt) => self.past_attempt(id, &attempt),
+        }
+    }
+
+    /// What is wrong, after the last row.
+    pub fn finish(mut self) -> Report {
+        for (id, entry) in std::mem::take(&mut self.missing_entries) {
+            self.broken(Rule::EntryThere, format!("{id}: {entry:?} is not in its index"));
+        }
+        for ((namespace, lane, class), registered) in std::mem::take(&mut self.classes) {
+            if !registered {
+                let detail = format!("{namespace}/{lane}: class {class} is not registered");
+                self.broken(Rule::ClassRegistered, detail);
+            }
+        }
+        for (key, _) in std::mem::take(&mut self.payloads) {
+            let detail = format!("{}: {:?} is missing", key.execution, key.part);
+            self.broken(Rule::PayloadThere, detail);
+        }
+        for (id, Attempts { expected, seen }) in std::mem::take(&mut self.attempts) {
+            if seen != expected {
+                let detail = format!("{id}: {seen} of {expected} earlier attempts are there");
+                self.broken(Rule::AttemptsInOrder, detail);
+            }
+        }
+        self.report
+    }
+
+    fn record(&mut self, record: &Execution) {
+        self.report.records += 1;
+        let id = record.id;
+        let should = Placement::of(record);
+        if record.placed != should {
+            let detail = format!("{id}: placed as {:?}, should be {should:?}", record.placed);
+            self.broken(Rule::Placed, detail);
+        }
+        let unfinished = record.outcome().is_none();
+        if unfinished && record.placed.score.is_none() && record.placed.timer.is_none() {
+            self.broken(Rule::Reachable, format!("{id}: neither queued nor with a timer"));
+        }
+        for entry in EntryDiff::all(record) {
+            if let Entry::Queue(place) = &entry
+                && !place.class.is_empty()
+            {
+                self.classes.insert(
+                    (place.namespace.to_string(), place.lane.to_string(), place.class.to_string()),
+                    false,
+                );
+            }
+            self.missing_entries.insert((id, entry));
+        }
+        self.expect_payloads(record);
+        self.check_attempts(record);
+        self.check_runs(record);
+    }
+
+    fn expect_payloads(&mut self, record: &Execution) {
+        let execution = record.id;
+        let input = BlobKey { execution, part: BlobPart::Input };
+        self.payloads.insert(input, record.spec.input.len);
+        let past = record.past_runs.iter().map(|run| &run.outcome);
+        let current = record.outcome().map(|(outcome, _)| outcome);
+        for (run, outcome) in past.chain(current).enumerate() {
+            if let Outcome::Success { result } = outcome {
+                let part = BlobPart::Result(run as u32);
+                self.payloads.insert(BlobKey { execution, part }, result.len);
+            }
+        }
+    }
+
+    fn check_attempts(&mut self, record: &Execution) {
+        let id = record.id;
+        let newest = record.attempt.as_ref();
+        let expected = newest.map_or(0, |attempt| attempt.number);
+        self.attempts.insert(id, Attempts { expected, seen: 0 });
+        if let State::Active { lease, .. } = &record.state {
+            let matches = newest.is_some_and(|a| a.lease == lease.id && a.worker == lease.worker);
+            if !matches || lease.epoch != record.epoch {
+                self.broken(Rule::LeaseMatches, format!("{id}: its attempt has another lease"));
+            }
+        }
+        let open = match &record.state {
+            State::Active { .. } => true,
+            State::Queued { why } | State::Granted { why, .. } => !why.starts_attempt(),
+            State::Delayed { why, .. } => !why.then().starts_attempt(),
+            State::Finished { .. } => false,
+        };
+        if let Some(attempt) = newest.filter(|attempt| attempt.end.is_none() != open) {
+            let detail = format!("{id}: attempt {} is open={}", attempt.number, !open);
+            self.broken(Rule::AttemptsEnded, detail);
+        }
+    }
+
+    fn check_runs(&mut self, record: &Execution) {
+        if record.past_runs.len() != record.run.number as usize {
+            let detail = format!(
+                "{}: run {} follows {} runs",
+                record.id,
+                record.run.number,
+                record.past_runs.len()
+            );
+            self.broken(Rule::RunsInOrder, detail);
+        }
+    }
+
+    fn entry(&mut self, entry: Entry, id: ExecutionId) {
+        self.report.entries += 1;
+        let key = (id, entry);
+        if !self.missing_entries.remove(&key) {
+            let detail = format!("{id}: {:?} is not in its record", key.1);
+            self.broken(Rule::EntryOwned, detail);
+        }
+    }
+
+    fn class(&mut self, class: &LaneClass) {
+        let key = (class.namespace.to_string(), class.lane.to_string(), class.class.to_string());
+        match self.classes.get_mut(&key) {
+            Some(registered) => *registered = true,
+            None => {
+                let (namespace, lane, class) = key;
+                let detail = format!("{namespace}/{lane}: class {class} has nothing queued");
+                self.broken(Rule::ClassRegistered, detail);
+            }
+        }
+    }
+
+    fn blob(&mut self, key: BlobKey, len: usize) {
+        match self.payloads.remove(&key) {
+            Some(expected) if expected as usize == len => {}
+            Some(expected) => {
+                let what = format!("{:?} has {len} bytes, not {expected}", key.part);
+                self.broken(Rule::PayloadThere, format!("{}: {what}", key.execution));
+            }
+            None => {
+                let detail = format!("{}: nothing refers to {:?}", key.execution, key.part);
+                self.broken(Rule::PayloadOwned, detail);
+            }
+        }
+    }
+
+    fn past_attempt(&mut self, id: ExecutionId, attempt: &Attempt) {
+        if attempt.end.is_none() {
+            let detail = format!("{id}: earlier attempt {} is open", attempt.number);
+            self.broken(Rule::AttemptsEnded, detail);
+        }
+        let number = attempt.number;
+        match self.attempts.get_mut(&id) {
+            Some(attempts) if number < attempts.expected => attempts.seen += 1,
+            _ => {
+                let detail = format!("{id}: attempt {number} is not one of its earlier ones");
+                self.broken(Rule::AttemptsInOrder, detail);
+            }
+        }
+    }
+
+    fn broken(&mut self, rule: Rule, detail: String) {
+        if self.report.violations.len() < MAX_VIOLATIONS {
+            self.report.violations.push(Violation { rule, detail });
+        } else {
+            self.report.further += 1;
+        }
+    }
+}
+
+/// Audits all of `rows`.
+pub async fn audit(mut rows: Rows) -> Result<Report, StoreError> {
+    let mut auditor = Auditor::default();
+    while let Some(row) = rows.next().await {
+        auditor.row(row?);
+    }
+    Ok(auditor.finish())
+}

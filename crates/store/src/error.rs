@@ -1,0 +1,83 @@
+//! What a store answers instead of a reply.
+
+use ff_core::Refusal;
+
+/// Why a call to a store gave no reply.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The machine refused the command; nothing was changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Another process holds the store for longer than the busy timeout; nothing was changed.
+    #[error("the store is busy: {0}; try again")]
+    Busy(String),
+    /// Others kept changing the same execution; nothing was changed.
+    #[error("others keep changing the same execution; try again")]
+    Contention,
+    /// The store cannot be reached, or failed. Whether the command took effect is unknown; every
+    /// command can be repeated as it was sent.
+    #[error("the store failed: {0}; repeat the call as it was sent")]
+    Unavailable(String),
+    /// The store holds something that cannot be what was written.
+    #[error("the store holds something unreadable: {0}; run `ff check`")]
+    Corrupt(String),
+    /// The store belongs to another release or another product.
+    #[error("the store cannot be opened: {0}")]
+    Incompatible(String),
+}
+
+impl StoreError {
+    /// The stable code: the refusal's, or `store_` and what failed.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::Refused(refusal) => refusal.code().as_str(),
+            StoreError::Busy(_) => "store_busy",
+            StoreError::Contention => "store_contention",
+            StoreError::Unavailable(_) => "store_unavailable",
+            StoreError::Corrupt(_) => "store_corrupt",
+            StoreError::Incompatible(_) => "store_incompatible",
+        }
+    }
+
+    /// The codes of a store's own failures, and what each means, for the reference page.
+    pub const CODES: &[(&str, &str)] = &[
+        (
+            "store_busy",
+            "Another process holds the store for longer than the busy timeout. Nothing was changed; \
+             try again.",
+        ),
+        (
+            "store_contention",
+            "Others kept changing the same execution while the command was decided. Nothing was \
+             changed; try again.",
+        ),
+        (
+            "store_unavailable",
+            "The store cannot be reached, or failed while it worked. Whether the command took \
+             effect is unknown; repeat the call as it was sent.",
+        ),
+        (
+            "store_corrupt",
+            "The store holds something that cannot be what was written. Nothing was changed; run \
+             `ff check`.",
+        ),
+        (
+            "store_incompatible",
+            "The store was written by a newer release, or is not a FlowFabric store. Open it with \
+             the release that wrote it.",
+        ),
+    ];
+
+    /// The machine's refusal, when that is what it is.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            StoreError::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Busy(_) | StoreError::Contention | StoreError::Unavailable(_))
+    }
+}

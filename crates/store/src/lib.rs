@@ -1,0 +1,24 @@
+//! The seam between the machine and its stores.
+//!
+//! A backend implements [`Store`]: run a batch of commands, read records, name what is due. It does
+//! so over one of two shared drivers, [`serial`] or [`optimistic`], and decides nothing itself. The
+//! rest of the system sees the role traits [`ClientBackend`], [`WorkerBackend`] and
+//! [`MaintenanceBackend`], which every store gets from here.
+
+pub mod audit;
+pub mod clock;
+pub mod error;
+pub mod listing;
+pub mod mint;
+pub mod optimistic;
+pub mod roles;
+pub mod serial;
+pub mod store;
+mod waiting;
+pub mod wakeups;
+
+pub use clock::{Clock, SystemClock};
+pub use error::StoreError;
+pub use roles::{ClientBackend, EngineBackend, MaintenanceBackend, WorkerBackend};
+pub use store::{DueTimers, ListScan, Position, Store, Which};
+pub use wakeups::Wakeups;

@@ -1,0 +1,159 @@
+//! Listings: filters, pages and cursors.
+//!
+//! A listing goes from the newest to the oldest by (created, id), which never change, so a cursor
+//! neither skips nor repeats, whatever happens to the executions meanwhile. A page examines a
+//! bounded number of records: it may be short, or empty, and still have a cursor to go on with.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ff_core::limits::{PAGE, PAGE_SCAN};
+use ff_core::placement::Attention;
+use ff_core::{
+    Execution, ExecutionId, Kind, Lane, Namespace, PublicState, Refusal, TagKey, TagValue, Time,
+};
+
+use crate::error::StoreError;
+use crate::store::{ListScan, Position, Store, Which};
+
+/// How many records are fetched from the store at a time.
+const STRETCH: usize = 256;
+
+/// What to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// Which executions.
+    pub filter: Filter,
+    /// Where an earlier page ended.
+    pub after: Option<Cursor>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// Which executions; every part that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// In this lane.
+    pub lane: Option<Lane>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// In this state.
+    pub state: Option<PublicState>,
+    /// With all of these tags.
+    pub tags: Vec<(TagKey, TagValue)>,
+    /// Created at this moment or later.
+    pub from: Option<Time>,
+    /// Created before this moment.
+    pub to: Option<Time>,
+}
+
+impl Filter {
+    /// Whether `record` is among them.
+    pub fn matches(&self, record: &Execution) -> bool {
+        self.lane.as_ref().is_none_or(|lane| *lane == record.spec.lane)
+            && self.kind.as_ref().is_none_or(|kind| *kind == record.spec.kind)
+            && self.state.is_none_or(|state| state == record.public_state())
+            && self.tags.iter().all(|(key, value)| record.tags.get(key) == Some(value))
+            && self.from.is_none_or(|from| record.created >= from)
+            && self.to.is_none_or(|to| record.created < to)
+    }
+
+    fn which(&self) -> Which {
+        match self.state {
+            Some(PublicState::Failed) => Which::Attention(Attention::Failed),
+            _ => Which::All,
+        }
+    }
+}
+
+/// One page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPage {
+    /// The executions, newest first.
+    pub executions: Vec<Execution>,
+    /// Where to go on; `None` when there is nothing more.
+    pub next: Option<Cursor>,
+}
+
+/// Where a page ended. Opaque to callers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor(Position);
+
+const CURSOR_VERSION: &str = "1";
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = u128::from_be_bytes(self.0.id);
+        write!(f, "{CURSOR_VERSION}{:012x}{id:032x}", self.0.created.as_ms())
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Cursor, Refusal> {
+        let bad =
+            || Refusal::invalid("cursor", "is not a cursor; repeat the one the last page gave");
+        let rest = text.strip_prefix(CURSOR_VERSION).ok_or_else(bad)?;
+        let lower_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if rest.len() != 44 || !rest.bytes().all(lower_hex) {
+            return Err(bad());
+        }
+        let created = u64::from_str_radix(&rest[..12], 16).map_err(|_| bad())?;
+        let id = u128::from_str_radix(&rest[12..], 16).map_err(|_| bad())?.to_be_bytes();
+        ExecutionId::from_bytes(&id).map_err(|_| bad())?;
+        if created > Time::MAX.as_ms() {
+            return Err(bad());
+        }
+        Ok(Cursor(Position { created: Time::from_ms(created), id }))
+    }
+}
+
+/// Reads one page.
+pub(crate) async fn page<S: Store + ?Sized>(
+    store: &S,
+    listing: &Listing,
+) -> Result<ListPage, StoreError> {
+    if listing.limit == 0 || listing.limit > PAGE {
+        let why = format!("is {}; give 1 to {PAGE}", listing.limit);
+        return Err(Refusal::invalid("limit", why).into());
+    }
+    let filter = &listing.filter;
+    let to = filter.to.map(|to| Position { created: to, id: [0; 16] });
+    let cursor = listing.after.map(|Cursor(position)| position);
+    let mut after = match (cursor, to) {
+        (Some(cursor), Some(to)) => Some(cursor.min(to)),
+        (cursor, to) => cursor.or(to),
+    };
+    let mut executions = Vec::new();
+    let mut examined = 0;
+    loop {
+        let stretch = ListScan {
+            namespace: listing.namespace.clone(),
+            which: filter.which(),
+            after,
+            limit: STRETCH,
+        };
+        let records = store.list(stretch).await?;
+        let last = records.len() < STRETCH;
+        for record in records {
+            if filter.from.is_some_and(|from| record.created < from) {
+                return Ok(ListPage { executions, next: None });
+            }
+            let position = Position::of(&record);
+            after = Some(position);
+            examined += 1;
+            if filter.matches(&record) {
+                executions.push(record);
+            }
+            if executions.len() == listing.limit || examined == PAGE_SCAN {
+                return Ok(ListPage { executions, next: Some(Cursor(position)) });
+            }
+        }
+        if last {
+            return Ok(ListPage { executions, next: None });
+        }
+    }
+}

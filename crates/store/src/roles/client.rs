@@ -1,0 +1,178 @@
+//! What producers and operators do.
+
+use async_trait::async_trait;
+use ff_core::limits::{BATCH_BYTES, PAGE};
+use ff_core::machine::{
+    Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
+};
+use ff_core::payload::{BlobKey, BlobPart, PayloadShape};
+use ff_core::record::{Attempt, Exited};
+use ff_core::state::Outcome;
+use ff_core::{Execution, ExecutionId, IdempotencyKey, Namespace, Partition, Payload, Refusal};
+
+use super::{Answer, Backend, done, many, one, only};
+use crate::error::StoreError;
+use crate::listing::{self, ListPage, Listing};
+use crate::mint;
+use crate::store::Store;
+
+/// Submit work, look at it, steer it.
+#[async_trait]
+pub trait ClientBackend: Send + Sync {
+    /// A new id for work with this key, or without one.
+    fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;
+
+    /// Accepts executions; each gets its own answer.
+    async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError>;
+
+    /// The record of an execution.
+    async fn describe(&self, target: &Target) -> Result<Execution, StoreError>;
+
+    /// What an execution was submitted with.
+    async fn input(&self, target: &Target) -> Result<Payload, StoreError>;
+
+    /// What a run completed with; `None` means the current run.
+    async fn result(&self, target: &Target, run: Option<u32>) -> Result<Payload, StoreError>;
+
+    /// Attempts from number `from` on, oldest first, at most `limit`.
+    async fn attempts(
+        &self,
+        target: &Target,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError>;
+
+    /// One page of a listing.
+    async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError>;
+
+    /// Cancels.
+    async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, StoreError>;
+
+    /// Starts a new run and answers its number.
+    async fn replay(&self, replay: Replay) -> Result<u32, StoreError>;
+
+    /// Takes a lease away.
+    async fn revoke(&self, revoke: Revoke) -> Result<Exited, StoreError>;
+
+    /// Changes a priority.
+    async fn set_priority(&self, set: SetPriority) -> Result<(), StoreError>;
+
+    /// Changes tags.
+    async fn set_tags(&self, set: SetTags) -> Result<(), StoreError>;
+}
+
+#[async_trait]
+impl<S: Store> ClientBackend for Backend<S> {
+    fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
+        mint::execution_id(match (self.store().partitions(), key) {
+            (1, _) => Partition::ONLY,
+            (_, Some(key)) => Partition::of_key(namespace, key),
+            (_, None) => mint::any_partition(),
+        })
+    }
+
+    async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError> {
+        let bytes: usize = batch.iter().map(|submit| submit.input.bytes.len()).sum();
+        if batch.len() > 1 && bytes > BATCH_BYTES {
+            let refusal =
+                Refusal::TooLarge { field: "batch", got: bytes, most: BATCH_BYTES, unit: "bytes" };
+            return Err(refusal.into());
+        }
+        many(&**self.store(), batch, only!(Submitted)).await
+    }
+
+    async fn describe(&self, target: &Target) -> Result<Execution, StoreError> {
+        let record = self.store().record(target.execution).await?;
+        let mine = record.filter(|record| record.spec.namespace == target.namespace);
+        mine.ok_or_else(|| Refusal::NotFound.into())
+    }
+
+    async fn input(&self, target: &Target) -> Result<Payload, StoreError> {
+        let record = self.describe(target).await?;
+        payload(&**self.store(), target, BlobPart::Input, &record.spec.input).await
+    }
+
+    async fn result(&self, target: &Target, run: Option<u32>) -> Result<Payload, StoreError> {
+        let record = self.describe(target).await?;
+        let run = run.unwrap_or(record.run.number);
+        let outcome = match run == record.run.number {
+            true => record.outcome().map(|(outcome, _)| outcome),
+            false => record.past_runs.get(run as usize).map(|past| &past.outcome),
+        };
+        let Some(Outcome::Success { result }) = outcome else {
+            return Err(Refusal::WrongState {
+                command: "reading the result",
+                state: record.public_state(),
+                needs: "completed",
+            }
+            .into());
+        };
+        payload(&**self.store(), target, BlobPart::Result(run), result).await
+    }
+
+    async fn attempts(
+        &self,
+        target: &Target,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        if limit == 0 || limit > PAGE {
+            let why = format!("is {limit}; give 1 to {PAGE}");
+            return Err(Refusal::invalid("limit", why).into());
+        }
+        let record = self.describe(target).await?;
+        let mut attempts = self.store().past_attempts(target.execution, from, limit).await?;
+        // The record was read first: an attempt that has ended since is in both places.
+        if let Some(newest) = record.attempt.filter(|newest| newest.number >= from)
+            && attempts.len() < limit
+            && attempts.iter().all(|attempt| attempt.number < newest.number)
+        {
+            attempts.push(newest);
+        }
+        Ok(attempts)
+    }
+
+    async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {
+        listing::page(&**self.store(), listing).await
+    }
+
+    async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, StoreError> {
+        one(&**self.store(), cancel).await.and_then(only!(Cancelled))
+    }
+
+    async fn replay(&self, replay: Replay) -> Result<u32, StoreError> {
+        one(&**self.store(), replay).await.and_then(only!(Replayed))
+    }
+
+    async fn revoke(&self, revoke: Revoke) -> Result<Exited, StoreError> {
+        one(&**self.store(), revoke).await.and_then(only!(Exited))
+    }
+
+    async fn set_priority(&self, set: SetPriority) -> Result<(), StoreError> {
+        one(&**self.store(), set).await.and_then(done)
+    }
+
+    async fn set_tags(&self, set: SetTags) -> Result<(), StoreError> {
+        one(&**self.store(), set).await.and_then(done)
+    }
+}
+
+async fn payload<S: Store + ?Sized>(
+    store: &S,
+    target: &Target,
+    part: BlobPart,
+    shape: &PayloadShape,
+) -> Result<Payload, StoreError> {
+    let bytes = store.blob(BlobKey { execution: target.execution, part }).await?;
+    let Some(bytes) = bytes else {
+        // Gone with its execution since the record was read, or lost: the record tells.
+        return match store.record(target.execution).await? {
+            None => Err(Refusal::NotFound.into()),
+            Some(_) => {
+                let what = format!("{part:?} of {} is missing", target.execution);
+                Err(StoreError::Corrupt(what))
+            }
+        };
+    };
+    Ok(Payload { content_type: shape.content_type.clone(), bytes })
+}

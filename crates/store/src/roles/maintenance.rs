@@ -1,0 +1,55 @@
+//! What the engine does in the background.
+
+use async_trait::async_trait;
+use ff_core::machine::{Tick, Ticked};
+use ff_core::{ExecutionId, Time};
+
+use super::{Answer, Backend, many, only};
+use crate::audit::Rows;
+use crate::error::StoreError;
+use crate::store::{DueTimers, Store};
+use crate::wakeups::Wakeups;
+
+/// Let time pass, and check that all is well.
+#[async_trait]
+pub trait MaintenanceBackend: Send + Sync {
+    /// Timers that are due, earliest first, after `after`, at most `limit`.
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError>;
+
+    /// Lets time do what is due; each gets its own answer.
+    async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError>;
+
+    /// Every row of the store as of one moment, records first.
+    async fn rows(&self) -> Result<Rows, StoreError>;
+
+    /// Where this process hears of new work and timers.
+    fn wakeups(&self) -> &Wakeups;
+}
+
+#[async_trait]
+impl<S: Store> MaintenanceBackend for Backend<S> {
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError> {
+        self.store().due(after, limit).await
+    }
+
+    async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError> {
+        let ticks = ids.into_iter().map(|execution| Tick { execution }).collect();
+        many(&**self.store(), ticks, only!(Ticked)).await
+    }
+
+    async fn rows(&self) -> Result<Rows, StoreError> {
+        self.store().rows().await
+    }
+
+    fn wakeups(&self) -> &Wakeups {
+        self.store().wakeups()
+    }
+}

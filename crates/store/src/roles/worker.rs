@@ -1,0 +1,96 @@
+//! What workers do.
+
+use async_trait::async_trait;
+use ff_core::Millis;
+use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::machine::{
+    CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext, Granted, HandBack,
+    Hold, Renew, Renewed, ReportProgress,
+};
+use ff_core::record::Exited;
+
+use super::{Answer, Backend, done, many, one, only};
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::waiting;
+
+/// Take work, keep it, end it.
+#[async_trait]
+pub trait WorkerBackend: Send + Sync {
+    /// Takes work, waiting up to `wait` for some to appear. When the caller goes away meanwhile,
+    /// what was taken is handed back.
+    async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError>;
+
+    /// Reserves work.
+    async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError>;
+
+    /// Takes reserved work.
+    async fn claim_granted(&self, claim: ClaimGranted) -> Result<Claimed, StoreError>;
+
+    /// Keeps leases; each gets its own answer.
+    async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError>;
+
+    /// Tells how far the work is.
+    async fn progress(&self, report: ReportProgress) -> Result<(), StoreError>;
+
+    /// Completes executions; each gets its own answer.
+    async fn complete(&self, batch: Vec<Complete>) -> Result<Vec<Answer<Exited>>, StoreError>;
+
+    /// Ends an attempt by a failure.
+    async fn fail(&self, fail: Fail) -> Result<Exited, StoreError>;
+
+    /// Puts work off.
+    async fn delay(&self, delay: Delay) -> Result<Exited, StoreError>;
+
+    /// Cancels what is held.
+    async fn cancel_held(&self, cancel: CancelHeld) -> Result<Exited, StoreError>;
+
+    /// Gives work back; each gets its own answer.
+    async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError>;
+}
+
+#[async_trait]
+impl<S: Store> WorkerBackend for Backend<S> {
+    async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
+        wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
+        waiting::claim(self.store(), claim, wait).await
+    }
+
+    async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
+        one(&**self.store(), grant).await.and_then(only!(Granted))
+    }
+
+    async fn claim_granted(&self, claim: ClaimGranted) -> Result<Claimed, StoreError> {
+        one(&**self.store(), claim).await.and_then(only!(Claimed))
+    }
+
+    async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
+        let renewals = holds.into_iter().map(|hold| Renew { hold }).collect();
+        many(&**self.store(), renewals, only!(Renewed)).await
+    }
+
+    async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {
+        one(&**self.store(), report).await.and_then(done)
+    }
+
+    async fn complete(&self, batch: Vec<Complete>) -> Result<Vec<Answer<Exited>>, StoreError> {
+        many(&**self.store(), batch, only!(Exited)).await
+    }
+
+    async fn fail(&self, fail: Fail) -> Result<Exited, StoreError> {
+        one(&**self.store(), fail).await.and_then(only!(Exited))
+    }
+
+    async fn delay(&self, delay: Delay) -> Result<Exited, StoreError> {
+        one(&**self.store(), delay).await.and_then(only!(Exited))
+    }
+
+    async fn cancel_held(&self, cancel: CancelHeld) -> Result<Exited, StoreError> {
+        one(&**self.store(), cancel).await.and_then(only!(Exited))
+    }
+
+    async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
+        let hand_backs = holds.into_iter().map(|hold| HandBack { hold }).collect();
+        many(&**self.store(), hand_backs, only!(Exited)).await
+    }
+}

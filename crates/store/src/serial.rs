@@ -1,0 +1,66 @@
+//! The serial driver: load, apply and commit inside one writer step.
+//!
+//! For stores with one writer at a time. Concurrent callers share a transaction; each command is
+//! decided on what the ones before it wrote.
+
+use ff_core::Time;
+use ff_core::machine::{self, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet};
+
+use crate::error::StoreError;
+use crate::wakeups::Announcement;
+
+/// An open transaction of the one writer.
+pub trait Transaction {
+    /// The store's time, the same for the whole transaction.
+    fn now(&self) -> Time;
+
+    /// Adds to `loaded` what `reads` asks for.
+    fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError>;
+
+    /// Writes. Nothing can be refused any more: the writer is alone.
+    fn commit(&mut self, write: WriteSet) -> Result<(), StoreError>;
+}
+
+/// Runs one command in `transaction`. What should be announced once it is durable is added to
+/// `announcements`.
+pub fn run(
+    transaction: &mut impl Transaction,
+    command: &Command,
+    announcements: &mut Vec<Announcement>,
+) -> Result<Reply, StoreError> {
+    machine::check(command)?;
+    let mut loaded = Loaded::at(transaction.now());
+    transaction.load(&machine::reads(command), &mut loaded)?;
+    for _ in 0..MAX_ROUNDS {
+        match machine::apply(command, &loaded)? {
+            Step::NeedMore(more) => transaction.load(&more, &mut loaded)?,
+            Step::Done(transition) => {
+                return write(transaction, transition.items, announcements);
+            }
+        }
+    }
+    Err(too_many_rounds())
+}
+
+fn write(
+    transaction: &mut impl Transaction,
+    items: Vec<Item>,
+    announcements: &mut Vec<Announcement>,
+) -> Result<Reply, StoreError> {
+    let mut joined: Option<Reply> = None;
+    for Item { write, reply } in items {
+        if let Some(write) = write {
+            Announcement::collect(&write, announcements);
+            transaction.commit(write)?;
+        }
+        joined = Some(match joined {
+            Some(earlier) => earlier.join(reply),
+            None => reply,
+        });
+    }
+    joined.ok_or_else(too_many_rounds)
+}
+
+pub(crate) fn too_many_rounds() -> StoreError {
+    StoreError::Corrupt("a command did not come to a decision".into())
+}

@@ -1,0 +1,102 @@
+//! What a backend implements.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ff_core::machine::{Command, Reply};
+use ff_core::payload::BlobKey;
+use ff_core::placement::Attention;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Namespace, Time};
+
+use crate::audit::Rows;
+use crate::error::StoreError;
+use crate::wakeups::Wakeups;
+
+/// A store: runs commands through the machine and answers reads. It decides nothing.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Runs commands in order. Each is atomic and gets its own answer.
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>>;
+
+    /// The record of an execution, whatever its namespace.
+    async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError>;
+
+    /// Bytes stored beside a record.
+    async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError>;
+
+    /// Attempts that ended before the newest one, from number `from` on, at most `limit`.
+    async fn past_attempts(
+        &self,
+        id: ExecutionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError>;
+
+    /// A stretch of a listing, newest first.
+    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError>;
+
+    /// Timers at or before the store's time, earliest first, after `after`, at most `limit`.
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError>;
+
+    /// Every row of the store as of one moment, records first, for audit and comparison.
+    async fn rows(&self) -> Result<Rows, StoreError>;
+
+    /// How many partitions the store has.
+    fn partitions(&self) -> u16;
+
+    /// Where this process hears of new work and timers.
+    fn wakeups(&self) -> &Wakeups;
+}
+
+/// A stretch of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListScan {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// Which listing.
+    pub which: Which,
+    /// Only what comes after this place.
+    pub after: Option<Position>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// Which listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Every execution.
+    All,
+    /// What a person should look at.
+    Attention(Attention),
+}
+
+/// A place in a listing. Listings go from the highest to the lowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// When the execution was created.
+    pub created: Time,
+    /// Its id, for executions created in the same millisecond; all zero stands before all of them.
+    pub id: [u8; 16],
+}
+
+impl Position {
+    /// The place of `record`.
+    pub fn of(record: &Execution) -> Position {
+        Position { created: record.created, id: *record.id.as_bytes() }
+    }
+}
+
+/// What time has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueTimers {
+    /// The store's time.
+    pub now: Time,
+    /// Timers that are due, earliest first.
+    pub due: Vec<(Time, ExecutionId)>,
+    /// The first timer that is not due yet.
+    pub next: Option<Time>,
+}

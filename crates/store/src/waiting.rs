@@ -1,0 +1,78 @@
+//! The waiting claim: look, and while there is nothing, sleep until called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_core::Millis;
+use ff_core::machine::{Claim, Claimed, HandBack, Reply};
+
+use crate::error::StoreError;
+use crate::mint;
+use crate::store::Store;
+use crate::wakeups::{Call, Ticket};
+
+/// Claims, waiting up to `wait` for work to appear.
+pub(crate) async fn claim<S: Store>(
+    store: &Arc<S>,
+    claim: Claim,
+    wait: Millis,
+) -> Result<Claimed, StoreError> {
+    let queue = (claim.namespace.clone(), claim.lane.clone());
+    let ticket = store.wakeups().ticket(queue, claim.capabilities.clone());
+    let give_up = tokio::time::Instant::now() + Duration::from_millis(wait.get());
+    let mut call = Call::Announced;
+    loop {
+        let claimed = look(store, &claim, &ticket).await?;
+        if !claimed.assignments.is_empty() {
+            if call == Call::Net || claimed.again {
+                ticket.pass_on();
+            }
+            return Ok(claimed);
+        }
+        if claimed.again {
+            continue;
+        }
+        match tokio::time::timeout_at(give_up, ticket.called()).await {
+            Ok(by) => call = by,
+            Err(_) => return Ok(claimed),
+        }
+    }
+}
+
+async fn look<S: Store>(
+    store: &Arc<S>,
+    claim: &Claim,
+    ticket: &Ticket,
+) -> Result<Claimed, StoreError> {
+    ticket.join();
+    let claimed = claim_or_hand_back(store, claim.clone()).await;
+    ticket.looked();
+    claimed
+}
+
+/// Claims in a task of its own: when the caller has gone by the time the store answers, what was
+/// taken is handed back at once instead of waiting for its lease to run out.
+async fn claim_or_hand_back<S: Store>(store: &Arc<S>, claim: Claim) -> Result<Claimed, StoreError> {
+    let (answer, receive) = tokio::sync::oneshot::channel();
+    let store = store.clone();
+    tokio::spawn(async move {
+        let claimed = claim_once(&*store, claim).await;
+        if let Err(Ok(orphaned)) = answer.send(claimed)
+            && !orphaned.assignments.is_empty()
+        {
+            let holds = orphaned.assignments.iter().map(|assignment| assignment.hold());
+            let commands = holds.map(|hold| mint::command(HandBack { hold })).collect();
+            for error in store.execute(commands).await.into_iter().filter_map(Result::err) {
+                tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
+            }
+        }
+    });
+    receive.await.map_err(|_| StoreError::Unavailable("the runtime is shutting down".into()))?
+}
+
+async fn claim_once<S: Store>(store: &S, claim: Claim) -> Result<Claimed, StoreError> {
+    match crate::roles::one(store, claim).await? {
+        Reply::Claimed(claimed) => Ok(claimed),
+        other => Err(crate::roles::unexpected(&other)),
+    }
+}

@@ -1,0 +1,256 @@
+//! Wake-ups inside one process: who waits for work or timers hears of it.
+//!
+//! Hearing is a hint. A waiter registers **before** it looks at the store, so work that appears in
+//! between is either seen or announced; losing every announcement costs latency, never work.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ff_core::machine::WriteSet;
+use ff_core::placement::Entry;
+use ff_core::{Capabilities, Lane, Namespace, Time};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How often, at the latest, somebody looks at a queue that people wait on.
+pub const NET: Duration = Duration::from_secs(1);
+
+/// Something worth waking somebody for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Announcement {
+    /// An execution joined a queue.
+    Work {
+        /// The tenant.
+        namespace: Namespace,
+        /// The queue.
+        lane: Lane,
+        /// What a worker must offer.
+        class: Capabilities,
+    },
+    /// Time will do something then.
+    Timer(Time),
+}
+
+impl Announcement {
+    /// Adds what `write` is worth waking somebody for.
+    pub fn collect(write: &WriteSet, into: &mut Vec<Announcement>) {
+        let added = write.changes.iter().flat_map(|change| &change.entries.add);
+        into.extend(added.filter_map(|entry| match entry {
+            Entry::Queue(place) => Some(Announcement::Work {
+                namespace: place.namespace.clone(),
+                lane: place.lane.clone(),
+                class: place.class.clone(),
+            }),
+            Entry::Timer(due) => Some(Announcement::Timer(*due)),
+            _ => None,
+        }));
+    }
+}
+
+/// A queue that can be waited on.
+pub type Queue = (Namespace, Lane);
+
+/// The meeting place of announcements and waiters.
+#[derive(Debug)]
+pub struct Wakeups {
+    lines: Arc<Mutex<HashMap<Queue, Line>>>,
+    timer: Notify,
+    /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
+    armed: AtomicU64,
+}
+
+impl Default for Wakeups {
+    fn default() -> Self {
+        Wakeups { lines: Arc::default(), timer: Notify::new(), armed: AtomicU64::new(u64::MAX) }
+    }
+}
+
+/// Those who wait on one queue, first come first.
+#[derive(Debug)]
+struct Line {
+    waiting: VecDeque<Arc<Waiter>>,
+    net_turn: Instant,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    capabilities: Capabilities,
+    wake: Notify,
+    /// It was called because somebody looked without being told and found work.
+    by_net: AtomicBool,
+}
+
+/// Why a waiter was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// Work was announced.
+    Announced,
+    /// It is this waiter's turn to look anyway.
+    Net,
+}
+
+impl Wakeups {
+    /// Tells waiters what became durable.
+    pub fn announce(&self, announcements: impl IntoIterator<Item = Announcement>) {
+        for announcement in announcements {
+            match announcement {
+                Announcement::Work { namespace, lane, class } => {
+                    if let Some(line) = lock(&self.lines).get_mut(&(namespace, lane)) {
+                        line.call(|waiter| waiter.capabilities.covers(&class), Call::Announced);
+                    }
+                }
+                Announcement::Timer(due) => {
+                    if due.as_ms() < self.armed.load(Ordering::SeqCst) {
+                        self.timer.notify_one();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Something unknown has happened, for example in another process: everybody looks.
+    pub fn announce_maybe(&self) {
+        for line in lock(&self.lines).values_mut() {
+            line.call_all();
+        }
+        self.timer.notify_one();
+    }
+
+    /// A place for work of `queue`. [Join](Ticket::join) the line, look at the store, then wait.
+    pub fn ticket(&self, queue: Queue, capabilities: Capabilities) -> Ticket {
+        let waiter = Waiter { capabilities, wake: Notify::new(), by_net: AtomicBool::new(false) };
+        Ticket {
+            lines: self.lines.clone(),
+            queue,
+            waiter: Arc::new(waiter),
+            unanswered: AtomicBool::new(false),
+        }
+    }
+
+    /// How many wait on `queue`.
+    pub fn waiting(&self, queue: &Queue) -> usize {
+        lock(&self.lines).get(queue).map_or(0, |line| line.waiting.len())
+    }
+
+    /// Says that the timer loop is about to read timers: until it [arms](Self::arm_timer), any
+    /// timer wakes it.
+    pub fn disarm_timer(&self) {
+        self.armed.store(u64::MAX, Ordering::SeqCst);
+    }
+
+    /// Says until when the timer loop sleeps.
+    pub fn arm_timer(&self, next: Option<Time>) {
+        self.armed.store(next.map_or(u64::MAX, Time::as_ms), Ordering::SeqCst);
+    }
+
+    /// Waits until an earlier timer than the armed one was announced.
+    pub async fn timer_changed(&self) {
+        self.timer.notified().await;
+    }
+}
+
+impl Line {
+    fn call(&mut self, fits: impl Fn(&Waiter) -> bool, call: Call) {
+        let place = self.waiting.iter().position(|waiter| fits(waiter));
+        if let Some(waiter) = place.and_then(|place| self.waiting.remove(place)) {
+            waiter.by_net.store(call == Call::Net, Ordering::SeqCst);
+            waiter.wake.notify_one();
+        }
+    }
+
+    fn call_all(&mut self) {
+        for waiter in self.waiting.drain(..) {
+            waiter.wake.notify_one();
+        }
+    }
+
+    fn place(&self, waiter: &Arc<Waiter>) -> Option<usize> {
+        self.waiting.iter().position(|other| Arc::ptr_eq(other, waiter))
+    }
+}
+
+/// A waiter's place in line. Dropping it leaves the line; a call it has not answered by looking at
+/// the store goes to the others.
+#[derive(Debug)]
+pub struct Ticket {
+    lines: Arc<Mutex<HashMap<Queue, Line>>>,
+    queue: Queue,
+    waiter: Arc<Waiter>,
+    /// A call was taken and the look that answers it has not come back.
+    unanswered: AtomicBool,
+}
+
+impl Ticket {
+    /// Joins the line, before a look at the store.
+    pub fn join(&self) {
+        self.unanswered.store(true, Ordering::SeqCst);
+        let mut lines = lock(&self.lines);
+        let line = lines
+            .entry(self.queue.clone())
+            .or_insert_with(|| Line { waiting: VecDeque::new(), net_turn: Instant::now() + NET });
+        if line.place(&self.waiter).is_none() {
+            line.waiting.push_back(self.waiter.clone());
+        }
+    }
+
+    /// The look has come back.
+    pub fn looked(&self) {
+        self.unanswered.store(false, Ordering::SeqCst);
+    }
+
+    /// Waits to be called, or for this waiter's turn to look anyway.
+    pub async fn called(&self) -> Call {
+        loop {
+            let turn = match lock(&self.lines).get(&self.queue) {
+                Some(line) => line.net_turn,
+                None => return Call::Net,
+            };
+            tokio::select! {
+                () = self.waiter.wake.notified() => {
+                    return match self.waiter.by_net.swap(false, Ordering::SeqCst) {
+                        true => Call::Net,
+                        false => Call::Announced,
+                    };
+                }
+                () = tokio::time::sleep_until(turn) => {}
+            }
+            // Of all who wait on the queue, one looks at each turn.
+            if let Some(line) = lock(&self.lines).get_mut(&self.queue)
+                && line.net_turn <= Instant::now()
+            {
+                line.net_turn = Instant::now() + NET;
+                return Call::Net;
+            }
+        }
+    }
+
+    /// Lets the next in line look too: work was found that nobody was told of.
+    pub fn pass_on(&self) {
+        if let Some(line) = lock(&self.lines).get_mut(&self.queue) {
+            line.call(|waiter| !std::ptr::eq(waiter, &*self.waiter), Call::Net);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut lines = lock(&self.lines);
+        let Some(line) = lines.get_mut(&self.queue) else { return };
+        let place = line.place(&self.waiter);
+        if let Some(place) = place {
+            line.waiting.remove(place);
+        }
+        if place.is_none() || self.unanswered.load(Ordering::SeqCst) {
+            line.call_all();
+        }
+        if line.waiting.is_empty() {
+            lines.remove(&self.queue);
+        }
+    }
+}
+
+fn lock(lines: &Mutex<HashMap<Queue, Line>>) -> MutexGuard<'_, HashMap<Queue, Line>> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
+}
