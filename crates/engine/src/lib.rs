@@ -1,1 +1,3 @@
-//! Background services: timers.
+//! Background services of the engine.
+
+pub mod timers;

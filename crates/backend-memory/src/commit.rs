@@ -1,0 +1,58 @@
+//! How a decision is written.
+
+use ff_core::machine::{Change, WriteSet};
+use ff_core::payload::BlobKey;
+use ff_core::placement::Entry;
+
+use crate::tables::Tables;
+
+impl Tables {
+    /// Whether everything that `write` was decided on is still so.
+    pub(crate) fn still_holds(&self, write: &WriteSet) -> bool {
+        write.changes.iter().all(|change| {
+            let stored = self.records.get(&change.id).map(|record| record.version);
+            stored == change.before && !self.takes_a_key(change)
+        })
+    }
+
+    /// Whether `change` would take an idempotency key from another execution.
+    fn takes_a_key(&self, change: &Change) -> bool {
+        change.entries.add.iter().any(|entry| match entry {
+            Entry::Key(namespace, key) => self.keys.contains_key(&(namespace.clone(), key.clone())),
+            _ => false,
+        })
+    }
+
+    /// Writes.
+    pub(crate) fn write(&mut self, write: WriteSet) {
+        for change in write.changes {
+            self.change(change);
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        let id = change.id;
+        for entry in change.entries.remove {
+            self.remove(id, entry);
+        }
+        for entry in change.entries.add {
+            self.add(id, entry);
+        }
+        if let Some((part, bytes)) = change.blob {
+            self.blobs.insert(BlobKey { execution: id, part }, bytes);
+        }
+        if let Some(attempt) = change.past_attempt {
+            self.attempts.insert((id, attempt.number), attempt);
+        }
+        match change.after {
+            Some(record) => {
+                self.records.insert(id, record);
+            }
+            None => {
+                self.records.remove(&id);
+                self.blobs.retain(|key, _| key.execution != id);
+                self.attempts.retain(|(owner, _), _| *owner != id);
+            }
+        }
+    }
+}

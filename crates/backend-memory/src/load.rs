@@ -1,0 +1,87 @@
+//! What commands and readers see.
+
+use std::ops::Bound::{Excluded, Unbounded};
+
+use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::{DueTimers, ListScan, Position, Which};
+
+use crate::tables::Tables;
+
+impl Tables {
+    /// Adds to `loaded` what `reads` asks for.
+    pub(crate) fn load(&self, reads: &ReadSet, loaded: &mut Loaded) {
+        for id in &reads.records {
+            loaded.records.insert(*id, self.records.get(id).cloned());
+        }
+        for key in &reads.keys {
+            loaded.keys.insert(key.clone(), self.keys.get(key).copied());
+        }
+        if let Some(nominate) = &reads.nominate {
+            let candidates = self.nominate(nominate);
+            for id in &candidates {
+                loaded.records.insert(*id, self.records.get(id).cloned());
+            }
+            loaded.candidates = Some(candidates);
+        }
+        if let Some(request) = &reads.holding {
+            let holding: Vec<_> =
+                self.requests.get(request).into_iter().flatten().copied().collect();
+            for id in &holding {
+                loaded.records.insert(*id, self.records.get(id).cloned());
+            }
+            loaded.holding = Some(holding);
+        }
+        if let Some(class) = &reads.class {
+            loaded.other_classes = Some(self.other_classes(class));
+        }
+        for key in &reads.blobs {
+            loaded.blobs.insert(*key, self.blobs.get(key).cloned());
+        }
+    }
+
+    fn nominate(&self, nominate: &Nominate) -> Vec<ExecutionId> {
+        let queue = (nominate.namespace.clone(), nominate.lane.clone());
+        let classes = self.queues.get(&queue).into_iter().flatten();
+        let covered = classes.filter(|(class, _)| nominate.capabilities.covers(class));
+        let mut heads: Vec<_> =
+            covered.flat_map(|(_, members)| members.iter().take(nominate.limit)).collect();
+        heads.sort_unstable();
+        heads.into_iter().take(nominate.limit).map(|(_, id)| *id).collect()
+    }
+
+    fn other_classes(&self, class: &LaneClass) -> usize {
+        let queue = (class.namespace.clone(), class.lane.clone());
+        let classes = self.queues.get(&queue).into_iter().flatten().map(|(other, _)| other);
+        classes.filter(|other| !other.is_empty() && **other != class.class).count()
+    }
+
+    /// A stretch of a listing.
+    pub(crate) fn listed(&self, scan: &ListScan) -> Vec<Execution> {
+        let set = match scan.which {
+            Which::All => self.list.get(&scan.namespace),
+            Which::Attention(attention) => self.attention.get(&(scan.namespace.clone(), attention)),
+        };
+        let below = scan.after.map_or(Unbounded, Excluded);
+        let places = set.into_iter().flat_map(|set| set.range((Unbounded, below)).rev());
+        places.take(scan.limit).filter_map(|place| self.at(place)).cloned().collect()
+    }
+
+    fn at(&self, place: &Position) -> Option<&Execution> {
+        self.records.get(&ExecutionId::from_bytes(&place.id).ok()?)
+    }
+
+    /// Timers at or before `now`.
+    pub(crate) fn due(
+        &self,
+        now: Time,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> DueTimers {
+        let all = self.timers.range(..=now);
+        let members = all.flat_map(|(at, ids)| ids.iter().map(|id| (*at, *id)));
+        let due = members.filter(|member| after.is_none_or(|after| *member > after));
+        let next = self.timers.range((Excluded(now), Unbounded)).next();
+        DueTimers { now, due: due.take(limit).collect(), next: next.map(|(at, _)| *at) }
+    }
+}

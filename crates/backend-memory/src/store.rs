@@ -1,0 +1,153 @@
+//! The store itself.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ff_core::machine::{Command, Loaded, ReadSet, Reply, WriteSet};
+use ff_core::payload::BlobKey;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::audit::Rows;
+use ff_store::serial::{self, Transaction};
+use ff_store::{Clock, DueTimers, ListScan, Store, StoreError, Wakeups, optimistic};
+
+use crate::optimistic::{Dice, Faults};
+use crate::tables::Tables;
+
+/// A store in memory.
+pub struct MemoryStore {
+    tables: Mutex<Tables>,
+    clock: Arc<dyn Clock>,
+    wakeups: Wakeups,
+    dice: Option<Dice>,
+}
+
+impl MemoryStore {
+    /// A store in which one caller at a time loads, decides and writes.
+    pub fn serial(clock: Arc<dyn Clock>) -> MemoryStore {
+        MemoryStore { tables: Mutex::default(), clock, wakeups: Wakeups::default(), dice: None }
+    }
+
+    /// A store in which others may come between a load and its commit.
+    pub fn optimistic(clock: Arc<dyn Clock>, faults: Faults) -> MemoryStore {
+        MemoryStore { dice: Some(Dice::new(faults)), ..MemoryStore::serial(clock) }
+    }
+
+    pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn dice(&self) -> Option<&Dice> {
+        self.dice.as_ref()
+    }
+
+    /// The store's time, which never runs back.
+    pub(crate) fn now(&self, tables: &mut Tables) -> Time {
+        tables.clock = tables.clock.max(self.clock.now());
+        tables.clock
+    }
+
+    fn execute_serially(&self, batch: &[Command]) -> Vec<Result<Reply, StoreError>> {
+        let mut announcements = Vec::new();
+        let mut tables = self.tables();
+        let now = self.now(&mut tables);
+        let mut turn = Turn { tables: &mut tables, now };
+        let run = |command| serial::run(&mut turn, command, &mut announcements);
+        let answers = batch.iter().map(run).collect();
+        drop(tables);
+        self.wakeups.announce(announcements);
+        answers
+    }
+}
+
+/// One caller's turn at the tables.
+struct Turn<'a> {
+    tables: &'a mut Tables,
+    now: Time,
+}
+
+impl Transaction for Turn<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError> {
+        self.tables.load(reads, loaded);
+        Ok(())
+    }
+
+    fn commit(&mut self, write: WriteSet) -> Result<(), StoreError> {
+        assert!(self.tables.still_holds(&write), "nobody writes during another's turn");
+        self.tables.write(write);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        if self.dice.is_none() {
+            return self.execute_serially(&batch);
+        }
+        let mut answers = Vec::with_capacity(batch.len());
+        for command in &batch {
+            answers.push(optimistic::run(self, command, &self.wakeups).await);
+        }
+        answers
+    }
+
+    async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        Ok(self.tables().records.get(&id).cloned())
+    }
+
+    async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.tables().blobs.get(&key).cloned())
+    }
+
+    async fn past_attempts(
+        &self,
+        id: ExecutionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        let tables = self.tables();
+        let attempts = tables.attempts.range((id, from)..=(id, u32::MAX));
+        Ok(attempts.take(limit).map(|(_, attempt)| attempt.clone()).collect())
+    }
+
+    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+        Ok(self.tables().listed(&scan))
+    }
+
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError> {
+        let mut tables = self.tables();
+        let now = self.now(&mut tables);
+        Ok(tables.due(now, after, limit))
+    }
+
+    async fn rows(&self) -> Result<Rows, StoreError> {
+        let rows = self.tables().rows();
+        let (sender, stream) = Rows::channel();
+        tokio::spawn(async move {
+            for row in rows {
+                if sender.send(Ok(row)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(stream)
+    }
+
+    fn partitions(&self) -> u16 {
+        1
+    }
+
+    fn wakeups(&self) -> &Wakeups {
+        &self.wakeups
+    }
+}

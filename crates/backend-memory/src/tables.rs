@@ -1,0 +1,97 @@
+//! What the store holds: records, what is beside them, and indexes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use ff_core::payload::BlobKey;
+use ff_core::placement::{Attention, Entry, QueueEntry, Score};
+use ff_core::record::Attempt;
+use ff_core::{
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Time,
+};
+use ff_store::Position;
+
+/// Everything. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) records: BTreeMap<ExecutionId, Execution>,
+    pub(crate) blobs: BTreeMap<BlobKey, Bytes>,
+    pub(crate) attempts: BTreeMap<(ExecutionId, u32), Attempt>,
+    pub(crate) queues: BTreeMap<(Namespace, Lane), Classes>,
+    pub(crate) timers: BTreeMap<Time, BTreeSet<ExecutionId>>,
+    pub(crate) requests: BTreeMap<RequestId, BTreeSet<ExecutionId>>,
+    pub(crate) list: BTreeMap<Namespace, BTreeSet<Position>>,
+    pub(crate) attention: BTreeMap<(Namespace, Attention), BTreeSet<Position>>,
+    pub(crate) keys: BTreeMap<(Namespace, IdempotencyKey), ExecutionId>,
+    /// The latest time ever decided with: time never runs back.
+    pub(crate) clock: Time,
+}
+
+/// The queue of a lane, one ordered set per class that has something queued.
+pub(crate) type Classes = BTreeMap<Capabilities, BTreeSet<(Score, ExecutionId)>>;
+
+impl Tables {
+    pub(crate) fn add(&mut self, id: ExecutionId, entry: Entry) {
+        match entry {
+            Entry::Queue(QueueEntry { namespace, lane, class, score }) => {
+                let classes = self.queues.entry((namespace, lane)).or_default();
+                classes.entry(class).or_default().insert((score, id));
+            }
+            Entry::Timer(due) => {
+                self.timers.entry(due).or_default().insert(id);
+            }
+            Entry::Request(request) => {
+                self.requests.entry(request).or_default().insert(id);
+            }
+            Entry::List(namespace, created) => {
+                self.list.entry(namespace).or_default().insert(position(created, id));
+            }
+            Entry::Attention(namespace, attention, created) => {
+                let set = self.attention.entry((namespace, attention)).or_default();
+                set.insert(position(created, id));
+            }
+            Entry::Key(namespace, key) => {
+                self.keys.insert((namespace, key), id);
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: ExecutionId, entry: Entry) {
+        match entry {
+            Entry::Queue(QueueEntry { namespace, lane, class, score }) => {
+                let queue = (namespace, lane);
+                if let Some(classes) = self.queues.get_mut(&queue) {
+                    take(classes, &class, &(score, id));
+                    if classes.is_empty() {
+                        self.queues.remove(&queue);
+                    }
+                }
+            }
+            Entry::Timer(due) => take(&mut self.timers, &due, &id),
+            Entry::Request(request) => take(&mut self.requests, &request, &id),
+            Entry::List(namespace, created) => {
+                take(&mut self.list, &namespace, &position(created, id));
+            }
+            Entry::Attention(namespace, attention, created) => {
+                take(&mut self.attention, &(namespace, attention), &position(created, id));
+            }
+            Entry::Key(namespace, key) => {
+                self.keys.remove(&(namespace, key));
+            }
+        }
+    }
+}
+
+/// Removes `member` from the set under `key`, and the set when it is empty.
+fn take<K: Ord, M: Ord>(sets: &mut BTreeMap<K, BTreeSet<M>>, key: &K, member: &M) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(member);
+        if set.is_empty() {
+            sets.remove(key);
+        }
+    }
+}
+
+fn position(created: Time, id: ExecutionId) -> Position {
+    Position { created, id: *id.as_bytes() }
+}

@@ -1,0 +1,116 @@
+//! The timer loop: finds what is due and lets time do it.
+//!
+//! It works in bounded batches, drains until nothing is due, and sleeps until the next timer or
+//! until it is told of an earlier one. A timer that cannot be acted on costs itself alone: the loop
+//! goes on behind it and comes back on its next cycle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_core::Time;
+use ff_store::{EngineBackend, StoreError};
+use tokio_util::sync::CancellationToken;
+
+/// How the loop works.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// How many timers are acted on at a time.
+    pub batch: usize,
+    /// How long the loop sleeps at most; timers of other processes are seen within this time.
+    pub longest_sleep: Duration,
+    /// How long it rests after a cycle in which nothing fired and something failed.
+    pub rest_after_errors: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            batch: 100,
+            longest_sleep: Duration::from_secs(1),
+            rest_after_errors: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What one cycle did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many timers time had something to do for.
+    pub fired: u64,
+    /// How many were stale: nothing was due any more.
+    pub stale: u64,
+    /// How many failed.
+    pub errors: u64,
+    /// How long it is to the next timer.
+    pub sleep: Option<Duration>,
+}
+
+/// The timer loop of one process.
+pub struct Timers {
+    backend: Arc<dyn EngineBackend>,
+    options: Options,
+}
+
+impl Timers {
+    /// A loop over the timers of `backend`.
+    pub fn new(backend: Arc<dyn EngineBackend>, options: Options) -> Timers {
+        Timers { backend, options }
+    }
+
+    /// Runs until `shutdown`. Errors of the store are logged and tried again.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let wakeups = self.backend.wakeups();
+        loop {
+            wakeups.disarm_timer();
+            let cycle = tokio::select! {
+                cycle = self.run_once() => cycle,
+                () = shutdown.cancelled() => return,
+            };
+            let sleep = match cycle {
+                // What fired may have set timers that are due already: look again at once.
+                Ok(report) if report.fired > 0 => Duration::ZERO,
+                Ok(report) if report.errors > 0 => self.options.rest_after_errors,
+                Ok(report) => report.sleep.unwrap_or(self.options.longest_sleep),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read timers");
+                    self.options.rest_after_errors
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(sleep.min(self.options.longest_sleep)) => {}
+                () = wakeups.timer_changed() => {}
+                () = shutdown.cancelled() => return,
+            }
+        }
+    }
+
+    /// Acts on everything that is due, once.
+    pub async fn run_once(&self) -> Result<Report, StoreError> {
+        let mut report = Report::default();
+        let mut after = None;
+        loop {
+            let timers = self.backend.due(after, self.options.batch).await?;
+            let ids: Vec<_> = timers.due.iter().map(|(_, id)| *id).collect();
+            let Some(last) = timers.due.last() else {
+                self.backend.wakeups().arm_timer(timers.next);
+                report.sleep = timers.next.map(|next| until(next, timers.now));
+                return Ok(report);
+            };
+            after = Some(*last);
+            for (answer, id) in self.backend.tick(ids.clone()).await?.into_iter().zip(ids) {
+                match answer {
+                    Ok(ticked) if ticked.did.is_some() => report.fired += 1,
+                    Ok(_) => report.stale += 1,
+                    Err(error) => {
+                        tracing::warn!(execution = %id, %error, "a timer cannot be acted on");
+                        report.errors += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn until(next: Time, now: Time) -> Duration {
+    Duration::from_millis(next.since(now).get())
+}
