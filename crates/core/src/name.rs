@@ -142,6 +142,21 @@ impl Category {
         Self("lease_lost".into())
     }
 
+    /// What an input that its handler cannot read is called.
+    pub fn bad_input() -> Self {
+        Self("bad_input".into())
+    }
+
+    /// What work that its worker has no handler for is called.
+    pub fn no_handler() -> Self {
+        Self("no_handler".into())
+    }
+
+    /// What a handler that panicked is called.
+    pub fn panic() -> Self {
+        Self("panic".into())
+    }
+
     /// What an attempt that ran past its timeout is called.
     pub fn timeout() -> Self {
         Self("timeout".into())

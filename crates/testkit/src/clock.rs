@@ -27,14 +27,35 @@ impl ManualClock {
     }
 }
 
+const START: u64 = 1_700_000_000_000;
+
 impl Default for ManualClock {
     fn default() -> Self {
-        ManualClock::at(1_700_000_000_000)
+        ManualClock::at(START)
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Time {
         Time::from_ms(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A clock that goes with tokio's time, so that a test with paused time runs a store, its timers
+/// and its workers in one virtual time.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioClock(tokio::time::Instant);
+
+impl TokioClock {
+    /// A clock that starts now.
+    pub fn start() -> TokioClock {
+        TokioClock(tokio::time::Instant::now())
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Time {
+        let elapsed = self.0.elapsed().as_millis();
+        Time::from_ms(START + u64::try_from(elapsed).unwrap_or(u64::MAX / 2))
     }
 }

@@ -3,4 +3,4 @@
 mod clock;
 pub mod report;
 
-pub use clock::ManualClock;
+pub use clock::{ManualClock, TokioClock};

@@ -17,6 +17,9 @@ use crate::waiting;
 /// Take work, keep it, end it.
 #[async_trait]
 pub trait WorkerBackend: Send + Sync {
+    /// Whether the store answers.
+    async fn ping(&self) -> Result<(), StoreError>;
+
     /// Takes work, waiting up to `wait` for some to appear. When the caller goes away meanwhile,
     /// what was taken is handed back.
     async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError>;
@@ -51,6 +54,10 @@ pub trait WorkerBackend: Send + Sync {
 
 #[async_trait]
 impl<S: Store> WorkerBackend for Backend<S> {
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.store().due(None, 1).await.map(drop)
+    }
+
     async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
         wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
         waiting::claim(self.store(), claim, wait).await

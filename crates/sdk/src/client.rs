@@ -1,0 +1,212 @@
+//! What producers use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_core::machine::{Cancel, Cancelled, Replay, Submit, Submitted, Target};
+use ff_core::state::Outcome;
+use ff_core::{
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
+    PublicState, Refusal, TagKey, TagValue, When,
+};
+use ff_store::{ClientBackend, StoreError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::SdkError;
+use crate::retry::Backoff;
+
+/// Submits work, looks at it, waits for it.
+#[derive(Clone)]
+pub struct Client {
+    backend: Arc<dyn ClientBackend>,
+    namespace: Namespace,
+}
+
+impl Client {
+    /// A client of namespace `default`.
+    pub fn new(backend: Arc<dyn ClientBackend>) -> Client {
+        Client { backend, namespace: Namespace::default() }
+    }
+
+    /// A client of another namespace.
+    pub fn namespace(self, namespace: Namespace) -> Client {
+        Client { namespace, ..self }
+    }
+
+    /// Where the work goes.
+    pub fn backend(&self) -> &Arc<dyn ClientBackend> {
+        &self.backend
+    }
+
+    /// Submits work with every default.
+    pub async fn submit(
+        &self,
+        kind: &str,
+        input: &(impl Serialize + ?Sized),
+    ) -> Result<Submitted, SdkError> {
+        self.task(kind)?.input(input)?.send().await
+    }
+
+    /// Begins to describe work.
+    pub fn task(&self, kind: &str) -> Result<NewTask<'_>, Refusal> {
+        let id = self.backend.new_id(&self.namespace, None);
+        let submit =
+            Submit { namespace: self.namespace.clone(), kind: Kind::new(kind)?, ..Submit::new(id) };
+        Ok(NewTask { client: self, submit })
+    }
+
+    /// The record of an execution.
+    pub async fn describe(&self, execution: ExecutionId) -> Result<Execution, SdkError> {
+        Ok(self.backend.describe(&self.target(execution)).await?)
+    }
+
+    /// Waits until the execution ends and decodes its result.
+    pub async fn wait<T: DeserializeOwned>(&self, execution: ExecutionId) -> Result<T, SdkError> {
+        let payload = self.wait_payload(execution).await?;
+        Ok(serde_json::from_slice(&payload.bytes)?)
+    }
+
+    /// Waits until the execution ends and gives its result as it is.
+    pub async fn wait_payload(&self, execution: ExecutionId) -> Result<Payload, SdkError> {
+        let target = self.target(execution);
+        let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
+        loop {
+            let record = match self.backend.describe(&target).await {
+                Ok(record) => record,
+                Err(error) if error.is_retryable() => {
+                    backoff.wait().await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match record.outcome() {
+                Some((Outcome::Success { .. }, _)) => {
+                    return Ok(self.backend.result(&target, Some(record.run.number)).await?);
+                }
+                Some((outcome, _)) => return Err(ended(record.public_state(), outcome)),
+                None => backoff.wait().await,
+            }
+        }
+    }
+
+    /// Cancels, leaving a holder `grace` to stop by itself.
+    pub async fn cancel(
+        &self,
+        execution: ExecutionId,
+        grace: Option<Millis>,
+    ) -> Result<Cancelled, SdkError> {
+        let cancel = Cancel { target: self.target(execution), grace, reason: None };
+        Ok(self.backend.cancel(cancel).await?)
+    }
+
+    /// Runs an ended execution again and answers the number of the new run.
+    pub async fn replay(&self, execution: ExecutionId) -> Result<u32, SdkError> {
+        let target = self.target(execution);
+        let run = self.backend.describe(&target).await?.run.number;
+        Ok(self.backend.replay(Replay { target, run }).await?)
+    }
+
+    fn target(&self, execution: ExecutionId) -> Target {
+        Target { namespace: self.namespace.clone(), execution }
+    }
+}
+
+fn ended(state: PublicState, outcome: &Outcome) -> SdkError {
+    let reason = match outcome {
+        Outcome::Failed { failure } => failure.message.to_string(),
+        Outcome::Cancelled { reason } => {
+            reason.as_deref().unwrap_or("no reason was given").to_owned()
+        }
+        Outcome::Expired => "its deadline passed".to_owned(),
+        Outcome::Success { .. } => String::new(),
+    };
+    SdkError::Ended { state, reason }
+}
+
+/// Work that is being described.
+pub struct NewTask<'a> {
+    client: &'a Client,
+    submit: Submit,
+}
+
+impl NewTask<'_> {
+    /// What it is to work on, as JSON.
+    pub fn input(mut self, input: &(impl Serialize + ?Sized)) -> Result<Self, SdkError> {
+        self.submit.input = Payload::json(serde_json::to_vec(input)?);
+        Ok(self)
+    }
+
+    /// What it is to work on, as it is.
+    pub fn payload(mut self, input: Payload) -> Self {
+        self.submit.input = input;
+        self
+    }
+
+    /// The queue.
+    pub fn lane(mut self, lane: &str) -> Result<Self, Refusal> {
+        self.submit.lane = Lane::new(lane)?;
+        Ok(self)
+    }
+
+    /// Higher goes first.
+    pub fn priority(mut self, priority: u16) -> Self {
+        self.submit.priority = priority;
+        self
+    }
+
+    /// When it may start.
+    pub fn start(mut self, start: When) -> Self {
+        self.submit.start = start;
+        self
+    }
+
+    /// The caller's own name for it: the same name with the same body is the same execution.
+    pub fn idempotency_key(mut self, key: &str) -> Result<Self, Refusal> {
+        let key = IdempotencyKey::new(key)?;
+        self.submit.id = self.client.backend.new_id(&self.client.namespace, Some(&key));
+        self.submit.key = Some(key);
+        Ok(self)
+    }
+
+    /// A label.
+    pub fn tag(mut self, key: &str, value: &str) -> Result<Self, Refusal> {
+        self.submit.tags.insert(TagKey::new(key)?, TagValue::new(value)?);
+        Ok(self)
+    }
+
+    /// What a worker must offer.
+    pub fn requires(mut self, capabilities: Capabilities) -> Self {
+        self.submit.requires = capabilities;
+        self
+    }
+
+    /// What it asks of the engine.
+    pub fn policy(mut self, change: impl FnOnce(&mut ff_core::policy::Policy)) -> Self {
+        change(&mut self.submit.policy);
+        self
+    }
+
+    /// Submits it. A lost reply is repeated with the same id, so it is made once.
+    pub async fn send(self) -> Result<Submitted, SdkError> {
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+        let mut tries = 5;
+        loop {
+            let error = match self.try_send().await {
+                Ok(submitted) => return Ok(submitted),
+                Err(error) => error,
+            };
+            tries -= 1;
+            if tries == 0 || !error.is_retryable() {
+                return Err(error.into());
+            }
+            backoff.wait().await;
+        }
+    }
+
+    async fn try_send(&self) -> Result<Submitted, StoreError> {
+        let answers = self.client.backend.submit(vec![self.submit.clone()]).await?;
+        let no_answer = || Err(StoreError::Corrupt("a command was not answered".into()));
+        answers.into_iter().next().unwrap_or_else(no_answer)
+    }
+}

@@ -1,0 +1,49 @@
+//! How a worker connects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_core::{Capabilities, Lane, Namespace, WorkerId, WorkerInstanceId};
+use ff_store::WorkerBackend;
+
+/// How a worker connects and what it takes.
+#[derive(Clone)]
+pub struct WorkerConfig {
+    /// Where the work is.
+    pub backend: Arc<dyn WorkerBackend>,
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queues it serves, in turn. At least one.
+    pub lanes: Vec<Lane>,
+    /// Its name, shared by its instances.
+    pub worker: WorkerId,
+    /// The name of this process; unique among the live ones.
+    pub instance: WorkerInstanceId,
+    /// What it offers.
+    pub capabilities: Capabilities,
+    /// How many tasks it holds at once.
+    pub concurrency: usize,
+    /// How long one claim waits for work before it is asked again.
+    pub poll_interval: Duration,
+    /// How long it tries to reach the backend at first.
+    pub connect_timeout: Duration,
+}
+
+impl WorkerConfig {
+    /// A worker of lane `default` in namespace `default`, one task at a time, with a random
+    /// instance name.
+    pub fn new(backend: Arc<dyn WorkerBackend>, worker: WorkerId) -> WorkerConfig {
+        let instance = WorkerInstanceId::new(format!("i-{:016x}", fastrand::u64(..)));
+        WorkerConfig {
+            backend,
+            namespace: Namespace::default(),
+            lanes: vec![Lane::default()],
+            worker,
+            instance: instance.unwrap_or_else(|_| unreachable!("the alphabet of a name")),
+            capabilities: Capabilities::NONE,
+            concurrency: 1,
+            poll_interval: Duration::from_secs(1),
+            connect_timeout: Duration::from_secs(10),
+        }
+    }
+}

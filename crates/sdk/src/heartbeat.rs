@@ -1,0 +1,189 @@
+//! One heartbeat per worker renews all its leases in one call, and hears of cancels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ff_core::LeaseId;
+use ff_core::machine::{Hold, Renewed};
+use ff_store::{StoreError, WorkerBackend};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::task::StopReason;
+
+/// The least time between two heartbeats.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// A lease that is kept alive.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    pub(crate) hold: Hold,
+    ttl: Duration,
+    state: Mutex<PulseState>,
+    /// Set once the holder should stop.
+    pub(crate) stop: CancellationToken,
+    /// Set once nothing the holder does counts any more.
+    pub(crate) lost: CancellationToken,
+}
+
+#[derive(Debug)]
+struct PulseState {
+    renew_at: Instant,
+    /// When the lease has surely ended, by this process's own clock.
+    ends: Instant,
+    reason: Option<StopReason>,
+}
+
+impl Pulse {
+    pub(crate) fn new(hold: Hold, ttl: Duration) -> Pulse {
+        let now = Instant::now();
+        let state = PulseState { renew_at: now + ttl / 3, ends: now + ttl, reason: None };
+        Pulse {
+            hold,
+            ttl,
+            state: Mutex::new(state),
+            stop: CancellationToken::new(),
+            lost: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<StopReason> {
+        self.state().reason
+    }
+
+    /// When the lease has surely ended unless it is renewed, by this process's own clock.
+    pub(crate) fn ends(&self) -> Instant {
+        self.state().ends
+    }
+
+    fn state(&self) -> MutexGuard<'_, PulseState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of an answer to a renewal sent at `sent`.
+    fn hear(&self, sent: Instant, answer: Result<Renewed, StoreError>) {
+        let mut state = self.state();
+        let reason = match answer {
+            Ok(renewed) => {
+                state.renew_at = sent + self.ttl / 3;
+                state.ends = sent + self.ttl;
+                renewed.cancel_by.map(|_| StopReason::CancelRequested)
+            }
+            Err(error) => match error.refusal() {
+                Some(ff_core::Refusal::Cancelled) => Some(StopReason::Cancelled),
+                Some(_) => Some(StopReason::LeaseLost),
+                // The outcome is unknown: try again soon, until the lease has surely ended.
+                None => {
+                    state.renew_at = Instant::now() + (self.ttl / 10).max(BREATH);
+                    (Instant::now() >= state.ends).then_some(StopReason::LeaseLost)
+                }
+            },
+        };
+        if let Some(reason) = reason
+            && state.reason.is_none_or(|earlier| earlier == StopReason::CancelRequested)
+        {
+            state.reason = Some(reason);
+            self.stop.cancel();
+            if reason != StopReason::CancelRequested {
+                self.lost.cancel();
+            }
+        }
+    }
+
+    /// Whether there is a lease left to renew.
+    fn beats(&self) -> bool {
+        matches!(self.state().reason, None | Some(StopReason::CancelRequested))
+    }
+}
+
+/// Renews the leases of one worker until dropped.
+#[derive(Debug)]
+pub(crate) struct Heartbeat {
+    pulses: Arc<Pulses>,
+    _task: DropGuard,
+}
+
+#[derive(Debug, Default)]
+struct Pulses {
+    all: Mutex<HashMap<LeaseId, Arc<Pulse>>>,
+    changed: Notify,
+}
+
+impl Heartbeat {
+    pub(crate) fn start(backend: Arc<dyn WorkerBackend>) -> Heartbeat {
+        let pulses = Arc::new(Pulses::default());
+        let stop = CancellationToken::new();
+        let (beating, stopped) = (pulses.clone(), stop.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = beat(backend, beating) => {}
+                () = stopped.cancelled() => {}
+            }
+        });
+        Heartbeat { pulses, _task: stop.drop_guard() }
+    }
+
+    pub(crate) fn add(&self, pulse: Arc<Pulse>) {
+        self.pulses.all().insert(pulse.hold.fence.lease, pulse);
+        self.pulses.changed.notify_one();
+    }
+
+    pub(crate) fn remove(&self, pulse: &Pulse) {
+        self.pulses.all().remove(&pulse.hold.fence.lease);
+    }
+}
+
+impl Pulses {
+    fn all(&self) -> MutexGuard<'_, HashMap<LeaseId, Arc<Pulse>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.all().values().filter(|p| p.beats()).map(|p| p.state().renew_at).min()
+    }
+
+    /// Leases to renew now: what is due, and what is due soon enough to share the call.
+    fn due(&self, now: Instant) -> Vec<Arc<Pulse>> {
+        let due = |p: &&Arc<Pulse>| p.beats() && p.state().renew_at <= now + p.ttl / 10;
+        self.all().values().filter(due).take(ff_core::limits::BATCH).cloned().collect()
+    }
+}
+
+async fn beat(backend: Arc<dyn WorkerBackend>, pulses: Arc<Pulses>) {
+    loop {
+        match pulses.next() {
+            Some(at) => {
+                tokio::select! {
+                    () = tokio::time::sleep_until(at) => {}
+                    () = pulses.changed.notified() => continue,
+                }
+            }
+            None => {
+                pulses.changed.notified().await;
+                continue;
+            }
+        }
+        let sent = Instant::now();
+        let due = pulses.due(sent);
+        if due.is_empty() {
+            continue;
+        }
+        let holds = due.iter().map(|pulse| pulse.hold.clone()).collect();
+        match backend.renew(holds).await {
+            Ok(answers) => {
+                for (pulse, answer) in due.iter().zip(answers) {
+                    pulse.hear(sent, answer);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a heartbeat failed");
+                for pulse in &due {
+                    pulse.hear(sent, Err(error.clone()));
+                }
+            }
+        }
+        tokio::time::sleep(BREATH).await;
+    }
+}

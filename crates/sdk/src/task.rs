@@ -1,0 +1,238 @@
+//! One execution in a worker's hands.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_core::machine::{Assignment, CancelHeld, Complete, Delay, Fail, Hold, ReportProgress};
+use ff_core::record::{Exited, Progress};
+use ff_core::state::Failure;
+use ff_core::{Payload, When};
+use ff_store::{StoreError, WorkerBackend};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::SdkError;
+use crate::heartbeat::{Heartbeat, Pulse};
+use crate::retry::Backoff;
+
+/// Why a holder should stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// Somebody asked it to stop and leaves it some time; finishing is still possible.
+    CancelRequested,
+    /// The execution was cancelled; nothing it does counts any more.
+    Cancelled,
+    /// The lease has ended; nothing it does counts any more.
+    LeaseLost,
+}
+
+/// A claimed execution. Its lease is renewed until a terminal call is acknowledged. Dropping it
+/// unfinished hands the work back and frees the permit.
+pub struct ClaimedTask {
+    assignment: Assignment,
+    backend: Arc<dyn WorkerBackend>,
+    pulse: Arc<Pulse>,
+    heartbeat: Arc<Heartbeat>,
+    settled: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl std::fmt::Debug for ClaimedTask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClaimedTask")
+            .field("execution", &self.assignment.execution)
+            .field("fence", &self.assignment.fence)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ClaimedTask {
+    pub(crate) fn new(
+        assignment: Assignment,
+        backend: Arc<dyn WorkerBackend>,
+        heartbeat: Arc<Heartbeat>,
+        permit: OwnedSemaphorePermit,
+    ) -> ClaimedTask {
+        let ttl = Duration::from_millis(assignment.lease_ttl.get());
+        let pulse = Arc::new(Pulse::new(assignment.hold(), ttl));
+        heartbeat.add(pulse.clone());
+        ClaimedTask { assignment, backend, pulse, heartbeat, settled: false, _permit: permit }
+    }
+
+    /// What was claimed: id, kind, tags, attempt, input.
+    pub fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    /// What the task was submitted with.
+    pub fn input(&self) -> &Payload {
+        &self.assignment.input
+    }
+
+    /// How the holder names the execution.
+    pub fn hold(&self) -> Hold {
+        self.assignment.hold()
+    }
+
+    /// Is cancelled once the holder should stop; [`Self::stop_reason`] tells why.
+    pub fn stop(&self) -> CancellationToken {
+        self.pulse.stop.clone()
+    }
+
+    /// Why the holder should stop, if it should.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.pulse.reason()
+    }
+
+    /// Waits until the holder should stop.
+    pub async fn stopped(&self) {
+        self.pulse.stop.cancelled().await;
+    }
+
+    /// Waits until nothing the holder does counts any more.
+    pub async fn lost(&self) {
+        self.pulse.lost.cancelled().await;
+    }
+
+    /// Whether nothing the holder does counts any more.
+    pub fn is_lost(&self) -> bool {
+        self.pulse.lost.is_cancelled()
+    }
+
+    /// A handle that reports progress while the task is elsewhere.
+    pub fn reporter(&self) -> Reporter {
+        Reporter { backend: self.backend.clone(), pulse: self.pulse.clone() }
+    }
+
+    /// Ends the execution with a result.
+    pub async fn complete(mut self, result: Payload) -> Result<Exited, SdkError> {
+        let complete = Complete { hold: self.hold(), result };
+        let backend = self.backend.clone();
+        self.settle(|| {
+            let (backend, complete) = (backend.clone(), complete.clone());
+            async move {
+                let answers = backend.complete(vec![complete]).await?;
+                answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
+            }
+        })
+        .await
+    }
+
+    /// Ends the attempt by a failure.
+    pub async fn fail(mut self, failure: Failure) -> Result<Exited, SdkError> {
+        let fail = Fail { hold: self.hold(), failure };
+        let backend = self.backend.clone();
+        self.settle(|| {
+            let (backend, fail) = (backend.clone(), fail.clone());
+            async move { backend.fail(fail).await }
+        })
+        .await
+    }
+
+    /// Puts the execution off; the same attempt continues then.
+    pub async fn delay_execution(mut self, until: When) -> Result<Exited, SdkError> {
+        let delay = Delay { hold: self.hold(), until };
+        let backend = self.backend.clone();
+        self.settle(|| {
+            let (backend, delay) = (backend.clone(), delay.clone());
+            async move { backend.delay(delay).await }
+        })
+        .await
+    }
+
+    /// Cancels the execution.
+    pub async fn cancel(mut self, reason: Option<String>) -> Result<Exited, SdkError> {
+        let cancel = CancelHeld { hold: self.hold(), reason: reason.map(Into::into) };
+        let backend = self.backend.clone();
+        self.settle(|| {
+            let (backend, cancel) = (backend.clone(), cancel.clone());
+            async move { backend.cancel_held(cancel).await }
+        })
+        .await
+    }
+
+    /// Gives the execution back to its place in the queue, without spending a retry.
+    pub async fn hand_back(mut self) -> Result<Exited, SdkError> {
+        let hold = self.hold();
+        let backend = self.backend.clone();
+        self.settle(|| hand_back(backend.clone(), hold.clone())).await
+    }
+
+    /// Makes a terminal call until it is acknowledged, refused, or the lease has surely ended. The
+    /// lease is renewed meanwhile.
+    async fn settle<F>(&mut self, call: impl Fn() -> F) -> Result<Exited, SdkError>
+    where
+        F: Future<Output = Result<Exited, StoreError>>,
+    {
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+        loop {
+            let error = match call().await {
+                Ok(exited) => {
+                    self.settled = true;
+                    return Ok(exited);
+                }
+                Err(error) => error,
+            };
+            // A refused call will be refused again: there is nothing left to hand back.
+            self.settled = error.refusal().is_some();
+            let over = tokio::time::Instant::now() >= self.pulse.ends();
+            if self.settled || over || !error.is_retryable() {
+                return Err(error.into());
+            }
+            tracing::warn!(execution = %self.assignment.execution, %error, "a call is repeated");
+            backoff.wait().await;
+        }
+    }
+}
+
+impl Drop for ClaimedTask {
+    fn drop(&mut self) {
+        self.heartbeat.remove(&self.pulse);
+        if self.settled || self.is_lost() {
+            return;
+        }
+        let (backend, hold) = (self.backend.clone(), self.hold());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = hand_back(backend, hold).await {
+                    tracing::debug!(%error, "a dropped task waits for its lease to end");
+                }
+            });
+        }
+    }
+}
+
+/// Reports what a holder is doing.
+#[derive(Clone)]
+pub struct Reporter {
+    backend: Arc<dyn WorkerBackend>,
+    pulse: Arc<Pulse>,
+}
+
+impl Reporter {
+    /// Why the holder should stop, if it should.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.pulse.reason()
+    }
+
+    /// Says how far the task is.
+    pub async fn progress(
+        &self,
+        percent: Option<u8>,
+        message: Option<&str>,
+    ) -> Result<(), SdkError> {
+        let progress = Progress { percent, message: message.map(Into::into) };
+        let report = ReportProgress { hold: self.pulse.hold.clone(), progress };
+        Ok(self.backend.progress(report).await?)
+    }
+}
+
+async fn hand_back(backend: Arc<dyn WorkerBackend>, hold: Hold) -> Result<Exited, StoreError> {
+    let answers = backend.hand_back(vec![hold]).await?;
+    answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
+}
+
+fn no_answer() -> StoreError {
+    StoreError::Corrupt("a command was not answered".into())
+}

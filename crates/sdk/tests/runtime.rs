@@ -1,0 +1,133 @@
+//! The runtime in one virtual time with its store: handlers, errors, drains.
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use common::World;
+use ff_core::{Millis, PublicState};
+use ff_sdk::{Client, Json, SdkError, TaskContext, TaskError, WorkerRuntime};
+use tokio::time::timeout;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct Calls(AtomicU32);
+
+async fn double(_task: TaskContext, Json(n): Json<u32>) -> Result<Json<u32>, TaskError> {
+    Ok(Json(n * 2))
+}
+
+async fn flaky(task: TaskContext, Json(()): Json<()>) -> Result<Json<u32>, TaskError> {
+    let calls = task.state::<Calls>()?;
+    match calls.0.fetch_add(1, Ordering::SeqCst) {
+        0 => Err(TaskError::retryable("not yet")),
+        1 => panic!("not yet either"),
+        _ => Ok(Json(task.attempt())),
+    }
+}
+
+async fn doomed(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError> {
+    Err(TaskError::permanent("no use"))
+}
+
+async fn patient(task: TaskContext, Json(()): Json<()>) -> Result<Json<u32>, TaskError> {
+    let calls = task.state::<Calls>()?;
+    match calls.0.fetch_add(1, Ordering::SeqCst) {
+        0 => Err(TaskError::delay(Millis::from_secs(3_600))),
+        _ => Ok(Json(task.attempt())),
+    }
+}
+
+async fn endless(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError> {
+    std::future::pending().await
+}
+
+fn runtime(world: &World) -> WorkerRuntime {
+    let runtime = WorkerRuntime::new(world.backend.clone()).state(Calls::default());
+    let runtime = runtime.on("double", double).unwrap().on("flaky", flaky).unwrap();
+    let runtime = runtime.on("doomed", doomed).unwrap().on("patient", patient).unwrap();
+    runtime.on("endless", endless).unwrap()
+}
+
+fn client(world: &World) -> Client {
+    Client::new(world.backend.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_typed_handler_gives_a_typed_result() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("double", &21).await.unwrap();
+    let result: u32 = client(&world).wait(task.execution).await.unwrap();
+    assert_eq!(result, 42);
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_and_a_panic_are_retried_and_the_runtime_lives_on() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("flaky", &()).await.unwrap();
+    let attempt: u32 = client(&world).wait(task.execution).await.unwrap();
+    assert_eq!(attempt, 2);
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permanent_failure_is_not_retried_and_its_reason_is_told() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("doomed", &()).await.unwrap();
+    let error = client(&world).wait::<()>(task.execution).await.unwrap_err();
+    let SdkError::Ended { state, reason } = error else { panic!("{error}") };
+    assert_eq!((state, reason.as_str()), (PublicState::Failed, "no use"));
+    assert_eq!(client(&world).describe(task.execution).await.unwrap().run.failures, 1);
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_input_that_does_not_decode_fails_for_good() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("double", "not a number").await.unwrap();
+    let error = client(&world).wait::<u32>(task.execution).await.unwrap_err();
+    assert!(matches!(error, SdkError::Ended { state: PublicState::Failed, .. }), "{error}");
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_task_continues_its_attempt() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("patient", &()).await.unwrap();
+    let attempt: u32 = client(&world).wait(task.execution).await.unwrap();
+    assert_eq!(attempt, 0);
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_without_a_handler_is_left_to_other_workers_by_a_retry() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("unknown", &()).await.unwrap();
+    let error = client(&world).wait::<()>(task.execution).await.unwrap_err();
+    assert!(error.to_string().contains("no handler for kind unknown"), "{error}");
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_hands_back_what_does_not_finish_in_time() {
+    let world = World::start();
+    let running = runtime(&world).drain(Duration::from_secs(2)).start().await.unwrap();
+    let task = client(&world).submit("endless", &()).await.unwrap();
+    let describe = || async { client(&world).describe(task.execution).await.unwrap() };
+    while describe().await.public_state() != PublicState::Active {
+        tokio::time::advance(Duration::from_millis(1)).await;
+    }
+    timeout(MINUTE, running.shutdown()).await.unwrap();
+    let record = describe().await;
+    assert_eq!(record.public_state(), PublicState::Resumable);
+    assert_eq!((record.run.failures, record.run.reclaims), (0, 0));
+}
