@@ -1,1 +1,41 @@
-//! Wire types.
+//! Wire types: what `--json` prints and what HTTP speaks.
+//!
+//! A view is made from a record and holds nothing that a caller could not act on: no version, no
+//! index entries, no fingerprints. Times are [`Timestamp`]s, lengths of time are integers whose
+//! name ends in `_ms`, and a field that does not apply is null, never absent.
+
+pub mod attempt;
+pub mod audit;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "client")]
+pub mod described;
+pub mod error;
+pub mod execution;
+pub mod http;
+pub mod listing;
+pub mod operator;
+pub mod payload;
+pub mod policy;
+mod reason;
+pub mod submitted;
+pub mod timestamp;
+pub mod worker;
+
+pub use attempt::{AttemptView, AttemptsView, ProgressView};
+pub use audit::{AuditView, ViolationView};
+pub use error::ErrorView;
+pub use execution::{
+    CancelView, ExecutionView, FailureView, LeaseView, ReservationView, RunView, StateVectorView,
+    TimerView,
+};
+pub use listing::ListPageView;
+pub use operator::{CancelledView, ReplayedView, RevokedView};
+pub use payload::{PayloadShapeView, PayloadView};
+pub use policy::{BackoffView, PolicyView};
+pub use submitted::SubmittedView;
+pub use timestamp::Timestamp;
+pub use worker::WorkerReportView;
+
+#[cfg(test)]
+mod sample;

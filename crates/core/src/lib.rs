@@ -28,7 +28,7 @@ pub use name::{
     Category, IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue, WorkerId, WorkerInstanceId,
 };
 pub use payload::Payload;
-pub use record::Execution;
+pub use record::{Description, Execution};
 pub use refusal::{Code, Refusal};
 pub use state::State;
 pub use time::{Millis, Time, When};

@@ -4,6 +4,7 @@
 //! command decides on is here.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +21,40 @@ use crate::time::{Millis, Time};
 /// Labels a person puts on an execution.
 pub type Tags = BTreeMap<TagKey, TagValue>;
 
-/// One unit of work.
+/// The record of an execution: what everybody may know of it, and what only the engine needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
-    /// Its id.
-    pub id: ExecutionId,
     /// Changes with every write.
     pub version: Version,
+    /// The fingerprint of all that was submitted.
+    pub digest: Digest,
+    /// How the last lease that its holder, or an operator, ended was ended.
+    pub last_exit: Option<Exit>,
+    /// The index entries that were written for it.
+    pub placed: Placement,
+    /// What everybody may know of it.
+    pub description: Description,
+}
+
+impl Deref for Execution {
+    type Target = Description;
+
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl DerefMut for Execution {
+    fn deref_mut(&mut self) -> &mut Description {
+        &mut self.description
+    }
+}
+
+/// One unit of work, as everybody may know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// Its id.
+    pub id: ExecutionId,
     /// What was submitted and never changes.
     pub spec: Spec,
     /// When it was accepted.
@@ -47,10 +75,6 @@ pub struct Execution {
     pub past_runs: Vec<PastRun>,
     /// The newest attempt; earlier ones are stored beside the record.
     pub attempt: Option<Attempt>,
-    /// How the last lease that its holder, or an operator, ended was ended.
-    pub last_exit: Option<Exit>,
-    /// The index entries that were written for it.
-    pub placed: Placement,
 }
 
 /// What was submitted and never changes.
@@ -70,8 +94,6 @@ pub struct Spec {
     pub policy: Policy,
     /// The submitter's own name for it.
     pub key: Option<IdempotencyKey>,
-    /// The fingerprint of all that was submitted.
-    pub digest: Digest,
 }
 
 /// Changes with every write: a counter and 32 random bits, because a failover that loses writes
@@ -89,6 +111,11 @@ impl Version {
     /// The version after this one.
     pub const fn next(self, salt: u32) -> Version {
         Version((((self.0 >> 32) + 1) << 32) | salt as u64)
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> u64 {
+        self.0
     }
 
     /// How many writes the record has had.
@@ -213,7 +240,7 @@ pub enum Exited {
     Revoked,
 }
 
-impl Execution {
+impl Description {
     /// The lease that holds it, if one does.
     pub fn lease(&self) -> Option<&crate::state::Lease> {
         match &self.state {

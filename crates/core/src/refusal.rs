@@ -5,6 +5,7 @@
 //! what to do.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::view::PublicState;
 
@@ -221,6 +222,19 @@ impl Code {
         }
     }
 }
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    fn from_str(text: &str) -> Result<Code, UnknownCode> {
+        Code::ALL.into_iter().find(|code| code.as_str() == text).ok_or(UnknownCode)
+    }
+}
+
+/// The text is no code of this release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a code of this release")]
+pub struct UnknownCode;
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 //!
 //! When it fires, the record and the store's time decide what is due, so a stale timer is harmless.
 
-use crate::record::Execution;
+use crate::record::Description;
 use crate::state::State;
 use crate::time::Time;
 
@@ -26,7 +26,7 @@ pub enum Due {
 }
 
 /// The earliest thing that time will do to `record`.
-pub fn next(record: &Execution) -> Option<(Time, Due)> {
+pub fn next(record: &Description) -> Option<(Time, Due)> {
     let own = match &record.state {
         State::Queued { .. } => None,
         State::Delayed { until, .. } => Some((*until, Due::DelayOver)),
@@ -44,6 +44,6 @@ pub fn next(record: &Execution) -> Option<(Time, Due)> {
 }
 
 /// What time has already done to `record`, if anything.
-pub fn due(record: &Execution, now: Time) -> Option<Due> {
+pub fn due(record: &Description, now: Time) -> Option<Due> {
     next(record).filter(|(at, _)| *at <= now).map(|(_, due)| due)
 }

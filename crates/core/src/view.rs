@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::record::Execution;
+use crate::record::Description;
 use crate::refusal::Refusal;
 use crate::state::{Outcome, Pause, State, Why};
 
@@ -160,7 +160,7 @@ pub struct StateVector {
     pub attempt_state: AttemptState,
 }
 
-impl Execution {
+impl Description {
     /// The public word for where it stands.
     pub fn public_state(&self) -> PublicState {
         match &self.state {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ff_core::machine::{Cancel, Cancelled, Replay, Submit, Submitted, Target};
 use ff_core::state::Outcome;
 use ff_core::{
-    Capabilities, Execution, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
+    Capabilities, Description, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
     PublicState, Refusal, TagKey, TagValue, When,
 };
 use ff_store::{ClientBackend, StoreError};
@@ -57,7 +57,7 @@ impl Client {
     }
 
     /// The record of an execution.
-    pub async fn describe(&self, execution: ExecutionId) -> Result<Execution, SdkError> {
+    pub async fn describe(&self, execution: ExecutionId) -> Result<Description, SdkError> {
         Ok(self.backend.describe(&self.target(execution)).await?)
     }
 

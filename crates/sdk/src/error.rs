@@ -1,7 +1,7 @@
 //! What can go wrong, for those who use the SDK and for those whose handlers run in it.
 
 use ff_core::state::Failure;
-use ff_core::{Category, Millis, Refusal, When};
+use ff_core::{Category, Code, Millis, Refusal, When};
 use ff_store::StoreError;
 
 /// Why a call of the SDK failed.
@@ -45,10 +45,10 @@ impl SdkError {
         }
     }
 
-    /// The machine's refusal, when that is what it is.
-    pub fn refusal(&self) -> Option<&Refusal> {
+    /// The code of the refusal, when that is what it is.
+    pub fn refused(&self) -> Option<Code> {
         match self {
-            SdkError::Backend(error) => error.refusal(),
+            SdkError::Backend(error) => error.refused(),
             _ => None,
         }
     }

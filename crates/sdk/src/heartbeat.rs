@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ff_core::LeaseId;
+use ff_core::{Code, LeaseId};
 use ff_core::machine::{Hold, Renewed};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::Notify;
@@ -71,8 +71,8 @@ impl Pulse {
                 state.ends = sent + self.ttl;
                 renewed.cancel_by.map(|_| StopReason::CancelRequested)
             }
-            Err(error) => match error.refusal() {
-                Some(ff_core::Refusal::Cancelled) => Some(StopReason::Cancelled),
+            Err(error) => match error.refused() {
+                Some(Code::Cancelled) => Some(StopReason::Cancelled),
                 Some(_) => Some(StopReason::LeaseLost),
                 // The outcome is unknown: try again soon, until the lease has surely ended.
                 None => {

@@ -175,7 +175,7 @@ impl ClaimedTask {
                 Err(error) => error,
             };
             // A refused call will be refused again: there is nothing left to hand back.
-            self.settled = error.refusal().is_some();
+            self.settled = error.refused().is_some();
             let over = tokio::time::Instant::now() >= self.pulse.ends();
             if self.settled || over || !error.is_retryable() {
                 return Err(error.into());

@@ -1,4 +1,5 @@
 //! The runtime in one virtual time with its store: handlers, errors, drains.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 

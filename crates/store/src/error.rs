@@ -1,6 +1,6 @@
 //! What a store answers instead of a reply.
 
-use ff_core::Refusal;
+use ff_core::{Code, Refusal};
 
 /// Why a call to a store gave no reply.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -8,6 +8,16 @@ pub enum StoreError {
     /// The machine refused the command; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A server refused the command; nothing was changed.
+    #[error("{message}")]
+    RefusedRemotely {
+        /// The stable code.
+        code: Code,
+        /// What the server said.
+        message: String,
+        /// The argument at fault, when one is.
+        field: Option<String>,
+    },
     /// Another process holds the store for longer than the busy timeout; nothing was changed.
     #[error("the store is busy: {0}; try again")]
     Busy(String),
@@ -31,6 +41,7 @@ impl StoreError {
     pub fn code(&self) -> &'static str {
         match self {
             StoreError::Refused(refusal) => refusal.code().as_str(),
+            StoreError::RefusedRemotely { code, .. } => code.as_str(),
             StoreError::Busy(_) => "store_busy",
             StoreError::Contention => "store_contention",
             StoreError::Unavailable(_) => "store_unavailable",
@@ -68,11 +79,43 @@ impl StoreError {
         ),
     ];
 
-    /// The machine's refusal, when that is what it is.
+    /// The code of the refusal, when that is what it is: nothing was changed, and the same call
+    /// will be refused again.
+    pub fn refused(&self) -> Option<Code> {
+        match self {
+            StoreError::Refused(refusal) => Some(refusal.code()),
+            StoreError::RefusedRemotely { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// The argument at fault, when one is.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            StoreError::Refused(refusal) => refusal.field(),
+            StoreError::RefusedRemotely { field, .. } => field.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The machine's refusal, when it was made in this process.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             StoreError::Refused(refusal) => Some(refusal),
             _ => None,
+        }
+    }
+
+    /// The failure that a server told of by its code; an unknown code keeps whether it is worth
+    /// trying again.
+    pub fn from_code(code: &str, message: String, retryable: bool) -> StoreError {
+        match code {
+            "store_busy" => StoreError::Busy(message),
+            "store_contention" => StoreError::Contention,
+            "store_corrupt" => StoreError::Corrupt(message),
+            "store_incompatible" => StoreError::Incompatible(message),
+            _ if retryable => StoreError::Unavailable(message),
+            _ => StoreError::Corrupt(format!("{message} ({code})")),
         }
     }
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use ff_core::limits::{PAGE, PAGE_SCAN};
 use ff_core::placement::Attention;
 use ff_core::{
-    Execution, ExecutionId, Kind, Lane, Namespace, PublicState, Refusal, TagKey, TagValue, Time,
+    Description, ExecutionId, Kind, Lane, Namespace, PublicState, Refusal, TagKey, TagValue, Time,
 };
 
 use crate::error::StoreError;
@@ -51,7 +51,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether `record` is among them.
-    pub fn matches(&self, record: &Execution) -> bool {
+    pub fn matches(&self, record: &Description) -> bool {
         self.lane.as_ref().is_none_or(|lane| *lane == record.spec.lane)
             && self.kind.as_ref().is_none_or(|kind| *kind == record.spec.kind)
             && self.state.is_none_or(|state| state == record.public_state())
@@ -72,7 +72,7 @@ impl Filter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage {
     /// The executions, newest first.
-    pub executions: Vec<Execution>,
+    pub executions: Vec<Description>,
     /// Where to go on; `None` when there is nothing more.
     pub next: Option<Cursor>,
 }
@@ -146,7 +146,7 @@ pub(crate) async fn page<S: Store + ?Sized>(
             after = Some(position);
             examined += 1;
             if filter.matches(&record) {
-                executions.push(record);
+                executions.push(record.description);
             }
             if executions.len() == listing.limit || examined == PAGE_SCAN {
                 return Ok(ListPage { executions, next: Some(Cursor(position)) });

@@ -6,7 +6,7 @@ use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::Attention;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Namespace, Time};
+use ff_core::{Description, Execution, ExecutionId, Namespace, Time};
 
 use crate::audit::Rows;
 use crate::error::StoreError;
@@ -85,7 +85,7 @@ pub struct Position {
 
 impl Position {
     /// The place of `record`.
-    pub fn of(record: &Execution) -> Position {
+    pub fn of(record: &Description) -> Position {
         Position { created: record.created, id: *record.id.as_bytes() }
     }
 }

@@ -50,24 +50,48 @@ async fn look<S: Store>(
     claimed
 }
 
-/// Claims in a task of its own: when the caller has gone by the time the store answers, what was
-/// taken is handed back at once instead of waiting for its lease to run out.
+/// Claims in a task of its own: when the caller goes away before it has the answer, what was taken
+/// is handed back at once instead of waiting for its lease to run out.
 async fn claim_or_hand_back<S: Store>(store: &Arc<S>, claim: Claim) -> Result<Claimed, StoreError> {
     let (answer, receive) = tokio::sync::oneshot::channel();
     let store = store.clone();
     tokio::spawn(async move {
         let claimed = claim_once(&*store, claim).await;
-        if let Err(Ok(orphaned)) = answer.send(claimed)
-            && !orphaned.assignments.is_empty()
-        {
-            let holds = orphaned.assignments.iter().map(|assignment| assignment.hold());
+        let _ = answer.send(claimed.map(|claimed| Taken { store, claimed }));
+    });
+    let gone = |_| StoreError::Unavailable("the runtime is shutting down".into());
+    receive.await.map_err(gone)?.map(Taken::accept)
+}
+
+/// What a claim took, until its caller has it. An answer can be lost after it was sent, so it is the
+/// drop that hands back.
+struct Taken<S: Store> {
+    store: Arc<S>,
+    claimed: Claimed,
+}
+
+impl<S: Store> Taken<S> {
+    fn accept(mut self) -> Claimed {
+        std::mem::replace(&mut self.claimed, Claimed::nothing())
+    }
+}
+
+impl<S: Store> Drop for Taken<S> {
+    fn drop(&mut self) {
+        let orphaned = std::mem::take(&mut self.claimed.assignments);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if orphaned.is_empty() {
+            return;
+        }
+        let store = self.store.clone();
+        runtime.spawn(async move {
+            let holds = orphaned.iter().map(|assignment| assignment.hold());
             let commands = holds.map(|hold| mint::command(HandBack { hold })).collect();
             for error in store.execute(commands).await.into_iter().filter_map(Result::err) {
                 tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
             }
-        }
-    });
-    receive.await.map_err(|_| StoreError::Unavailable("the runtime is shutting down".into()))?
+        });
+    }
 }
 
 async fn claim_once<S: Store>(store: &S, claim: Claim) -> Result<Claimed, StoreError> {

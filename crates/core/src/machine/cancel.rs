@@ -5,6 +5,7 @@ use super::{Cancelled, Context, Decide, Hold, ReadSet, Step, Target};
 use crate::digest::Digest;
 use crate::event::What;
 use crate::limits;
+use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::state::{CancelRequest, Outcome, State};
 use crate::time::Millis;
@@ -50,6 +51,17 @@ pub struct Cancel {
     pub reason: Option<Box<str>>,
 }
 
+impl Cancel {
+    /// What is said now, or else what an earlier cancel of the same hold said.
+    fn reason(&self, record: &Execution) -> Option<Box<str>> {
+        let earlier = match &record.state {
+            State::Active { cancel: Some(request), .. } => request.reason.clone(),
+            _ => None,
+        };
+        self.reason.clone().or(earlier)
+    }
+}
+
 impl Decide for Cancel {
     fn check(&self) -> Result<(), Refusal> {
         if let Some(grace) = self.grace {
@@ -76,16 +88,17 @@ impl Decide for Cancel {
             (State::Active { lease, cancel }, Some(grace)) => {
                 let asked = context.now + grace;
                 let by = cancel.as_ref().map_or(asked, |earlier| earlier.by.min(asked));
-                let earlier = cancel.as_ref().and_then(|request| request.reason.clone());
-                let reason = self.reason.clone().or(earlier);
+                let answer = Cancelled::Cancelling { by };
+                let request = Some(CancelRequest { by, reason: self.reason(record) });
+                if *cancel == request {
+                    return Ok(Step::answer(answer));
+                }
                 let mut after = record.clone();
-                let cancel = Some(CancelRequest { by, reason });
-                after.state = State::Active { lease: lease.clone(), cancel };
-                let write = context.update(record, after, What::Cancelling);
-                Ok(Step::write(write, Cancelled::Cancelling { by }))
+                after.state = State::Active { lease: lease.clone(), cancel: request };
+                Ok(Step::write(context.update(record, after, What::Cancelling), answer))
             }
             _ => {
-                let leave = context.cancelled(record, self.reason.clone());
+                let leave = context.cancelled(record, self.reason(record));
                 let write = context.update(record, leave.after, leave.what);
                 Ok(Step::write(write, Cancelled::Finished))
             }

@@ -11,8 +11,8 @@ use crate::refusal::Refusal;
 use crate::state::{State, Why, Worker};
 use crate::timer;
 
-/// How many further candidates are looked at when some turn out to be unreadable.
-const SLACK: usize = 8;
+/// How many further candidates are looked at when the first turn out to be unreadable.
+pub(super) const SLACK: usize = 8;
 
 /// Takes up to `max` executions from a lane. Lease `i` is named (request, `first` + i).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,24 @@ impl Claim {
         }
         Transition { items }
     }
+
+    /// Takes what is ready when some candidates cannot be read. If nothing is, several inputs are
+    /// looked for at once: one by one, each unreadable input would cost another round.
+    fn take_ready(&self, context: &Context<'_>, readable: &[&Execution]) -> Step {
+        let wanted = usize::from(self.max);
+        let (ready, _) = fit(&context.ready(readable), wanted);
+        if ready.is_empty() {
+            let several = fit(readable, wanted).0.len().max(SLACK).min(readable.len());
+            if let Some(more) = context.missing_inputs(&readable[..several]) {
+                return Step::NeedMore(more);
+            }
+        }
+        let mut transition = self.take(context, &ready);
+        if !ready.is_empty() {
+            transition.items.push(moved_on(None));
+        }
+        Step::Done(transition)
+    }
 }
 
 impl Claimed {
@@ -106,6 +124,9 @@ impl Decide for Claim {
             let why = format!("is {}; give 1 to {}", self.max, limits::CLAIM);
             return Err(Refusal::invalid("max", why));
         }
+        if self.first.checked_add(self.max).is_none() {
+            return Err(Refusal::invalid("first", format!("is {}; give less", self.first)));
+        }
         Ok(())
     }
 
@@ -125,14 +146,16 @@ impl Decide for Claim {
             let assignments = taken.iter().filter_map(|r| context.assignment(r)).collect();
             return Ok(Step::answer(Claimed { assignments, again: false }));
         }
+        let wanted = usize::from(self.max);
         let Some(candidates) = &context.loaded.candidates else {
-            return Ok(Step::NeedMore(self.nominate(self.max.into())));
+            return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
         };
         let readable = context.readable(candidates);
-        let unreadable = candidates.len() - readable.len();
-        let wanted = usize::from(self.max);
-        if unreadable > 0 && candidates.len() >= wanted && candidates.len() < wanted + SLACK {
+        if readable.is_empty() && context.loaded.hides_more(wanted + SLACK) {
             return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
+        }
+        if readable.len() < candidates.len() {
+            return Ok(self.take_ready(context, &readable));
         }
         let (chosen, cut) = fit(&readable, wanted);
         if let Some(more) = context.missing_inputs(&chosen) {
@@ -168,6 +191,12 @@ impl<'a> Context<'a> {
         records
             .filter(|record| self.loaded.blobs.get(&input_of(record)).is_none_or(Option::is_some))
             .collect()
+    }
+
+    /// Those of `records` whose inputs are loaded.
+    fn ready(&self, records: &[&'a Execution]) -> Vec<&'a Execution> {
+        let loaded = |record: &&Execution| self.loaded.blobs.contains_key(&input_of(record));
+        records.iter().copied().filter(loaded).collect()
     }
 
     /// What must be read before `records` can be handed out, if anything.

@@ -1,5 +1,6 @@
 //! Grant: reserve the best work a worker can run, without starting its lease.
 
+use super::claim::SLACK;
 use super::{Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition};
 use crate::capability::Capabilities;
 use crate::event::What;
@@ -32,12 +33,12 @@ pub struct GrantNext {
 }
 
 impl GrantNext {
-    fn nominate(&self) -> ReadSet {
+    fn nominate(&self, limit: usize) -> ReadSet {
         let nominate = Nominate {
             namespace: self.namespace.clone(),
             lane: self.lane.clone(),
             capabilities: self.capabilities.clone(),
-            limit: 1,
+            limit,
         };
         ReadSet { nominate: Some(nominate), ..ReadSet::default() }
     }
@@ -77,7 +78,7 @@ impl Decide for GrantNext {
         if self.retry {
             return ReadSet { holding: Some(self.request), ..ReadSet::default() };
         }
-        self.nominate()
+        self.nominate(1)
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
@@ -85,9 +86,12 @@ impl Decide for GrantNext {
             return Ok(Step::answer(Granted { offer: Some(offer), again: false }));
         }
         let Some(candidates) = &context.loaded.candidates else {
-            return Ok(Step::NeedMore(self.nominate()));
+            return Ok(Step::NeedMore(self.nominate(1)));
         };
         let Some(record) = context.readable(candidates).into_iter().next() else {
+            if context.loaded.hides_more(1 + SLACK) {
+                return Ok(Step::NeedMore(self.nominate(1 + SLACK)));
+            }
             return Ok(Step::answer(Granted { offer: None, again: false }));
         };
         let State::Queued { why } = record.state else {

@@ -1,6 +1,6 @@
 //! The guards that commands share: is it there, is it yours, did you ask that before.
 
-use super::{Context, Hold, Step, Target};
+use super::{Context, Hold, Step, Target, revoke};
 use crate::digest::Digest;
 use crate::event::What;
 use crate::id::Fence;
@@ -48,11 +48,14 @@ impl<'a> Context<'a> {
         leave: impl FnOnce(&Held<'a>) -> Leave,
     ) -> Result<Step, Refusal> {
         let record = self.found(&hold.target)?;
-        if let Some(exit) = record.last_exit.as_ref().filter(|e| e.lease == hold.fence.lease) {
+        let exit = record.last_exit.as_ref().filter(|exit| exit.lease == hold.fence.lease);
+        // A retried claim can take an execution again under the name of a lease that has ended, so
+        // the present lease is never mistaken for the one that ended.
+        if let Some(exit) = exit.filter(|_| record.fence() != Some(hold.fence)) {
             if exit.digest == digest {
                 return Ok(Step::answer(exit.answer));
             }
-            if exit.answer != Exited::Revoked {
+            if exit.digest != revoke::digest() {
                 return Err(Refusal::ExitConflict);
             }
         }

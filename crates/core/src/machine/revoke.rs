@@ -31,13 +31,9 @@ impl Decide for Revoke {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let record = context.found(&self.target)?;
-        let digest = Digest::of(|fields| fields.text("revoke"));
-        if let Some(exit) = &record.last_exit
-            && exit.lease == self.lease
-            && exit.digest == digest
-        {
-            return Ok(Step::answer(exit.answer));
-        }
+        let stale = |why| Err(Refusal::StaleLease { why });
+        let revoked = record.last_exit.as_ref();
+        let revoked = revoked.filter(|exit| exit.lease == self.lease && exit.digest == digest());
         match &record.state {
             State::Active { lease, cancel } if lease.id == self.lease => {
                 let leave = match cancel {
@@ -49,10 +45,18 @@ impl Decide for Revoke {
                         result: None,
                     },
                 };
-                Ok(context.leave(record, lease, digest, leave))
+                Ok(context.leave(record, lease, digest(), leave))
             }
-            State::Finished { .. } => Err(Refusal::StaleLease { why: Stale::Finished }),
-            _ => Err(Refusal::StaleLease { why: Stale::Replaced }),
+            state => match (revoked, state) {
+                (Some(exit), _) => Ok(Step::answer(exit.answer)),
+                (None, State::Finished { .. }) => stale(Stale::Finished),
+                (None, _) => stale(Stale::Replaced),
+            },
         }
     }
+}
+
+/// The fingerprint of a revocation: the lease's holder did not ask for it.
+pub(super) fn digest() -> Digest {
+    Digest::of(|fields| fields.text("revoke"))
 }

@@ -78,6 +78,8 @@ pub struct Loaded {
     pub keys: BTreeMap<(Namespace, IdempotencyKey), Option<ExecutionId>>,
     /// The answer to [`ReadSet::nominate`], best first.
     pub candidates: Option<Vec<ExecutionId>>,
+    /// The limit of that [`Nominate`]: as many candidates may have others behind them.
+    pub asked: usize,
     /// The answer to [`ReadSet::holding`].
     pub holding: Option<Vec<ExecutionId>>,
     /// The answer to [`ReadSet::class`]: how many other classes the lane has queued.
@@ -97,10 +99,16 @@ impl Loaded {
         self.records.get(&id)?.as_ref()
     }
 
+    /// Whether there may be candidates behind the ones that were found, and `most` would show them.
+    pub(super) fn hides_more(&self, most: usize) -> bool {
+        let found = self.candidates.as_ref().map_or(0, Vec::len);
+        found > 0 && found == self.asked && found < most
+    }
+
     /// The moment at which a decision made on this stops being right: the first timer, after now,
     /// of a loaded record.
     pub fn valid_until(&self) -> Option<Time> {
-        let timers = self.records.values().flatten().filter_map(timer::next).map(|(at, _)| at);
+        let timers = self.records.values().flatten().filter_map(|record| timer::next(record)).map(|(at, _)| at);
         timers.filter(|at| *at > self.now).min()
     }
 }

@@ -10,7 +10,7 @@ use crate::name::{IdempotencyKey, Kind, Lane, Namespace};
 use crate::payload::Payload;
 use crate::placement::Placement;
 use crate::policy::Policy;
-use crate::record::{Execution, Run, Spec, Tags, Version};
+use crate::record::{Description, Execution, Run, Spec, Tags, Version};
 use crate::refusal::Refusal;
 use crate::state::{Pause, State, Why};
 use crate::time::{Millis, When};
@@ -81,7 +81,7 @@ impl Submit {
     }
 
     fn again(&self, record: &Execution, conflict: Refusal) -> Result<Step, Refusal> {
-        if record.spec.digest != self.digest() {
+        if record.digest != self.digest() {
             return Err(conflict);
         }
         Ok(Step::answer(Submitted {
@@ -97,9 +97,8 @@ impl Submit {
             Some(until) => State::Delayed { until, why: Pause::Start },
             None => State::Queued { why: Why::Fresh },
         };
-        Execution {
+        let description = Description {
             id: self.id,
-            version: Version::first(context.salt),
             spec: Spec {
                 namespace: self.namespace.clone(),
                 lane: self.lane.clone(),
@@ -108,7 +107,6 @@ impl Submit {
                 input: self.input.shape(),
                 policy: self.policy.clone(),
                 key: self.key.clone(),
-                digest: self.digest(),
             },
             created: now,
             priority: self.priority,
@@ -119,8 +117,13 @@ impl Submit {
             run: Run::start(0, now, &self.policy),
             past_runs: Vec::new(),
             attempt: None,
+        };
+        Execution {
+            version: Version::first(context.salt),
+            digest: self.digest(),
             last_exit: None,
             placed: Placement::default(),
+            description,
         }
     }
 }

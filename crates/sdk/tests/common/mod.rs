@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ff_backend_memory::MemoryStore;
 use ff_core::machine::{Submit, Target};
 use ff_core::policy::Policy;
-use ff_core::{Execution, Namespace, PublicState};
+use ff_core::{Description, Namespace, PublicState};
 use ff_engine::timers::{Options, Timers};
 use ff_sdk::{FlowFabricWorker, WorkerConfig};
 use ff_store::EngineBackend;
@@ -62,7 +62,7 @@ impl World {
         target
     }
 
-    pub(crate) async fn record(&self, target: &Target) -> Execution {
+    pub(crate) async fn record(&self, target: &Target) -> Description {
         self.backend.describe(target).await.unwrap()
     }
 

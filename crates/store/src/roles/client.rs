@@ -8,7 +8,7 @@ use ff_core::machine::{
 use ff_core::payload::{BlobKey, BlobPart, PayloadShape};
 use ff_core::record::{Attempt, Exited};
 use ff_core::state::Outcome;
-use ff_core::{Execution, ExecutionId, IdempotencyKey, Namespace, Partition, Payload, Refusal};
+use ff_core::{Description, ExecutionId, IdempotencyKey, Namespace, Partition, Payload, Refusal};
 
 use super::{Answer, Backend, done, many, one, only};
 use crate::error::StoreError;
@@ -25,8 +25,8 @@ pub trait ClientBackend: Send + Sync {
     /// Accepts executions; each gets its own answer.
     async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError>;
 
-    /// The record of an execution.
-    async fn describe(&self, target: &Target) -> Result<Execution, StoreError>;
+    /// All there is to know of an execution.
+    async fn describe(&self, target: &Target) -> Result<Description, StoreError>;
 
     /// What an execution was submitted with.
     async fn input(&self, target: &Target) -> Result<Payload, StoreError>;
@@ -81,10 +81,10 @@ impl<S: Store> ClientBackend for Backend<S> {
         many(&**self.store(), batch, only!(Submitted)).await
     }
 
-    async fn describe(&self, target: &Target) -> Result<Execution, StoreError> {
+    async fn describe(&self, target: &Target) -> Result<Description, StoreError> {
         let record = self.store().record(target.execution).await?;
         let mine = record.filter(|record| record.spec.namespace == target.namespace);
-        mine.ok_or_else(|| Refusal::NotFound.into())
+        mine.map(|record| record.description).ok_or_else(|| Refusal::NotFound.into())
     }
 
     async fn input(&self, target: &Target) -> Result<Payload, StoreError> {

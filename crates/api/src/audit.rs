@@ -1,0 +1,65 @@
+//! The report of an audit.
+
+use ff_store::audit::{Report, Violation};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What an audit found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditView {
+    /// How many records were read.
+    pub records: u64,
+    /// How many index entries were read.
+    pub entries: u64,
+    /// What is wrong.
+    pub violations: Vec<ViolationView>,
+    /// How much more is wrong than is listed.
+    pub further: u64,
+}
+
+/// Something that must not be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ViolationView {
+    /// Which rule is broken.
+    pub rule: String,
+    /// Where, and how.
+    pub detail: String,
+}
+
+impl From<&Report> for AuditView {
+    fn from(report: &Report) -> Self {
+        AuditView {
+            records: report.records,
+            entries: report.entries,
+            violations: report.violations.iter().map(ViolationView::from).collect(),
+            further: report.further,
+        }
+    }
+}
+
+impl From<&Violation> for ViolationView {
+    fn from(violation: &Violation) -> Self {
+        ViolationView { rule: violation.rule.as_str().to_owned(), detail: violation.detail.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_store::audit::Rule;
+
+    #[test]
+    fn a_violation_names_its_rule() {
+        let violation = Violation { rule: Rule::EntryThere, detail: "x".to_owned() };
+        let report = Report { records: 3, entries: 2, violations: vec![violation], further: 1 };
+        assert_eq!(
+            serde_json::to_value(AuditView::from(&report)).unwrap(),
+            serde_json::json!({
+                "records": 3,
+                "entries": 2,
+                "violations": [{"rule": "entry_there", "detail": "x"}],
+                "further": 1,
+            })
+        );
+    }
+}

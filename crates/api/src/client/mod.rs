@@ -1,0 +1,9 @@
+//! The HTTP client: the roles of a client and of a worker, spoken over HTTP.
+//!
+//! A refused connection or a lost reply is [`StoreError::Unavailable`](ff_store::StoreError): its
+//! outcome is unknown, and every call can be repeated as it was sent.
+
+mod roles;
+mod transport;
+
+pub use transport::{HttpClient, HttpOptions};

@@ -1,0 +1,359 @@
+//! The roles, spoken over HTTP.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ff_core::limits::BATCH;
+use ff_core::machine::{
+    Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
+    Granted, Hold, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
+    Submitted, Target,
+};
+use ff_core::record::{Attempt, Exited};
+use ff_core::{
+    Code, Description, ExecutionId, IdempotencyKey, Millis, Namespace, Partition, Payload, Refusal,
+};
+use ff_store::listing::{ListPage, Listing};
+use ff_store::roles::Answer;
+use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
+use serde::de::DeserializeOwned;
+
+use super::transport::{HttpClient, broken};
+use crate::http::{
+    BatchAnswer, BatchComplete, BeatStatus, BeatView, CancelHeldRequest, CancelRequest,
+    ClaimGrantedRequest, ClaimRequest, ClaimedView, CompleteRequest, DelayRequest, ExitAnswers,
+    ExitView, FailRequest, GrantRequest, GrantView, HeartbeatView, HoldBody, Leases,
+    PriorityRequest, ProgressRequest, ReplayRequest, RevokeRequest, SubmitBatch, SubmitRequest,
+    TagsRequest,
+};
+use crate::{
+    AttemptsView, CancelledView, ErrorView, ExecutionView, ListPageView, ReplayedView, RevokedView,
+};
+
+impl HttpClient {
+    fn execution(target: &Target, call: &str) -> String {
+        format!("/v1/executions/{}{call}?namespace={}", target.execution, target.namespace)
+    }
+
+    /// A call by the holder of a lease, or by an operator.
+    async fn steer<T: DeserializeOwned>(
+        &self,
+        target: &Target,
+        call: &str,
+        body: &impl serde::Serialize,
+    ) -> Result<T, StoreError> {
+        let path = HttpClient::execution(target, call);
+        self.post(&path, body, Duration::ZERO).await?.ok_or_else(|| broken("no content"))
+    }
+
+    async fn exit(
+        &self,
+        target: &Target,
+        call: &str,
+        body: &impl serde::Serialize,
+    ) -> Result<Exited, StoreError> {
+        exited(&self.steer(target, call, body).await?)
+    }
+
+    /// A change that has nothing to tell.
+    async fn change(
+        &self,
+        target: &Target,
+        call: &str,
+        body: &impl serde::Serialize,
+    ) -> Result<(), StoreError> {
+        let path = HttpClient::execution(target, call);
+        self.post::<()>(&path, body, Duration::ZERO).await.map(drop)
+    }
+
+    /// A call about several leases of one namespace.
+    async fn leases<T: DeserializeOwned>(
+        &self,
+        call: &str,
+        holds: &[Hold],
+    ) -> Result<T, StoreError> {
+        let namespace = one_namespace(holds.iter().map(|hold| &hold.target.namespace))?;
+        let body = Leases { leases: holds.iter().map(HoldBody::from).collect() };
+        let path = format!("/v1/workers/any/{call}?namespace={namespace}");
+        self.post(&path, &body, Duration::ZERO).await?.ok_or_else(|| broken("no content"))
+    }
+}
+
+#[async_trait]
+impl ClientBackend for HttpClient {
+    fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
+        // The server's partitions are not known here: an id of any partition is taken by every
+        // store, and a key's partition is the one all callers agree on.
+        mint::execution_id(match key {
+            Some(key) => Partition::of_key(namespace, key),
+            None => mint::any_partition(),
+        })
+    }
+
+    async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError> {
+        check_batch(batch.len())?;
+        let namespace = one_namespace(batch.iter().map(|submit| &submit.namespace))?.clone();
+        let body = SubmitBatch { executions: batch.iter().map(SubmitRequest::from).collect() };
+        let path = format!("/v1/executions/batch?namespace={namespace}");
+        let answer: Option<BatchAnswer> = self.post(&path, &body, Duration::ZERO).await?;
+        let answers = answer.ok_or_else(|| broken("no content"))?.answers;
+        let answers = answers.into_iter().map(|answer| match (answer.submitted, answer.error) {
+            (Some(view), _) => Ok(Submitted {
+                execution: view.id,
+                created: view.new,
+                state: view.state.parse().map_err(|_| broken("an unknown state"))?,
+            }),
+            (None, Some(error)) => Err(told(error)),
+            (None, None) => Err(broken("an empty answer")),
+        });
+        Ok(answers.collect())
+    }
+
+    async fn describe(&self, target: &Target) -> Result<Description, StoreError> {
+        let view: ExecutionView = self.get(&HttpClient::execution(target, "")).await?;
+        Description::try_from(view).map_err(|error| broken(&error.0))
+    }
+
+    async fn input(&self, target: &Target) -> Result<Payload, StoreError> {
+        self.get_payload(&HttpClient::execution(target, "/input")).await
+    }
+
+    async fn result(&self, target: &Target, run: Option<u32>) -> Result<Payload, StoreError> {
+        let run = run.map(|run| format!("&run={run}")).unwrap_or_default();
+        self.get_payload(&format!("{}{run}", HttpClient::execution(target, "/result"))).await
+    }
+
+    async fn attempts(
+        &self,
+        target: &Target,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        let path = HttpClient::execution(target, "/attempts");
+        let view: AttemptsView = self.get(&format!("{path}&from={from}&limit={limit}")).await?;
+        let attempts = view.attempts.into_iter().map(Attempt::try_from);
+        attempts.collect::<Result<_, _>>().map_err(|error| broken(&error.0))
+    }
+
+    async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {
+        let page: ListPageView = self.get(&list_path(listing)).await?;
+        let executions = page.executions.into_iter().map(Description::try_from);
+        Ok(ListPage {
+            executions: executions.collect::<Result<_, _>>().map_err(|error| broken(&error.0))?,
+            next: match page.next {
+                Some(cursor) => Some(cursor.parse().map_err(|_| broken("a bad cursor"))?),
+                None => None,
+            },
+        })
+    }
+
+    async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, StoreError> {
+        let body = CancelRequest {
+            grace_ms: cancel.grace.map(Millis::get),
+            reason: cancel.reason.as_deref().map(str::to_owned),
+        };
+        let view: CancelledView = self.steer(&cancel.target, "/cancel", &body).await?;
+        Ok(match view.by {
+            Some(by) => Cancelled::Cancelling { by: by.0 },
+            None => Cancelled::Finished,
+        })
+    }
+
+    async fn replay(&self, replay: Replay) -> Result<u32, StoreError> {
+        let body = ReplayRequest { run: replay.run };
+        let view: ReplayedView = self.steer(&replay.target, "/replay", &body).await?;
+        Ok(view.run)
+    }
+
+    async fn revoke(&self, revoke: Revoke) -> Result<Exited, StoreError> {
+        let body = RevokeRequest { lease: revoke.lease.to_string() };
+        let view: RevokedView = self.steer(&revoke.target, "/revoke", &body).await?;
+        match view.status.as_str() {
+            "revoked" => Ok(Exited::Revoked),
+            "cancelled" => Ok(Exited::Cancelled),
+            other => Err(broken(other)),
+        }
+    }
+
+    async fn set_priority(&self, set: SetPriority) -> Result<(), StoreError> {
+        let body = PriorityRequest { priority: set.priority };
+        self.change(&set.target, "/priority", &body).await
+    }
+
+    async fn set_tags(&self, set: SetTags) -> Result<(), StoreError> {
+        let body = TagsRequest { set: set.set, remove: set.remove };
+        self.change(&set.target, "/tags", &body).await
+    }
+}
+
+#[async_trait]
+impl WorkerBackend for HttpClient {
+    async fn ping(&self) -> Result<(), StoreError> {
+        // Any path behind the token: a wrong token is found at once.
+        self.get_payload("/v1/executions?limit=1").await.map(drop)
+    }
+
+    async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
+        let path = format!("/v1/workers/{}/claim?namespace={}", claim.worker.id, claim.namespace);
+        let body = ClaimRequest::new(&claim, wait);
+        claimed(self.post(&path, &body, Duration::from_millis(wait.get())).await?)
+    }
+
+    async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
+        let path = format!("/v1/workers/{}/grant?namespace={}", grant.worker.id, grant.namespace);
+        let body = GrantRequest::from(&grant);
+        match self.post::<GrantView>(&path, &body, Duration::ZERO).await? {
+            Some(view) => view.granted().map_err(|refusal| broken(&refusal.to_string())),
+            None => Ok(Granted { offer: None, again: false }),
+        }
+    }
+
+    async fn claim_granted(&self, claim: ClaimGranted) -> Result<Claimed, StoreError> {
+        let (worker, namespace) = (&claim.worker.id, &claim.target.namespace);
+        let path = format!("/v1/workers/{worker}/claim-granted?namespace={namespace}");
+        let body = ClaimGrantedRequest::from(&claim);
+        claimed(self.post(&path, &body, Duration::ZERO).await?)
+    }
+
+    async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
+        check_batch(holds.len())?;
+        let view: HeartbeatView = self.leases("heartbeat", &holds).await?;
+        Ok(view.leases.into_iter().map(renewed).collect())
+    }
+
+    async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {
+        let body = ProgressRequest::from(&report);
+        self.change(&report.hold.target, "/progress", &body).await
+    }
+
+    async fn complete(&self, batch: Vec<Complete>) -> Result<Vec<Answer<Exited>>, StoreError> {
+        check_batch(batch.len())?;
+        let namespace = one_namespace(batch.iter().map(|c| &c.hold.target.namespace))?.clone();
+        let body = BatchComplete { completions: batch.iter().map(CompleteRequest::from).collect() };
+        let path = format!("/v1/workers/any/complete?namespace={namespace}");
+        let view: Option<ExitAnswers> = self.post(&path, &body, Duration::ZERO).await?;
+        Ok(exits(view.ok_or_else(|| broken("no content"))?))
+    }
+
+    async fn fail(&self, fail: Fail) -> Result<Exited, StoreError> {
+        self.exit(&fail.hold.target, "/fail", &FailRequest::from(&fail)).await
+    }
+
+    async fn delay(&self, delay: Delay) -> Result<Exited, StoreError> {
+        self.exit(&delay.hold.target, "/delay", &DelayRequest::from(&delay)).await
+    }
+
+    async fn cancel_held(&self, cancel: CancelHeld) -> Result<Exited, StoreError> {
+        self.exit(&cancel.hold.target, "/cancel-held", &CancelHeldRequest::from(&cancel)).await
+    }
+
+    async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
+        check_batch(holds.len())?;
+        Ok(exits(self.leases("disconnect", &holds).await?))
+    }
+}
+
+fn list_path(listing: &Listing) -> String {
+    let filter = &listing.filter;
+    let mut path =
+        format!("/v1/executions?namespace={}&limit={}", listing.namespace, listing.limit);
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", percent(&value)));
+        }
+    };
+    add("lane", filter.lane.as_ref().map(ToString::to_string));
+    add("kind", filter.kind.as_ref().map(ToString::to_string));
+    add("state", filter.state.map(|state| state.to_string()));
+    let tags: Vec<_> = filter.tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    add("tags", (!tags.is_empty()).then(|| tags.join(",")));
+    add("from", filter.from.map(|at| crate::Timestamp(at).to_string()));
+    add("to", filter.to.map(|at| crate::Timestamp(at).to_string()));
+    add("cursor", listing.after.as_ref().map(ToString::to_string));
+    path
+}
+
+/// `text` with everything but unreserved characters percent-encoded.
+fn percent(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(byte.into());
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> {
+    let Some(view) = view else { return Ok(Claimed::nothing()) };
+    let assignments = view.assignments.into_iter().map(|assignment| assignment.assignment());
+    let assignments = assignments.collect::<Result<_, _>>();
+    let assignments = assignments.map_err(|refusal| broken(&refusal.to_string()))?;
+    Ok(Claimed { assignments, again: view.again })
+}
+
+fn renewed(view: BeatView) -> Answer<Renewed> {
+    let refused = |code: Code| {
+        let message = code.help().to_owned();
+        Err(StoreError::RefusedRemotely { code, message, field: None })
+    };
+    match (view.status, view.until) {
+        (BeatStatus::Renewed | BeatStatus::Cancelling, Some(until)) => {
+            Ok(Renewed { until: until.0, cancel_by: view.cancel_by.map(|at| at.0) })
+        }
+        (BeatStatus::Cancelled, _) => refused(Code::Cancelled),
+        (BeatStatus::Lost, _) => {
+            refused(view.code.and_then(|code| code.parse().ok()).unwrap_or(Code::StaleLease))
+        }
+        (BeatStatus::Unknown, _) => {
+            Err(StoreError::Unavailable("the server's store did not answer".into()))
+        }
+        (_, None) => Err(broken("a renewal without an end")),
+    }
+}
+
+fn exited(view: &ExitView) -> Result<Exited, StoreError> {
+    view.exited().ok_or_else(|| broken(&view.outcome))
+}
+
+fn exits(view: ExitAnswers) -> Vec<Answer<Exited>> {
+    let answers = view.answers.into_iter().map(|answer| match (answer.exit, answer.error) {
+        (Some(view), _) => exited(&view),
+        (None, Some(error)) => Err(told(error)),
+        (None, None) => Err(broken("an empty answer")),
+    });
+    answers.collect()
+}
+
+/// What the server said of one command of a batch.
+fn told(error: ErrorView) -> StoreError {
+    match error.code.parse::<Code>() {
+        Ok(code) => {
+            StoreError::RefusedRemotely { code, message: error.message, field: error.field }
+        }
+        Err(_) => StoreError::from_code(&error.code, error.message, error.retryable),
+    }
+}
+
+fn check_batch(len: usize) -> Result<(), Refusal> {
+    match len {
+        1..=BATCH => Ok(()),
+        _ => Err(Refusal::invalid("batch", format!("has {len} commands; give 1 to {BATCH}"))),
+    }
+}
+
+/// One request speaks for one namespace.
+fn one_namespace<'a>(
+    mut all: impl Iterator<Item = &'a Namespace>,
+) -> Result<&'a Namespace, Refusal> {
+    let first = all.next().ok_or_else(|| Refusal::invalid("batch", "is empty"))?;
+    match all.all(|namespace| namespace == first) {
+        true => Ok(first),
+        false => {
+            Err(Refusal::invalid("batch", "names several namespaces; send one batch for each"))
+        }
+    }
+}

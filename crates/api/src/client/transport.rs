@@ -1,0 +1,183 @@
+//! One request: send, bound in time and size, read the answer or the problem.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use ff_core::payload::ContentType;
+use ff_core::{Code, Payload, Refusal};
+use ff_store::StoreError;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Method, Request, StatusCode, Uri};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::http::Problem;
+
+/// Most bytes of an answer: a batch of claimed payloads in base64, with room to spare.
+const ANSWER: usize = 8 << 20;
+
+/// How to reach a server.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// The server, for example `http://127.0.0.1:7272`.
+    pub url: String,
+    /// Its token, if it asks for one.
+    pub token: Option<String>,
+    /// How long to try to connect.
+    pub connect_timeout: Duration,
+    /// How long an answer may take, on top of what the call itself waits for.
+    pub request_timeout: Duration,
+}
+
+impl HttpOptions {
+    /// A server without a token.
+    pub fn new(url: impl Into<String>) -> HttpOptions {
+        HttpOptions {
+            url: url.into(),
+            token: None,
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl std::fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpOptions").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A client of one server. Cheap to clone; connections are kept and shared.
+#[derive(Clone)]
+pub struct HttpClient {
+    client: Client<HttpConnector, Full<Bytes>>,
+    base: String,
+    authorization: Option<String>,
+    timeout: Duration,
+}
+
+impl HttpClient {
+    /// Checks the address; connects with the first call.
+    pub fn new(options: HttpOptions) -> Result<HttpClient, Refusal> {
+        let base = options.url.trim_end_matches('/').to_owned();
+        let uri: Uri = base.parse().map_err(|_| bad_url("is not a URL"))?;
+        if uri.scheme_str() != Some("http") || uri.host().is_none() || uri.path().len() > 1 {
+            return Err(bad_url("is not http://HOST:PORT"));
+        }
+        if options.token.as_deref().is_some_and(|t| !t.bytes().all(|b| b.is_ascii_graphic())) {
+            return Err(Refusal::invalid("token", "must be visible ASCII characters"));
+        }
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(options.connect_timeout));
+        connector.set_nodelay(true);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(5))
+            .build(connector);
+        Ok(HttpClient {
+            client,
+            base,
+            authorization: options.token.map(|token| format!("Bearer {token}")),
+            timeout: options.request_timeout,
+        })
+    }
+
+    /// Asks for `path`.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, StoreError> {
+        let (_, body, _) = self.send(Method::GET, path, None, Duration::ZERO).await?;
+        decode(&body)
+    }
+
+    /// Asks for the bytes at `path`, with their content type.
+    pub(super) async fn get_payload(&self, path: &str) -> Result<Payload, StoreError> {
+        let (_, bytes, media) = self.send(Method::GET, path, None, Duration::ZERO).await?;
+        let content_type = ContentType::new(media.as_deref().unwrap_or(""));
+        Ok(Payload { content_type: content_type.unwrap_or_default(), bytes })
+    }
+
+    /// Sends `body` to `path`; an answer without content is `None`.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<Option<T>, StoreError> {
+        let body = serde_json::to_vec(body).map_err(|error| broken(&error.to_string()))?;
+        let (status, answer, _) = self.send(Method::POST, path, Some(body), wait).await?;
+        match status {
+            StatusCode::NO_CONTENT => Ok(None),
+            _ => decode(&answer).map(Some),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+        wait: Duration,
+    ) -> Result<(StatusCode, Bytes, Option<String>), StoreError> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request.body(Full::from(body.unwrap_or_default()));
+        let request = request.map_err(|error| broken(&error.to_string()))?;
+        let exchange = async {
+            let response = self.client.request(request).await.map_err(|e| unreachable(&e))?;
+            let (head, body) = response.into_parts();
+            let whole = Limited::new(body, ANSWER).collect().await;
+            let whole = whole.map_err(|error| unreachable(&*error))?;
+            let media = head.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+            Ok::<_, StoreError>((head.status, whole.to_bytes(), media.map(str::to_owned)))
+        };
+        let answer = tokio::time::timeout(self.timeout + wait, exchange).await;
+        let late = |_| StoreError::Unavailable("the server did not answer in time".into());
+        let (status, body, media) = answer.map_err(late)??;
+        match status.is_success() {
+            true => Ok((status, body, media)),
+            false => Err(refused(status, &body)),
+        }
+    }
+}
+
+/// What the server refused or failed with.
+fn refused(status: StatusCode, body: &[u8]) -> StoreError {
+    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+        return StoreError::Unavailable(format!("the server answered {status}"));
+    };
+    if let Ok(code) = problem.code.parse::<Code>() {
+        let Problem { detail: message, field, .. } = problem;
+        return StoreError::RefusedRemotely { code, message, field };
+    }
+    StoreError::from_code(&problem.code, problem.detail, problem.retryable)
+}
+
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(body).map_err(|error| broken(&error.to_string()))
+}
+
+pub(super) fn broken(why: &str) -> StoreError {
+    StoreError::Corrupt(format!("the server's answer is not understood: {why}"))
+}
+
+fn unreachable(error: &(dyn std::error::Error + 'static)) -> StoreError {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        message = format!("{message}: {deeper}");
+        cause = deeper.source();
+    }
+    StoreError::Unavailable(message)
+}
+
+fn bad_url(what: &str) -> Refusal {
+    Refusal::invalid("url", format!("{what}; give the server, for example http://127.0.0.1:7272"))
+}

@@ -1,0 +1,393 @@
+//! An execution as the outside world reads it.
+
+use ff_core::record::{Description, PastRun, Tags};
+use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, State, Why};
+use ff_core::timer::{self, Due};
+use ff_core::{
+    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, StateVector, Time,
+    WorkerId, WorkerInstanceId,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::attempt::{AttemptView, ProgressView};
+use crate::payload::PayloadShapeView;
+use crate::policy::PolicyView;
+use crate::reason;
+use crate::timestamp::Timestamp;
+
+/// One unit of work, all that there is to know of it in one answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExecutionView {
+    /// Its id.
+    #[schema(value_type = String)]
+    pub id: ExecutionId,
+    /// The tenant.
+    #[schema(value_type = String)]
+    pub namespace: Namespace,
+    /// The queue.
+    #[schema(value_type = String)]
+    pub lane: Lane,
+    /// What sort of work.
+    #[schema(value_type = String)]
+    pub kind: Kind,
+    /// The public word for where it stands.
+    pub state: String,
+    /// Six views of where it stands.
+    pub state_vector: StateVectorView,
+    /// Why it ended as it did, or what it waits for, in a sentence; null when it completed.
+    pub reason: Option<String>,
+    /// What it waits to do: `start`, `retry`, `reclaim`, `replay`, `resume`, `hand_back` or
+    /// `revoke`; null unless it is queued or granted.
+    pub intent: Option<String>,
+    /// For whom it is reserved.
+    pub grant: Option<ReservationView>,
+    /// Higher goes first.
+    pub priority: u16,
+    /// Its labels.
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    pub tags: Tags,
+    /// What a worker must offer.
+    pub requires: Vec<String>,
+    /// The submitter's own name for it.
+    #[schema(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// When it was accepted.
+    pub created: Timestamp,
+    /// Its place in the queue among equals.
+    pub queued_at: Timestamp,
+    /// When it becomes claimable, while it is delayed.
+    pub delayed_until: Option<Timestamp>,
+    /// When its current run expires.
+    pub deadline: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// When it is removed.
+    pub expires: Option<Timestamp>,
+    /// What time alone does to it next.
+    pub next_timer: Option<TimerView>,
+    /// The current run: 0 for the first, one more with each replay.
+    pub run: u32,
+    /// When the current run started.
+    pub run_started: Timestamp,
+    /// Runs that were replayed, oldest first.
+    pub past_runs: Vec<RunView>,
+    /// The newest attempt; null before the first.
+    pub attempt: Option<u32>,
+    /// How many attempts there were, over all runs.
+    pub attempts: u32,
+    /// How many attempts of this run ended by failure or timeout.
+    pub failures: u32,
+    /// How many leases of this run were lost.
+    pub reclaims: u32,
+    /// How many leases it has had.
+    pub epoch: u64,
+    /// The newest attempt, all of it.
+    pub newest_attempt: Option<AttemptView>,
+    /// What the holder of the newest attempt last said of it.
+    pub progress: Option<ProgressView>,
+    /// Who holds it.
+    pub lease: Option<LeaseView>,
+    /// Its holder is asked to stop.
+    pub cancel: Option<CancelView>,
+    /// What it was submitted with.
+    pub input: PayloadShapeView,
+    /// What it completed with.
+    pub result: Option<PayloadShapeView>,
+    /// What it failed of.
+    pub failure: Option<FailureView>,
+    /// Why it was cancelled, if that was said.
+    pub cancel_reason: Option<String>,
+    /// What it asks of the engine.
+    pub policy: PolicyView,
+}
+
+impl From<&Description> for ExecutionView {
+    fn from(record: &Description) -> Self {
+        let (outcome, ended) = record.outcome().unzip();
+        let (lease, cancel) = match &record.state {
+            State::Active { lease, cancel } => (Some(lease.into()), cancel.as_ref()),
+            _ => (None, None),
+        };
+        let newest = record.attempt.as_ref();
+        ExecutionView {
+            id: record.id,
+            namespace: record.spec.namespace.clone(),
+            lane: record.spec.lane.clone(),
+            kind: record.spec.kind.clone(),
+            state: record.public_state().to_string(),
+            state_vector: record.state_vector().into(),
+            reason: reason::of(record),
+            intent: intent(&record.state).map(str::to_owned),
+            grant: match &record.state {
+                State::Granted { grant, .. } => Some(grant.into()),
+                _ => None,
+            },
+            priority: record.priority,
+            tags: record.tags.clone(),
+            requires: record.spec.requires.tokens().map(str::to_owned).collect(),
+            idempotency_key: record.spec.key.clone(),
+            created: record.created.into(),
+            queued_at: record.queued_at.into(),
+            delayed_until: match record.state {
+                State::Delayed { until, .. } => Some(until.into()),
+                _ => None,
+            },
+            deadline: record.run.deadline.map(Timestamp),
+            ended: ended.map(Timestamp),
+            expires: record.retired_at().map(Timestamp),
+            next_timer: timer::next(record).map(TimerView::from),
+            run: record.run.number,
+            run_started: record.run.started.into(),
+            past_runs: (0..).zip(&record.past_runs).map(RunView::from).collect(),
+            attempt: newest.map(|attempt| attempt.number),
+            attempts: newest.map_or(0, |attempt| attempt.number + 1),
+            failures: record.run.failures,
+            reclaims: record.run.reclaims,
+            epoch: record.epoch,
+            newest_attempt: newest.map(AttemptView::from),
+            progress: newest.and_then(|attempt| attempt.progress.as_ref()).map(ProgressView::from),
+            lease,
+            cancel: cancel.map(CancelView::from),
+            input: (&record.spec.input).into(),
+            result: outcome.and_then(result),
+            failure: outcome.and_then(failure),
+            cancel_reason: outcome.and_then(cancel_reason),
+            policy: (&record.spec.policy).into(),
+        }
+    }
+}
+
+/// The word for what an execution waits to do.
+fn intent(state: &State) -> Option<&'static str> {
+    let (State::Queued { why } | State::Granted { why, .. }) = state else { return None };
+    Some(match why {
+        Why::Fresh => "start",
+        Why::Retry => "retry",
+        Why::Reclaim => "reclaim",
+        Why::Replay => "replay",
+        Why::Resume => "resume",
+        Why::HandBack => "hand_back",
+        Why::Revoke => "revoke",
+    })
+}
+
+fn result(outcome: &Outcome) -> Option<PayloadShapeView> {
+    match outcome {
+        Outcome::Success { result } => Some(result.into()),
+        _ => None,
+    }
+}
+
+fn failure(outcome: &Outcome) -> Option<FailureView> {
+    match outcome {
+        Outcome::Failed { failure } => Some(failure.into()),
+        _ => None,
+    }
+}
+
+fn cancel_reason(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Cancelled { reason } => reason.as_deref().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// A reservation for one worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReservationView {
+    /// The call that made it.
+    pub request: String,
+    /// The name shared by the worker's instances.
+    #[schema(value_type = String)]
+    pub worker: WorkerId,
+    /// The process it is for.
+    #[schema(value_type = String)]
+    pub worker_instance: WorkerInstanceId,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl From<&Grant> for ReservationView {
+    fn from(grant: &Grant) -> Self {
+        ReservationView {
+            request: grant.request.to_string(),
+            worker: grant.to.id.clone(),
+            worker_instance: grant.to.instance.clone(),
+            until: grant.until.into(),
+        }
+    }
+}
+
+/// Six views of one state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StateVectorView {
+    /// Which part of its life.
+    pub lifecycle_phase: String,
+    /// Who owns it.
+    pub ownership_state: String,
+    /// Whether it could be claimed.
+    pub eligibility_state: String,
+    /// What it waits for.
+    pub blocking_reason: String,
+    /// How it ended.
+    pub terminal_outcome: String,
+    /// Where its newest attempt stands.
+    pub attempt_state: String,
+}
+
+impl From<StateVector> for StateVectorView {
+    fn from(vector: StateVector) -> Self {
+        StateVectorView {
+            lifecycle_phase: vector.lifecycle_phase.to_string(),
+            ownership_state: vector.ownership_state.to_string(),
+            eligibility_state: vector.eligibility_state.to_string(),
+            blocking_reason: vector.blocking_reason.to_string(),
+            terminal_outcome: vector.terminal_outcome.to_string(),
+            attempt_state: vector.attempt_state.to_string(),
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FailureView {
+    /// What sort of failure.
+    #[schema(value_type = String)]
+    pub category: Category,
+    /// Whether trying again could help, as far as its reporter knew.
+    pub retryable: bool,
+    /// What happened, for people.
+    pub message: String,
+}
+
+impl From<&Failure> for FailureView {
+    fn from(failure: &Failure) -> Self {
+        FailureView {
+            category: failure.category.clone(),
+            retryable: failure.retryable,
+            message: failure.message.to_string(),
+        }
+    }
+}
+
+/// A time-limited hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseView {
+    /// Its random name.
+    pub id: String,
+    /// How many leases the execution has had, this one included.
+    pub epoch: u64,
+    /// The name shared by the holder's instances.
+    #[schema(value_type = String)]
+    pub worker: WorkerId,
+    /// The process that holds it.
+    #[schema(value_type = String)]
+    pub worker_instance: WorkerInstanceId,
+    /// When it ends unless renewed.
+    pub until: Timestamp,
+    /// When the attempt's time is over, whatever is renewed.
+    pub timeout: Option<Timestamp>,
+}
+
+impl From<&Lease> for LeaseView {
+    fn from(lease: &Lease) -> Self {
+        LeaseView {
+            id: lease.id.to_string(),
+            epoch: lease.epoch,
+            worker: lease.worker.id.clone(),
+            worker_instance: lease.worker.instance.clone(),
+            until: lease.until.into(),
+            timeout: lease.timeout_at.map(Timestamp),
+        }
+    }
+}
+
+/// A cancel that leaves the holder time to stop by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CancelView {
+    /// When the hold ends, whatever the holder does.
+    pub by: Timestamp,
+    /// What the operator said.
+    pub reason: Option<String>,
+}
+
+impl From<&CancelRequest> for CancelView {
+    fn from(request: &CancelRequest) -> Self {
+        CancelView { by: request.by.into(), reason: request.reason.as_deref().map(str::to_owned) }
+    }
+}
+
+/// A run that was replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunView {
+    /// 0 for the first.
+    pub run: u32,
+    /// The public word for how it ended.
+    pub state: String,
+    /// Why; null when it completed.
+    pub reason: Option<String>,
+    /// What it completed with.
+    pub result: Option<PayloadShapeView>,
+    /// What it failed of.
+    pub failure: Option<FailureView>,
+    /// Why it was cancelled, if that was said.
+    pub cancel_reason: Option<String>,
+    /// When it started.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Timestamp,
+}
+
+impl From<(u32, &PastRun)> for RunView {
+    fn from((run, past): (u32, &PastRun)) -> Self {
+        RunView {
+            run,
+            state: ended_as(&past.outcome).to_string(),
+            reason: reason::of_outcome(&past.outcome),
+            result: result(&past.outcome),
+            failure: failure(&past.outcome),
+            cancel_reason: cancel_reason(&past.outcome),
+            started: past.started.into(),
+            ended: past.ended.into(),
+        }
+    }
+}
+
+fn ended_as(outcome: &Outcome) -> PublicState {
+    match outcome {
+        Outcome::Success { .. } => PublicState::Completed,
+        Outcome::Failed { .. } => PublicState::Failed,
+        Outcome::Cancelled { .. } => PublicState::Cancelled,
+        Outcome::Expired => PublicState::Expired,
+    }
+}
+
+/// What time alone will do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimerView {
+    /// When.
+    pub at: Timestamp,
+    /// What: `deadline`, `cancel_grace`, `attempt_timeout`, `lease_expired`, `delay_over`,
+    /// `grant_expired` or `retention`.
+    pub what: String,
+}
+
+impl From<(Time, Due)> for TimerView {
+    fn from((at, due): (Time, Due)) -> Self {
+        let what = match due {
+            Due::Deadline => "deadline",
+            Due::CancelGrace => "cancel_grace",
+            Due::AttemptTimeout => "attempt_timeout",
+            Due::LeaseExpired => "lease_expired",
+            Due::DelayOver => "delay_over",
+            Due::GrantExpired => "grant_expired",
+            Due::Retention => "retention",
+        };
+        TimerView { at: at.into(), what: what.to_owned() }
+    }
+}
+
+#[cfg(test)]
+#[path = "execution_tests.rs"]
+mod tests;

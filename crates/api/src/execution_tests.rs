@@ -1,0 +1,82 @@
+//! What a view shows.
+
+use super::*;
+use crate::sample;
+use ff_core::state::Pause;
+use ff_core::{Capabilities, Payload};
+use serde_json::json;
+
+#[test]
+fn new_work_reads_as_waiting_with_every_field_there() {
+    let view = ExecutionView::from(&sample::queued());
+    let json = serde_json::to_value(&view).unwrap();
+    assert_eq!(json["id"], sample::id().to_string());
+    assert_eq!(json["state"], "waiting");
+    assert_eq!(json["state_vector"]["blocking_reason"], "waiting_for_worker");
+    assert_eq!(json["created"], "2023-11-14T22:13:20.000Z");
+    assert_eq!(json["input"], json!({"content_type": "application/json", "length": 2}));
+    for absent in ["attempt", "lease", "result", "failure", "ended", "expires", "next_timer"] {
+        assert_eq!(json.get(absent), Some(&json!(null)), "{absent}");
+    }
+    assert_eq!(serde_json::from_value::<ExecutionView>(json).unwrap(), view);
+}
+
+#[test]
+fn held_work_names_its_holder_and_its_lease() {
+    let view = ExecutionView::from(&sample::held(1));
+    let lease = view.lease.unwrap();
+    assert_eq!((view.attempt, view.attempts), (Some(1), 2));
+    assert_eq!((lease.worker.as_str(), lease.epoch), ("w", 2));
+    assert_eq!(lease.id, sample::lease().to_string());
+    assert_eq!(view.next_timer.unwrap().what, "lease_expired");
+}
+
+#[test]
+fn delayed_work_says_until_when() {
+    let until = Time::from_ms(sample::NOW.as_ms() + 1);
+    let record =
+        Description { state: State::Delayed { until, why: Pause::Start }, ..sample::queued() };
+    let view = ExecutionView::from(&record);
+    assert_eq!(view.state, "delayed");
+    assert_eq!(view.delayed_until, Some(Timestamp(until)));
+    let timer = TimerView { at: Timestamp(until), what: "delay_over".to_owned() };
+    assert_eq!(view.next_timer, Some(timer));
+}
+
+#[test]
+fn completed_work_shows_the_shape_of_its_result_and_when_it_goes() {
+    let result = Payload::bytes("abc").shape();
+    let record = sample::ended(Outcome::Success { result });
+    let view = ExecutionView::from(&record);
+    assert_eq!((view.state.as_str(), view.reason), ("completed", None));
+    assert_eq!(view.result.unwrap().length, 3);
+    assert_eq!(view.ended, Some(Timestamp(sample::NOW)));
+    assert_eq!(view.expires, Some(Timestamp(sample::NOW + record.retention())));
+}
+
+#[test]
+fn failed_work_shows_its_failure() {
+    let record = sample::ended(Outcome::Failed { failure: sample::failure("boom") });
+    let view = ExecutionView::from(&record);
+    assert_eq!(view.state, "failed");
+    let failure = view.failure.unwrap();
+    assert_eq!((failure.category.as_str(), failure.message.as_str()), ("error", "boom"));
+}
+
+#[test]
+fn requirements_are_a_list() {
+    let mut record = sample::queued();
+    record.spec.requires = Capabilities::new(["python", "gpu"]).unwrap();
+    assert_eq!(ExecutionView::from(&record).requires, ["gpu", "python"]);
+}
+
+#[test]
+fn past_runs_are_numbered_from_0() {
+    let mut record = sample::queued();
+    record.past_runs =
+        vec![PastRun { started: sample::NOW, ended: sample::NOW, outcome: Outcome::Expired }];
+    record.run.number = 1;
+    let view = ExecutionView::from(&record);
+    assert_eq!((view.run, view.past_runs.len()), (1, 1));
+    assert_eq!((view.past_runs[0].run, view.past_runs[0].state.as_str()), (0, "expired"));
+}

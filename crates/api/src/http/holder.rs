@@ -1,0 +1,331 @@
+//! What the holder of an execution says.
+
+use ff_core::id::LeaseId;
+use ff_core::machine::{CancelHeld, Complete, Delay, Fail, Hold, ReportProgress, Target};
+use ff_core::record::{Exited, Progress};
+use ff_core::state::Failure;
+use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, When};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Content;
+use crate::{ErrorView, Timestamp};
+
+/// What a holder shows with every call, as the claim gave it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FenceBody {
+    /// The lease.
+    pub lease: String,
+    /// Its epoch.
+    pub epoch: u64,
+    /// The attempt it runs.
+    pub attempt: u32,
+}
+
+impl FenceBody {
+    /// The fence meant.
+    pub fn fence(&self) -> Result<Fence, Refusal> {
+        let lease: LeaseId = self.lease.parse()?;
+        Ok(Fence { lease, epoch: self.epoch, attempt: self.attempt })
+    }
+
+    /// The hold meant.
+    pub fn hold(&self, target: Target) -> Result<Hold, Refusal> {
+        Ok(Hold { target, fence: self.fence()? })
+    }
+}
+
+impl From<Fence> for FenceBody {
+    fn from(fence: Fence) -> FenceBody {
+        let lease = fence.lease.to_string();
+        FenceBody { lease, epoch: fence.epoch, attempt: fence.attempt }
+    }
+}
+
+/// An execution and the lease on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HoldBody {
+    /// The execution.
+    #[schema(value_type = String, format = "uuid")]
+    pub execution: ExecutionId,
+    /// The lease on it.
+    pub fence: FenceBody,
+}
+
+impl HoldBody {
+    /// The hold meant.
+    pub fn hold(&self, namespace: &Namespace) -> Result<Hold, Refusal> {
+        let target = Target { namespace: namespace.clone(), execution: self.execution };
+        self.fence.hold(target)
+    }
+}
+
+impl From<&Hold> for HoldBody {
+    fn from(hold: &Hold) -> HoldBody {
+        HoldBody { execution: hold.target.execution, fence: hold.fence.into() }
+    }
+}
+
+/// The result of an execution.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteRequest {
+    /// The execution; must be the one in the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub execution: Option<ExecutionId>,
+    /// The lease on it.
+    pub fence: FenceBody,
+    /// The result.
+    #[serde(default)]
+    pub result: Content,
+}
+
+impl CompleteRequest {
+    /// The command meant.
+    pub fn command(&self, target: Target) -> Result<Complete, Refusal> {
+        Ok(Complete { hold: self.fence.hold(target)?, result: self.result.payload("result")? })
+    }
+}
+
+impl From<&Complete> for CompleteRequest {
+    fn from(complete: &Complete) -> CompleteRequest {
+        CompleteRequest {
+            execution: Some(complete.hold.target.execution),
+            fence: complete.hold.fence.into(),
+            result: (&complete.result).into(),
+        }
+    }
+}
+
+/// Several results at once; each gets its own answer.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BatchComplete {
+    /// The results, each with its execution.
+    pub completions: Vec<CompleteRequest>,
+}
+
+/// The answers to several holder calls, in their order.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ExitAnswers {
+    /// One answer per call: `exit`, or `error`.
+    pub answers: Vec<ExitAnswer>,
+}
+
+/// The answer to one of several holder calls. Exactly one field is there.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ExitAnswer {
+    /// The lease has ended so.
+    pub exit: Option<ExitView>,
+    /// The call was not taken.
+    pub error: Option<ErrorView>,
+}
+
+/// A failure.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailRequest {
+    /// The lease.
+    pub fence: FenceBody,
+    /// What sort of failure; `error` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub category: Option<Category>,
+    /// Whether trying again can help; yes when absent.
+    #[serde(default = "yes")]
+    pub retryable: bool,
+    /// What happened, for people.
+    #[serde(default)]
+    pub message: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl FailRequest {
+    /// The command meant.
+    pub fn command(self, target: Target) -> Result<Fail, Refusal> {
+        let failure = Failure {
+            category: self.category.unwrap_or_else(Category::error),
+            retryable: self.retryable,
+            message: self.message.into(),
+        };
+        Ok(Fail { hold: self.fence.hold(target)?, failure })
+    }
+}
+
+impl From<&Fail> for FailRequest {
+    fn from(fail: &Fail) -> FailRequest {
+        FailRequest {
+            fence: fail.hold.fence.into(),
+            category: Some(fail.failure.category.clone()),
+            retryable: fail.failure.retryable,
+            message: fail.failure.message.to_string(),
+        }
+    }
+}
+
+/// A delay: exactly one of `delay_ms` and `until`, or neither for at once.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayRequest {
+    /// The lease.
+    pub fence: FenceBody,
+    /// Continue this long from now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// Continue at this moment; one in the past means now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl DelayRequest {
+    /// The command meant.
+    pub fn command(&self, target: Target) -> Result<Delay, Refusal> {
+        let until = match (self.delay_ms, self.until) {
+            (Some(_), Some(_)) => {
+                return Err(Refusal::invalid("until", "is given with delay_ms; give one of them"));
+            }
+            (Some(ms), None) => When::After(Millis::new(ms)),
+            (None, Some(at)) => When::At(at.0),
+            (None, None) => When::Now,
+        };
+        Ok(Delay { hold: self.fence.hold(target)?, until })
+    }
+}
+
+impl From<&Delay> for DelayRequest {
+    fn from(delay: &Delay) -> DelayRequest {
+        let (delay_ms, until) = match delay.until {
+            When::Now => (None, None),
+            When::After(span) => (Some(span.get()), None),
+            When::At(at) => (None, Some(at.into())),
+        };
+        DelayRequest { fence: delay.hold.fence.into(), delay_ms, until }
+    }
+}
+
+/// A cancel by the holder.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelHeldRequest {
+    /// The lease.
+    pub fence: FenceBody,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl CancelHeldRequest {
+    /// The command meant.
+    pub fn command(self, target: Target) -> Result<CancelHeld, Refusal> {
+        Ok(CancelHeld { hold: self.fence.hold(target)?, reason: self.reason.map(Into::into) })
+    }
+}
+
+impl From<&CancelHeld> for CancelHeldRequest {
+    fn from(cancel: &CancelHeld) -> CancelHeldRequest {
+        CancelHeldRequest {
+            fence: cancel.hold.fence.into(),
+            reason: cancel.reason.as_deref().map(str::to_owned),
+        }
+    }
+}
+
+/// How far the work is.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressRequest {
+    /// The lease.
+    pub fence: FenceBody,
+    /// 0 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl ProgressRequest {
+    /// The command meant.
+    pub fn command(self, target: Target) -> Result<ReportProgress, Refusal> {
+        let progress = Progress { percent: self.percent, message: self.message.map(Into::into) };
+        Ok(ReportProgress { hold: self.fence.hold(target)?, progress })
+    }
+}
+
+impl From<&ReportProgress> for ProgressRequest {
+    fn from(report: &ReportProgress) -> ProgressRequest {
+        ProgressRequest {
+            fence: report.hold.fence.into(),
+            percent: report.progress.percent,
+            message: report.progress.message.as_deref().map(str::to_owned),
+        }
+    }
+}
+
+/// How a lease ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExitView {
+    /// `completed`, `retrying`, `failed`, `delayed`, `cancelled`, `handed_back` or `revoked`.
+    pub outcome: String,
+    /// When the execution goes on, if it is `retrying` or `delayed`.
+    pub at: Option<Timestamp>,
+}
+
+impl From<Exited> for ExitView {
+    fn from(exited: Exited) -> ExitView {
+        let (outcome, at) = match exited {
+            Exited::Completed => ("completed", None),
+            Exited::Retrying { from } => ("retrying", Some(from)),
+            Exited::Failed => ("failed", None),
+            Exited::Delayed { until } => ("delayed", Some(until)),
+            Exited::Cancelled => ("cancelled", None),
+            Exited::HandedBack => ("handed_back", None),
+            Exited::Revoked => ("revoked", None),
+        };
+        ExitView { outcome: outcome.to_owned(), at: at.map(Timestamp) }
+    }
+}
+
+impl ExitView {
+    /// The answer meant, if it is one.
+    pub fn exited(&self) -> Option<Exited> {
+        Some(match (self.outcome.as_str(), self.at) {
+            ("completed", None) => Exited::Completed,
+            ("retrying", Some(from)) => Exited::Retrying { from: from.0 },
+            ("failed", None) => Exited::Failed,
+            ("delayed", Some(until)) => Exited::Delayed { until: until.0 },
+            ("cancelled", None) => Exited::Cancelled,
+            ("handed_back", None) => Exited::HandedBack,
+            ("revoked", None) => Exited::Revoked,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_core::Time;
+
+    #[test]
+    fn every_exit_reads_back_as_written() {
+        let at = Time::from_ms(7);
+        for exited in [
+            Exited::Completed,
+            Exited::Retrying { from: at },
+            Exited::Failed,
+            Exited::Delayed { until: at },
+            Exited::Cancelled,
+            Exited::HandedBack,
+            Exited::Revoked,
+        ] {
+            assert_eq!(ExitView::from(exited).exited(), Some(exited));
+        }
+    }
+}

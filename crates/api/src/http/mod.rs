@@ -1,0 +1,26 @@
+//! What HTTP speaks: the bodies of requests and answers that `--json` does not print.
+//!
+//! Requests refuse unknown and repeated fields. A user's `input` or `result` is kept as the bytes
+//! it came in; it is never decoded and encoded again.
+
+mod content;
+mod holder;
+mod operator;
+mod problem;
+mod submit;
+mod worker;
+
+pub use content::Content;
+pub use holder::{
+    BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
+    ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,
+};
+pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
+pub use problem::Problem;
+pub use submit::{
+    BackoffRequest, BatchAnswer, PolicyRequest, SubmitAnswer, SubmitBatch, SubmitRequest,
+};
+pub use worker::{
+    AssignmentView, BeatStatus, BeatView, ClaimGrantedRequest, ClaimRequest, ClaimedView,
+    GrantRequest, GrantView, HeartbeatView, Leases,
+};

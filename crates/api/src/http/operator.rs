@@ -1,0 +1,57 @@
+//! What operators ask for.
+
+use std::collections::BTreeMap;
+
+use ff_core::{TagKey, TagValue};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A cancel from outside.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelRequest {
+    /// How long a holder may still work; absent ends its lease at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A replay. It names the run it follows, so that a repeated call does not start two.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayRequest {
+    /// The run that has ended.
+    pub run: u32,
+}
+
+/// A change of priority.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityRequest {
+    /// Higher goes first: 0 to 9000.
+    pub priority: u16,
+}
+
+/// A change of tags; the rest stay.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TagsRequest {
+    /// Tags to set.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub set: BTreeMap<TagKey, TagValue>,
+    /// Tags to remove.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub remove: Vec<TagKey>,
+}
+
+/// A revocation. It names the lease, so that a repeated call never ends a later one.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeRequest {
+    /// The lease to end.
+    pub lease: String,
+}

@@ -1,0 +1,322 @@
+//! Submitting work.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ff_core::machine::Submit;
+use ff_core::payload::ContentType;
+use ff_core::policy::{Growth, Policy};
+use ff_core::{
+    Capabilities, Category, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
+    Refusal, TagKey, TagValue, When,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::{ErrorView, SubmittedView, Timestamp};
+
+/// Work to accept. Everything is optional; what is absent has the documented default.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitRequest {
+    /// The id, made by the caller: a UUIDv7. Repeat it when a reply is lost. Without an id and an
+    /// idempotency key, a repeated call makes a second execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub id: Option<ExecutionId>,
+    /// The queue; `default` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub lane: Option<Lane>,
+    /// What sort of work; `task` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub kind: Option<Kind>,
+    /// Any JSON value, kept as the bytes it came in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<Box<RawValue>>,
+    /// Any bytes, in base64 with padding, instead of `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_base64: Option<String>,
+    /// The media type of the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub tags: BTreeMap<TagKey, TagValue>,
+    /// Higher goes first: 0 to 9000.
+    #[serde(default)]
+    pub priority: u16,
+    /// Not before this long from now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// Not before this moment; a moment in the past means now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Timestamp>,
+    /// The caller's own name for the work: the same name with the same body is the same execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// What a worker must offer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+    /// What the work asks of the engine.
+    #[serde(default)]
+    pub policy: PolicyRequest,
+}
+
+/// What work asks of the engine; what is absent has the documented default.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRequest {
+    /// How many attempts of a run may end by failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// How long to wait between attempts.
+    #[serde(default)]
+    pub backoff: BackoffRequest,
+    /// Which failure categories are retried; all of them when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub retry_on: Option<Vec<Category>>,
+    /// How long one hold of an attempt may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_timeout_ms: Option<u64>,
+    /// How long a run may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// How long a lease lasts without a renewal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ttl_ms: Option<u64>,
+    /// How many leases a run may lose before it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reclaims: Option<u32>,
+    /// How long the execution stays readable after its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_ms: Option<u64>,
+}
+
+/// How the wait between attempts grows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackoffRequest {
+    /// `fixed` or `exponential`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<String>,
+    /// The wait after the first failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_ms: Option<u64>,
+    /// The longest wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_ms: Option<u64>,
+    /// Which part of the wait is random, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_percent: Option<u8>,
+}
+
+/// Several submits at once; each gets its own answer.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitBatch {
+    /// The work.
+    pub executions: Vec<SubmitRequest>,
+}
+
+/// The answers to a batch, in its order.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct BatchAnswer {
+    /// One answer per submit: `submitted`, or `error`.
+    pub answers: Vec<SubmitAnswer>,
+}
+
+/// The answer to one submit of a batch. Exactly one field is there.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SubmitAnswer {
+    /// It was accepted, or found.
+    pub submitted: Option<SubmittedView>,
+    /// It was not.
+    pub error: Option<ErrorView>,
+}
+
+impl SubmitRequest {
+    /// The command meant. `new_id` makes an id when the caller made none.
+    pub fn into_submit(
+        self,
+        namespace: Namespace,
+        new_id: impl FnOnce(Option<&IdempotencyKey>) -> ExecutionId,
+    ) -> Result<Submit, Refusal> {
+        let input = self.payload()?;
+        let start = match (self.delay_ms, self.start) {
+            (Some(_), Some(_)) => {
+                return Err(Refusal::invalid("start", "is given with delay_ms; give one of them"));
+            }
+            (Some(ms), None) => When::After(Millis::new(ms)),
+            (None, Some(at)) => When::At(at.0),
+            (None, None) => When::Now,
+        };
+        Ok(Submit {
+            id: self.id.unwrap_or_else(|| new_id(self.idempotency_key.as_ref())),
+            namespace,
+            lane: self.lane.unwrap_or_default(),
+            kind: self.kind.unwrap_or_default(),
+            input,
+            tags: self.tags,
+            priority: self.priority,
+            start,
+            key: self.idempotency_key,
+            requires: Capabilities::new(&self.requires)?,
+            policy: self.policy.into_policy()?,
+        })
+    }
+
+    fn payload(&self) -> Result<Payload, Refusal> {
+        let stated = self.content_type.as_deref().map(ContentType::new).transpose()?;
+        match (&self.input, &self.input_base64) {
+            (Some(_), Some(_)) => {
+                Err(Refusal::invalid("input", "is given with input_base64; give one of them"))
+            }
+            (Some(json), None) => Ok(Payload {
+                content_type: stated.unwrap_or_else(ContentType::json),
+                bytes: json.get().to_owned().into(),
+            }),
+            (None, base64) => {
+                let bytes = STANDARD.decode(base64.as_deref().unwrap_or("")).map_err(|error| {
+                    Refusal::invalid("input_base64", format!("is not base64: {error}"))
+                })?;
+                Ok(Payload { content_type: stated.unwrap_or_default(), bytes: bytes.into() })
+            }
+        }
+    }
+}
+
+impl PolicyRequest {
+    fn into_policy(self) -> Result<Policy, Refusal> {
+        let mut policy = Policy::default();
+        let retry = &mut policy.retry;
+        set(&mut retry.max_attempts, self.max_attempts);
+        set(&mut retry.backoff.base, self.backoff.base_ms.map(Millis::new));
+        set(&mut retry.backoff.cap, self.backoff.cap_ms.map(Millis::new));
+        set(&mut retry.backoff.jitter_percent, self.backoff.jitter_percent);
+        retry.backoff.growth = match self.backoff.growth.as_deref() {
+            None | Some("exponential") => Growth::Exponential,
+            Some("fixed") => Growth::Fixed,
+            Some(_) => {
+                return Err(Refusal::invalid("backoff.growth", "must be fixed or exponential"));
+            }
+        };
+        retry.categories = self.retry_on.map(|list| list.into_iter().collect());
+        policy.attempt_timeout = self.attempt_timeout_ms.map(Millis::new);
+        policy.deadline = self.deadline_ms.map(Millis::new);
+        set(&mut policy.lease_ttl, self.lease_ttl_ms.map(Millis::new));
+        set(&mut policy.max_reclaims, self.max_reclaims);
+        set(&mut policy.retention, self.retention_ms.map(Millis::new));
+        Ok(policy)
+    }
+}
+
+fn set<T>(value: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *value = given;
+    }
+}
+
+impl From<&Policy> for PolicyRequest {
+    fn from(policy: &Policy) -> PolicyRequest {
+        let backoff = &policy.retry.backoff;
+        PolicyRequest {
+            max_attempts: Some(policy.retry.max_attempts),
+            backoff: BackoffRequest {
+                growth: Some(crate::policy::growth(backoff.growth).to_owned()),
+                base_ms: Some(backoff.base.get()),
+                cap_ms: Some(backoff.cap.get()),
+                jitter_percent: Some(backoff.jitter_percent),
+            },
+            retry_on: policy.retry.categories.as_ref().map(|set| set.iter().cloned().collect()),
+            attempt_timeout_ms: policy.attempt_timeout.map(Millis::get),
+            deadline_ms: policy.deadline.map(Millis::get),
+            lease_ttl_ms: Some(policy.lease_ttl.get()),
+            max_reclaims: Some(policy.max_reclaims),
+            retention_ms: Some(policy.retention.get()),
+        }
+    }
+}
+
+impl From<&Submit> for SubmitRequest {
+    fn from(submit: &Submit) -> SubmitRequest {
+        let content = super::Content::from(&submit.input);
+        let (delay_ms, start) = match submit.start {
+            When::Now => (None, None),
+            When::After(span) => (Some(span.get()), None),
+            When::At(at) => (None, Some(at.into())),
+        };
+        SubmitRequest {
+            id: Some(submit.id),
+            lane: Some(submit.lane.clone()),
+            kind: Some(submit.kind.clone()),
+            input: content.json,
+            input_base64: content.base64,
+            content_type: content.content_type,
+            tags: submit.tags.clone(),
+            priority: submit.priority,
+            delay_ms,
+            start,
+            idempotency_key: submit.key.clone(),
+            requires: submit.requires.tokens().map(str::to_owned).collect(),
+            policy: (&submit.policy).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_core::Time;
+
+    fn round_trip(submit: &Submit) -> Submit {
+        let text = serde_json::to_string(&SubmitRequest::from(submit)).unwrap();
+        let request: SubmitRequest = serde_json::from_str(&text).unwrap();
+        request.into_submit(submit.namespace.clone(), |_| unreachable!("an id is given")).unwrap()
+    }
+
+    #[test]
+    fn a_submit_reads_back_as_it_was_written() {
+        let mut submit = Submit::new(crate::sample::id());
+        assert_eq!(round_trip(&submit), submit);
+        submit.input = Payload::json("{\"n\" : 9007199254740993}");
+        submit.start = When::After(Millis::new(5));
+        submit.key = Some("k".parse().unwrap());
+        submit.requires = Capabilities::new(["gpu", "py"]).unwrap();
+        submit.policy.deadline = Some(Millis::new(9));
+        submit.policy.retry.categories = Some([Category::timeout()].into());
+        submit.policy.retry.backoff.growth = Growth::Fixed;
+        assert_eq!(round_trip(&submit), submit);
+        submit.start = When::At(Time::from_ms(1_700_000_000_123));
+        submit.input = Payload::bytes(&b"\xff\x00"[..]);
+        assert_eq!(round_trip(&submit), submit);
+    }
+
+    #[test]
+    fn unknown_and_repeated_fields_are_refused() {
+        for text in [r#"{"lanes":"x"}"#, r#"{"lane":"a","lane":"b"}"#, r#"{"policy":{"x":1}}"#] {
+            assert!(serde_json::from_str::<SubmitRequest>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused_by_name() {
+        for (text, field) in [
+            (r#"{"input":1,"input_base64":""}"#, "input"),
+            (r#"{"delay_ms":1,"start":"2026-01-01T00:00:00Z"}"#, "start"),
+            (r#"{"policy":{"backoff":{"growth":"linear"}}}"#, "backoff.growth"),
+            (r#"{"requires":["a b"]}"#, "capabilities"),
+        ] {
+            let request: SubmitRequest = serde_json::from_str(text).unwrap();
+            let refusal = request.into_submit(Namespace::default(), |_| crate::sample::id());
+            assert_eq!(refusal.unwrap_err().field(), Some(field), "{text}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What workers ask for and are told.
+
+use std::collections::BTreeMap;
+
+use ff_core::id::RequestId;
+use ff_core::machine::{
+    Assignment, Claim, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target,
+};
+use ff_core::state::Worker;
+use ff_core::{
+    Capabilities, ExecutionId, Kind, Lane, Millis, Namespace, Refusal, TagKey, TagValue, WorkerId,
+    WorkerInstanceId,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Content;
+use super::holder::{FenceBody, HoldBody};
+use crate::Timestamp;
+
+/// A claim.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimRequest {
+    /// The process that claims.
+    #[schema(value_type = String)]
+    pub instance: WorkerInstanceId,
+    /// The queue; `default` when absent.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub lane: Lane,
+    /// What the worker offers.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// How many at most; 1 when absent.
+    #[serde(default = "one")]
+    pub max: u16,
+    /// How long to wait for work, at most 60000; absent means not at all.
+    #[serde(default)]
+    pub wait_ms: u64,
+    /// The name of this call: a random UUID, repeated when a reply is lost.
+    #[schema(format = "uuid")]
+    pub request: String,
+    /// The reply of an earlier send was lost: what that one took is answered again.
+    #[serde(default)]
+    pub retry: bool,
+}
+
+fn one() -> u16 {
+    1
+}
+
+impl ClaimRequest {
+    /// The command meant.
+    pub fn command(&self, namespace: Namespace, worker: WorkerId) -> Result<Claim, Refusal> {
+        Ok(Claim {
+            namespace,
+            lane: self.lane.clone(),
+            worker: Worker { id: worker, instance: self.instance.clone() },
+            capabilities: Capabilities::new(&self.capabilities)?,
+            request: self.request.parse()?,
+            max: self.max,
+            first: 0,
+            retry: self.retry,
+        })
+    }
+
+    /// The body that says `claim`, waiting up to `wait`.
+    pub fn new(claim: &Claim, wait: Millis) -> ClaimRequest {
+        ClaimRequest {
+            instance: claim.worker.instance.clone(),
+            lane: claim.lane.clone(),
+            capabilities: claim.capabilities.tokens().map(str::to_owned).collect(),
+            max: claim.max,
+            wait_ms: wait.get(),
+            request: claim.request.to_string(),
+            retry: claim.retry,
+        }
+    }
+}
+
+/// What a claim took.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ClaimedView {
+    /// The executions, best first.
+    pub assignments: Vec<AssignmentView>,
+    /// Asking again at once may give more.
+    pub again: bool,
+}
+
+impl From<&Claimed> for ClaimedView {
+    fn from(claimed: &Claimed) -> ClaimedView {
+        ClaimedView {
+            assignments: claimed.assignments.iter().map(AssignmentView::from).collect(),
+            again: claimed.again,
+        }
+    }
+}
+
+/// One execution in a worker's hands.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AssignmentView {
+    /// The execution.
+    #[schema(value_type = String, format = "uuid")]
+    pub execution: ExecutionId,
+    /// Its tenant.
+    #[schema(value_type = String)]
+    pub namespace: Namespace,
+    /// Its queue.
+    #[schema(value_type = String)]
+    pub lane: Lane,
+    /// What sort of work.
+    #[schema(value_type = String)]
+    pub kind: Kind,
+    /// Its labels.
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub tags: BTreeMap<TagKey, TagValue>,
+    /// What the holder shows with every call.
+    pub fence: FenceBody,
+    /// The run.
+    pub run: u32,
+    /// When it was submitted.
+    pub created: Timestamp,
+    /// The store's time of the claim.
+    pub claimed: Timestamp,
+    /// When the lease ends unless renewed.
+    pub until: Timestamp,
+    /// How long each renewal lasts.
+    pub lease_ttl_ms: u64,
+    /// When the attempt's time is over.
+    pub timeout: Option<Timestamp>,
+    /// What it was submitted with.
+    pub input: Content,
+}
+
+impl From<&Assignment> for AssignmentView {
+    fn from(assignment: &Assignment) -> AssignmentView {
+        AssignmentView {
+            execution: assignment.execution,
+            namespace: assignment.namespace.clone(),
+            lane: assignment.lane.clone(),
+            kind: assignment.kind.clone(),
+            tags: assignment.tags.clone(),
+            fence: assignment.fence.into(),
+            run: assignment.run,
+            created: assignment.created.into(),
+            claimed: assignment.claimed_at.into(),
+            until: assignment.until.into(),
+            lease_ttl_ms: assignment.lease_ttl.get(),
+            timeout: assignment.timeout_at.map(Timestamp),
+            input: (&assignment.input).into(),
+        }
+    }
+}
+
+impl AssignmentView {
+    /// The assignment meant.
+    pub fn assignment(self) -> Result<Assignment, Refusal> {
+        Ok(Assignment {
+            execution: self.execution,
+            fence: self.fence.fence()?,
+            input: self.input.payload("input")?,
+            namespace: self.namespace,
+            lane: self.lane,
+            kind: self.kind,
+            tags: self.tags,
+            run: self.run,
+            created: self.created.0,
+            claimed_at: self.claimed.0,
+            until: self.until.0,
+            lease_ttl: Millis::new(self.lease_ttl_ms),
+            timeout_at: self.timeout.map(|at| at.0),
+        })
+    }
+}
+
+/// Leases, for a heartbeat or a disconnect.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Leases {
+    /// The leases.
+    pub leases: Vec<HoldBody>,
+}
+
+/// The answers to a heartbeat, in its order.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct HeartbeatView {
+    /// One answer per lease.
+    pub leases: Vec<BeatView>,
+}
+
+/// The answer to one lease of a heartbeat.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct BeatView {
+    /// The execution.
+    #[schema(value_type = String, format = "uuid")]
+    pub execution: ExecutionId,
+    /// What became of the lease.
+    pub status: BeatStatus,
+    /// When it ends unless renewed.
+    pub until: Option<Timestamp>,
+    /// The holder is asked to stop, and the hold ends then.
+    pub cancel_by: Option<Timestamp>,
+    /// Why it was not renewed, as a code.
+    pub code: Option<String>,
+}
+
+/// What became of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BeatStatus {
+    /// It goes on.
+    Renewed,
+    /// It goes on, and the holder is asked to stop by `cancel_by`.
+    Cancelling,
+    /// The execution was cancelled: stop.
+    Cancelled,
+    /// The lease has ended: stop.
+    Lost,
+    /// The store did not answer: try again.
+    Unknown,
+}
+
+/// A request for a reservation.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrantRequest {
+    /// The process it is for.
+    #[schema(value_type = String)]
+    pub instance: WorkerInstanceId,
+    /// The queue; `default` when absent.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub lane: Lane,
+    /// What the worker offers.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// How long it lasts.
+    pub ttl_ms: u64,
+    /// The name of this call: a random UUID, repeated when a reply is lost.
+    #[schema(format = "uuid")]
+    pub request: String,
+    /// The reply of an earlier send was lost: what that one reserved is answered again.
+    #[serde(default)]
+    pub retry: bool,
+}
+
+impl GrantRequest {
+    /// The command meant.
+    pub fn command(&self, namespace: Namespace, worker: WorkerId) -> Result<GrantNext, Refusal> {
+        Ok(GrantNext {
+            namespace,
+            lane: self.lane.clone(),
+            worker: Worker { id: worker, instance: self.instance.clone() },
+            capabilities: Capabilities::new(&self.capabilities)?,
+            request: self.request.parse()?,
+            ttl: Millis::new(self.ttl_ms),
+            retry: self.retry,
+        })
+    }
+}
+
+impl From<&GrantNext> for GrantRequest {
+    fn from(grant: &GrantNext) -> GrantRequest {
+        GrantRequest {
+            instance: grant.worker.instance.clone(),
+            lane: grant.lane.clone(),
+            capabilities: grant.capabilities.tokens().map(str::to_owned).collect(),
+            ttl_ms: grant.ttl.get(),
+            request: grant.request.to_string(),
+            retry: grant.retry,
+        }
+    }
+}
+
+/// A reservation of one execution for one worker.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct GrantView {
+    /// The execution.
+    #[schema(value_type = String, format = "uuid")]
+    pub execution: ExecutionId,
+    /// Its queue.
+    #[schema(value_type = String)]
+    pub lane: Lane,
+    /// What the worker shows to claim it.
+    pub request: String,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl From<&GrantOffer> for GrantView {
+    fn from(offer: &GrantOffer) -> GrantView {
+        GrantView {
+            execution: offer.execution,
+            lane: offer.lane.clone(),
+            request: offer.request.to_string(),
+            until: offer.until.into(),
+        }
+    }
+}
+
+impl GrantView {
+    /// The reservation meant.
+    pub fn granted(self) -> Result<Granted, Refusal> {
+        let request: RequestId = self.request.parse()?;
+        let offer =
+            GrantOffer { execution: self.execution, lane: self.lane, request, until: self.until.0 };
+        Ok(Granted { offer: Some(offer), again: false })
+    }
+}
+
+/// A claim of what was reserved.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimGrantedRequest {
+    /// The process it was reserved for.
+    #[schema(value_type = String)]
+    pub instance: WorkerInstanceId,
+    /// The execution.
+    #[schema(value_type = String, format = "uuid")]
+    pub execution: ExecutionId,
+    /// The request that reserved it.
+    pub request: String,
+}
+
+impl ClaimGrantedRequest {
+    /// The command meant.
+    pub fn command(&self, namespace: Namespace, worker: WorkerId) -> Result<ClaimGranted, Refusal> {
+        Ok(ClaimGranted {
+            target: Target { namespace, execution: self.execution },
+            request: self.request.parse()?,
+            worker: Worker { id: worker, instance: self.instance.clone() },
+        })
+    }
+}
+
+impl From<&ClaimGranted> for ClaimGrantedRequest {
+    fn from(claim: &ClaimGranted) -> ClaimGrantedRequest {
+        ClaimGrantedRequest {
+            instance: claim.worker.instance.clone(),
+            execution: claim.target.execution,
+            request: claim.request.to_string(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Listings.
+
+use ff_store::listing::ListPage;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::execution::ExecutionView;
+
+/// One page of a listing, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListPageView {
+    /// The executions.
+    pub executions: Vec<ExecutionView>,
+    /// The cursor to go on with; null when there is nothing more.
+    pub next: Option<String>,
+}
+
+impl From<&ListPage> for ListPageView {
+    fn from(page: &ListPage) -> Self {
+        ListPageView {
+            executions: page.executions.iter().map(ExecutionView::from).collect(),
+            next: page.next.map(|cursor| cursor.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_page_still_has_both_fields() {
+        let page = ListPage { executions: Vec::new(), next: None };
+        let json = serde_json::to_value(ListPageView::from(&page)).unwrap();
+        assert_eq!(json, serde_json::json!({"executions": [], "next": null}));
+    }
+
+    #[test]
+    fn a_cursor_is_given_as_it_is_taken_back() {
+        let next = "1018bcfe56800018bcfe5680070008000000000000002".parse().unwrap();
+        let page = ListPage { executions: vec![crate::sample::queued()], next: Some(next) };
+        let view = ListPageView::from(&page);
+        assert_eq!(view.executions.len(), 1);
+        assert_eq!(view.next.unwrap().parse(), Ok(next));
+    }
+}

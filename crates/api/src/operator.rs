@@ -1,0 +1,90 @@
+//! The answers to what operators do.
+
+use ff_core::ExecutionId;
+use ff_core::id::LeaseId;
+use ff_core::machine::Cancelled;
+use ff_core::record::Exited;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::timestamp::Timestamp;
+
+/// The answer to a cancel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CancelledView {
+    /// The execution.
+    #[schema(value_type = String)]
+    pub id: ExecutionId,
+    /// `cancelled`, or `cancelling` while its holder is left time to stop.
+    pub status: String,
+    /// When it is cancelled at the latest, while it is `cancelling`.
+    pub by: Option<Timestamp>,
+}
+
+impl CancelledView {
+    /// The answer for execution `id`.
+    pub fn new(id: ExecutionId, cancelled: Cancelled) -> Self {
+        let (status, by) = match cancelled {
+            Cancelled::Finished => ("cancelled", None),
+            Cancelled::Cancelling { by } => ("cancelling", Some(by.into())),
+        };
+        CancelledView { id, status: status.to_owned(), by }
+    }
+}
+
+/// The answer to a replay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReplayedView {
+    /// The execution.
+    #[schema(value_type = String)]
+    pub id: ExecutionId,
+    /// The number of the run that has started.
+    pub run: u32,
+}
+
+/// The answer to a revoke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RevokedView {
+    /// The execution.
+    #[schema(value_type = String)]
+    pub id: ExecutionId,
+    /// The lease that has ended.
+    pub lease: String,
+    /// `revoked`, or `cancelled` when its holder was already asked to stop.
+    pub status: String,
+}
+
+impl RevokedView {
+    /// The answer for `lease` of execution `id`.
+    pub fn new(id: ExecutionId, lease: LeaseId, exited: Exited) -> Self {
+        let status = match exited {
+            Exited::Cancelled => "cancelled",
+            _ => "revoked",
+        };
+        RevokedView { id, lease: lease.to_string(), status: status.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_core::Time;
+    use ff_core::id::RequestId;
+
+    #[test]
+    fn a_cancel_with_grace_says_until_when() {
+        let by = Time::from_ms(5);
+        let view = CancelledView::new(crate::sample::id(), Cancelled::Cancelling { by });
+        assert_eq!((view.status.as_str(), view.by), ("cancelling", Some(Timestamp(by))));
+        let view = CancelledView::new(crate::sample::id(), Cancelled::Finished);
+        assert_eq!((view.status.as_str(), view.by), ("cancelled", None));
+    }
+
+    #[test]
+    fn a_revoke_says_what_became_of_the_execution() {
+        let lease = LeaseId { request: RequestId::new(1), index: 0 };
+        for (exited, status) in [(Exited::Revoked, "revoked"), (Exited::Cancelled, "cancelled")] {
+            assert_eq!(RevokedView::new(crate::sample::id(), lease, exited).status, status);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What an execution asks of the engine.
+
+use ff_core::policy::{Backoff, Growth, Policy};
+use ff_core::{Category, Millis};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The policies of one execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyView {
+    /// How many attempts of a run may end by failure.
+    pub max_attempts: u32,
+    /// How long to wait between them.
+    pub backoff: BackoffView,
+    /// Which failure categories are retried; null means all of them.
+    #[schema(value_type = Option<Vec<String>>)]
+    pub retry_on: Option<Vec<Category>>,
+    /// How long one hold of an attempt may run.
+    pub attempt_timeout_ms: Option<u64>,
+    /// How long a run may take.
+    pub deadline_ms: Option<u64>,
+    /// How long a lease lasts without a renewal.
+    pub lease_ttl_ms: u64,
+    /// How many leases a run may lose.
+    pub max_reclaims: u32,
+    /// How long it stays readable after its end.
+    pub retention_ms: u64,
+}
+
+/// How the wait grows from one failed attempt to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackoffView {
+    /// `fixed` or `exponential`.
+    pub growth: String,
+    /// The wait after the first failure.
+    pub base_ms: u64,
+    /// The longest wait.
+    pub cap_ms: u64,
+    /// Which part of the wait is random.
+    pub jitter_percent: u8,
+}
+
+impl From<&Policy> for PolicyView {
+    fn from(policy: &Policy) -> Self {
+        let retry = &policy.retry;
+        PolicyView {
+            max_attempts: retry.max_attempts,
+            backoff: (&retry.backoff).into(),
+            retry_on: retry.categories.as_ref().map(|set| set.iter().cloned().collect()),
+            attempt_timeout_ms: policy.attempt_timeout.map(Millis::get),
+            deadline_ms: policy.deadline.map(Millis::get),
+            lease_ttl_ms: policy.lease_ttl.get(),
+            max_reclaims: policy.max_reclaims,
+            retention_ms: policy.retention.get(),
+        }
+    }
+}
+
+impl From<&Backoff> for BackoffView {
+    fn from(backoff: &Backoff) -> Self {
+        BackoffView {
+            growth: growth(backoff.growth).to_owned(),
+            base_ms: backoff.base.get(),
+            cap_ms: backoff.cap.get(),
+            jitter_percent: backoff.jitter_percent,
+        }
+    }
+}
+
+/// The word for how a wait grows.
+pub(crate) fn growth(growth: Growth) -> &'static str {
+    match growth {
+        Growth::Fixed => "fixed",
+        Growth::Exponential => "exponential",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_defaults_read_as_documented() {
+        let view = PolicyView::from(&Policy::default());
+        assert_eq!(
+            serde_json::to_value(view).unwrap(),
+            json!({
+                "max_attempts": 3,
+                "backoff": {
+                    "growth": "exponential",
+                    "base_ms": 1_000,
+                    "cap_ms": 60_000,
+                    "jitter_percent": 20,
+                },
+                "retry_on": null,
+                "attempt_timeout_ms": null,
+                "deadline_ms": null,
+                "lease_ttl_ms": 30_000,
+                "max_reclaims": 10,
+                "retention_ms": 604_800_000,
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_shown() {
+        let mut policy = Policy { deadline: Some(Millis::new(5)), ..Policy::default() };
+        policy.retry.backoff = Backoff::fixed(Millis::new(7));
+        policy.retry.categories = Some([Category::timeout()].into());
+        let view = PolicyView::from(&policy);
+        assert_eq!(view.deadline_ms, Some(5));
+        assert_eq!((view.backoff.growth.as_str(), view.backoff.base_ms), ("fixed", 7));
+        assert_eq!(view.retry_on, Some(vec![Category::timeout()]));
+    }
+}

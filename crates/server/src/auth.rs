@@ -1,0 +1,31 @@
+//! Who may ask: one bearer token, one answer to everybody else.
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::error::ApiError;
+use crate::state::AppState;
+
+/// Lets a request through if it shows the token, or none is asked for.
+pub(crate) async fn authenticate(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(token) = &state.config.token else { return next.run(request).await };
+    let shown = request.headers().get(header::AUTHORIZATION);
+    let shown = shown.and_then(|value| value.to_str().ok());
+    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
+    // Compared also when nothing was shown: every wrong request costs the same.
+    if token.is(shown.unwrap_or("")) {
+        return next.run(request).await;
+    }
+    ApiError::http(
+        StatusCode::UNAUTHORIZED,
+        "unauthenticated",
+        "show the server's token as `Authorization: Bearer <token>`",
+    )
+    .into_response()
+}

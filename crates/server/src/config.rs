@@ -1,0 +1,133 @@
+//! How the server is configured, and what it refuses to start with.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+/// The address the server binds when it is told nothing else.
+pub const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7272);
+
+/// How the server works.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// What callers must show; `None` only on loopback.
+    pub token: Option<Token>,
+    /// How many connections it keeps at once.
+    pub connections: usize,
+    /// How many claims may wait for work at once.
+    pub waiting_claims: usize,
+    /// How long a client may take to send its headers, or anything at all.
+    pub header_timeout: Duration,
+    /// How long a client may take to send its body.
+    pub body_timeout: Duration,
+    /// How long requests may go on after a stop.
+    pub drain: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: DEFAULT_LISTEN,
+            token: None,
+            connections: 4_096,
+            waiting_claims: 2_048,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(20),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Config {
+    /// Refuses a configuration that would serve the world without asking who it is.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.token.is_none() && !self.listen.ip().is_loopback() {
+            return Err(ConfigError::Open(self.listen));
+        }
+        Ok(())
+    }
+}
+
+/// Why the server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It would be open to the network.
+    #[error(
+        "{0} is not a loopback address and there is no token; set FF_TOKEN to a random secret of \
+         at least 32 characters, or listen on 127.0.0.1"
+    )]
+    Open(SocketAddr),
+    /// The token is too easy to guess.
+    #[error("the token has {0} characters; give at least 32 random visible ASCII characters")]
+    WeakToken(usize),
+    /// The address cannot be bound.
+    #[error("cannot listen on {address}: {error}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        error: std::io::Error,
+    },
+}
+
+/// A bearer token, kept only as its SHA-256.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// The least number of characters of a token.
+    pub const MIN: usize = 32;
+
+    /// A token from its text.
+    pub fn new(text: &str) -> Result<Token, ConfigError> {
+        if text.len() < Token::MIN || !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(ConfigError::WeakToken(text.len()));
+        }
+        Ok(Token(Sha256::digest(text).into()))
+    }
+
+    /// Whether `text` is this token, in time that does not tell how much of it is right.
+    pub fn is(&self, text: &str) -> bool {
+        let shown: [u8; 32] = Sha256::digest(text).into();
+        subtle::ConstantTimeEq::ct_eq(&self.0[..], &shown[..]).into()
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(redacted)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_may_go_without_a_token() {
+        let mut config = Config::default();
+        assert!(config.check().is_ok());
+        for open in ["0.0.0.0:1", "[::]:1", "192.0.2.1:1"] {
+            config.listen = open.parse().unwrap();
+            assert!(config.check().is_err(), "{open}");
+        }
+        config.token = Some(Token::new(&"x".repeat(32)).unwrap());
+        assert!(config.check().is_ok());
+    }
+
+    #[test]
+    fn a_token_is_itself_and_never_shown() {
+        let text = "0123456789abcdef0123456789abcdef";
+        let token = Token::new(text).unwrap();
+        assert!(token.is(text));
+        for other in ["", &text[1..], &text.to_uppercase(), &format!("{text} ")] {
+            assert!(!token.is(other));
+        }
+        assert!(!format!("{token:?}").contains("0123"));
+        assert!(Token::new("short").is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! From a refusal to an HTTP answer: one table of statuses, one shape of body.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use ff_core::{Code, Refusal};
+use ff_store::StoreError;
+
+/// A request that was not answered as asked. It travels as an extension of the response, and the
+/// outermost layer writes the body, because only that knows the request's id.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) detail: String,
+    pub(crate) field: Option<String>,
+    pub(crate) retryable: bool,
+}
+
+/// Codes of HTTP itself, their status and what they mean, for the reference page.
+pub const HTTP_CODES: &[(&str, u16, &str)] = &[
+    ("invalid_json", 400, "The body is not the JSON that the route takes; the message says where."),
+    (
+        "invalid_query",
+        400,
+        "The query is not what the route takes; the message says what is wrong.",
+    ),
+    ("unauthenticated", 401, "The request shows no token, or not the right one."),
+    ("no_such_route", 404, "The server has no such path."),
+    ("method_not_allowed", 405, "The path exists, but not with this method; see `Allow`."),
+    ("request_timeout", 408, "The body did not arrive in time."),
+    ("unsupported_media_type", 415, "The route takes `application/json`, not compressed."),
+    ("overloaded", 429, "Too many claims are waiting; try again after a pause."),
+    ("internal", 500, "A fault of the server; its log has the request's id."),
+];
+
+impl ApiError {
+    pub(crate) fn http(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        let retryable = matches!(status.as_u16(), 408 | 429 | 503);
+        ApiError { status, code, detail: detail.into(), field: None, retryable }
+    }
+
+    pub(crate) fn too_large(most: usize) -> Self {
+        let detail = format!("the body is over {most} bytes; send less");
+        ApiError::http(StatusCode::PAYLOAD_TOO_LARGE, Code::TooLarge.as_str(), detail)
+    }
+}
+
+/// What a code of any layer means.
+pub(crate) fn help(code: &str) -> Option<&'static str> {
+    let machine = Code::ALL.iter().find(|known| known.as_str() == code).map(|known| known.help());
+    let store = StoreError::CODES.iter().find(|(known, _)| *known == code).map(|(_, help)| *help);
+    let http = HTTP_CODES.iter().find(|(known, ..)| *known == code).map(|(.., help)| *help);
+    machine.or(store).or(http)
+}
+
+/// The HTTP status of a store's code.
+pub fn status_of(error: &StoreError) -> StatusCode {
+    match error {
+        StoreError::Refused(refusal) => status_of_code(refusal.code()),
+        StoreError::RefusedRemotely { code, .. } => status_of_code(*code),
+        StoreError::Busy(_) | StoreError::Contention | StoreError::Unavailable(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        StoreError::Corrupt(_) | StoreError::Incompatible(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The HTTP status of a refusal.
+pub fn status_of_code(code: Code) -> StatusCode {
+    match code {
+        Code::InvalidArgument => StatusCode::BAD_REQUEST,
+        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::IdConflict
+        | Code::IdempotencyConflict
+        | Code::StaleLease
+        | Code::Cancelled
+        | Code::ExitConflict
+        | Code::StaleGrant
+        | Code::WrongState
+        | Code::RunMismatch
+        | Code::LimitReached => StatusCode::CONFLICT,
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        let status = status_of(&error);
+        let detail = match &error {
+            StoreError::Refused(_) | StoreError::RefusedRemotely { .. } | StoreError::Contention => {
+                error.to_string()
+            }
+            // What the store itself says is for the log, not for callers.
+            StoreError::Busy(_) => "the store is busy; try again".into(),
+            StoreError::Unavailable(_) => {
+                "the store did not answer; repeat the request as it was sent".into()
+            }
+            StoreError::Corrupt(_) | StoreError::Incompatible(_) => {
+                "the store holds something unreadable; an operator should run `ff check`".into()
+            }
+        };
+        if status.is_server_error() {
+            tracing::error!(%error, "the store failed");
+        }
+        ApiError {
+            status,
+            code: error.code(),
+            detail,
+            field: error.field().map(str::to_owned),
+            retryable: error.is_retryable(),
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        StoreError::from(refusal).into()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}

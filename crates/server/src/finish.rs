@@ -1,0 +1,79 @@
+//! The outermost layer: names the request, writes problems, counts, and sets safe headers.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use ff_api::http::Problem;
+
+use crate::error::ApiError;
+
+/// Finishes a request.
+pub(crate) async fn finish(request: Request, next: Next) -> Response {
+    let id = uuid::Uuid::new_v4().to_string();
+    let started = Instant::now();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = route.unwrap_or_else(|| "none".to_owned());
+    let mut response = problem(next.run(request).await, &id);
+    let status = response.status();
+    crate::metrics::request(&method, &route, status, started.elapsed());
+    tracing::debug!(request = %id, %method, route, status = status.as_u16(), "request");
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.insert("x-request-id", id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Writes the body of a refused request; other answers pass.
+fn problem(mut response: Response, id: &str) -> Response {
+    let status = response.status();
+    let error = match response.extensions_mut().remove::<ApiError>() {
+        Some(error) => error,
+        None if status == StatusCode::METHOD_NOT_ALLOWED => {
+            let detail = "the path does not take this method; see the Allow header";
+            ApiError::http(status, "method_not_allowed", detail)
+        }
+        None if status.is_client_error() || status.is_server_error() => {
+            ApiError::http(status, "internal", "the server could not answer")
+        }
+        None => return response,
+    };
+    let body = Problem {
+        r#type: format!("/errors/{}", error.code),
+        title: error.code.replace('_', " "),
+        status: error.status.as_u16(),
+        detail: error.detail,
+        code: error.code.to_owned(),
+        field: error.field,
+        retryable: error.retryable,
+        request_id: id.to_owned(),
+    };
+    let allow = response.headers().get(header::ALLOW).cloned();
+    let mut problem = (error.status, Json(body)).into_response();
+    let headers = problem.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if let Some(allow) = allow {
+        headers.insert(header::ALLOW, allow);
+    }
+    match error.status {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        // What is left of a body that was not read cannot be told from the next request.
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+    problem
+}

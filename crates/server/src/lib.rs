@@ -1,0 +1,23 @@
+//! The HTTP server in front of a store: routes, authentication, limits, metrics.
+//!
+//! Safe by default: it binds loopback; any other address needs a token. Every input has a bound,
+//! every refusal is `application/problem+json` with a stable code, and a slow, silent or huge
+//! client costs only itself.
+
+mod auth;
+mod body;
+mod config;
+mod error;
+mod finish;
+mod metrics;
+mod params;
+mod router;
+mod routes;
+mod serve;
+mod state;
+
+pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
+pub use error::{HTTP_CODES, status_of, status_of_code};
+pub use metrics::ALL as METRICS;
+pub use router::{openapi, router};
+pub use serve::Server;

@@ -1,0 +1,72 @@
+//! What the server counts, in Prometheus's text format.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use ff_core::machine::Claimed;
+use ff_store::StoreError;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+/// Every metric: its name, its labels and what it counts, for the reference page.
+pub const ALL: &[(&str, &str, &str)] = &[
+    ("ff_http_requests_total", "method, route, status", "Requests answered."),
+    ("ff_http_request_seconds", "method, route", "How long requests took, waiting included."),
+    ("ff_submitted_total", "", "Executions accepted; repeats are not counted."),
+    ("ff_claimed_total", "", "Executions handed to workers."),
+    ("ff_renewals_total", "status", "Leases renewed, cancelled, lost or unknown."),
+    ("ff_exits_total", "outcome", "Leases ended by their holders, by outcome."),
+    ("ff_refusals_total", "code", "Commands refused or failed, by code."),
+];
+
+static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+
+/// Starts counting. One process counts once, however many servers it runs.
+pub(crate) fn install() {
+    HANDLE.get_or_init(|| match PrometheusBuilder::new().install_recorder() {
+        Ok(handle) => Some(handle),
+        Err(error) => {
+            tracing::warn!(%error, "metrics are off");
+            None
+        }
+    });
+}
+
+/// What was counted, as text.
+pub(crate) fn render() -> String {
+    match HANDLE.get() {
+        Some(Some(handle)) => {
+            handle.run_upkeep();
+            handle.render()
+        }
+        _ => String::new(),
+    }
+}
+
+pub(crate) fn request(method: &Method, route: &str, status: StatusCode, took: Duration) {
+    let labels = [("method", method.to_string()), ("route", route.to_owned())];
+    metrics::histogram!("ff_http_request_seconds", &labels).record(took.as_secs_f64());
+    let [method, route] = labels;
+    let labels = [method, route, ("status", status.as_u16().to_string())];
+    metrics::counter!("ff_http_requests_total", &labels).increment(1);
+}
+
+pub(crate) fn submitted(count: u64) {
+    metrics::counter!("ff_submitted_total").increment(count);
+}
+
+pub(crate) fn claimed(claimed: &Claimed) {
+    metrics::counter!("ff_claimed_total").increment(claimed.assignments.len() as u64);
+}
+
+pub(crate) fn renewal(status: &'static str) {
+    metrics::counter!("ff_renewals_total", "status" => status).increment(1);
+}
+
+pub(crate) fn exit(outcome: &str) {
+    metrics::counter!("ff_exits_total", "outcome" => outcome.to_owned()).increment(1);
+}
+
+pub(crate) fn refused(error: &StoreError) {
+    metrics::counter!("ff_refusals_total", "code" => error.code()).increment(1);
+}

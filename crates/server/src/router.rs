@@ -1,0 +1,100 @@
+//! The routes, and the OpenAPI document made from them.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware;
+use ff_store::EngineBackend;
+use tokio_util::sync::CancellationToken;
+use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as Document;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::auth::authenticate;
+use crate::config::Config;
+use crate::error::ApiError;
+use crate::finish::finish;
+use crate::routes::{executions, holder, meta, operator, workers};
+use crate::state::AppState;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "FlowFabric",
+        description = "A durable, resource-aware execution engine. A worker in any language needs \
+                       only this API."
+    ),
+    tags(
+        (name = "executions", description = "Submit work and look at it."),
+        (name = "operator", description = "Steer work from outside."),
+        (name = "holder", description = "What the holder of a lease says."),
+        (name = "workers", description = "Claim work and keep it."),
+        (name = "meta", description = "The server itself."),
+    )
+)]
+struct Api;
+
+/// Everything the server answers.
+pub fn router(
+    backend: Arc<dyn EngineBackend>,
+    config: Config,
+    stopping: CancellationToken,
+) -> Router {
+    let state = AppState::new(backend, config, stopping);
+    let (guarded, document) = guarded().split_for_parts();
+    let document = Arc::new(document);
+    let guarded = guarded
+        .route("/openapi.json", axum::routing::get(move || meta::openapi(document.clone())))
+        .layer(middleware::from_fn_with_state(state.clone(), authenticate));
+    let (open, _) = open().split_for_parts();
+    guarded
+        .merge(open)
+        .fallback(|| async {
+            let detail = "the server has no such path; see /openapi.json";
+            ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)
+        })
+        .layer(middleware::from_fn(finish))
+        .with_state(state)
+}
+
+/// The OpenAPI document of the routes.
+pub fn openapi() -> Document {
+    let mut document = guarded().split_for_parts().1;
+    document.merge(open().split_for_parts().1);
+    document
+}
+
+/// Routes that ask for the token.
+fn guarded() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(executions::submit, executions::list))
+        .routes(routes!(executions::submit_batch))
+        .routes(routes!(executions::describe))
+        .routes(routes!(executions::input))
+        .routes(routes!(executions::result))
+        .routes(routes!(executions::attempts))
+        .routes(routes!(operator::cancel))
+        .routes(routes!(operator::replay))
+        .routes(routes!(operator::priority))
+        .routes(routes!(operator::tags))
+        .routes(routes!(operator::revoke))
+        .routes(routes!(holder::complete))
+        .routes(routes!(holder::fail))
+        .routes(routes!(holder::delay))
+        .routes(routes!(holder::progress))
+        .routes(routes!(holder::cancel_held))
+        .routes(routes!(workers::claim))
+        .routes(routes!(workers::complete))
+        .routes(routes!(workers::heartbeat))
+        .routes(routes!(workers::disconnect))
+        .routes(routes!(workers::grant))
+        .routes(routes!(workers::claim_granted))
+        .routes(routes!(meta::metrics))
+}
+
+/// Routes that do not.
+fn open() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(meta::healthz)).routes(routes!(meta::error_page))
+}

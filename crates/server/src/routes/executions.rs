@@ -1,0 +1,261 @@
+//! Submit work and look at it.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use axum::{Json as JsonBody, response::IntoResponse};
+use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest};
+use ff_api::{
+    AttemptView, AttemptsView, ErrorView, ExecutionView, ListPageView, SubmittedView, Timestamp,
+};
+use ff_core::machine::{Submitted, Target};
+use ff_core::{
+    ExecutionId, Kind, Lane, Namespace, Payload, PublicState, Refusal, TagKey, TagValue,
+};
+use ff_store::listing::{Cursor, Filter, Listing};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::Problems;
+use crate::body::{Json, PAYLOAD};
+use crate::error::ApiError;
+use crate::metrics;
+use crate::params::{At, Params, Scope};
+use crate::state::AppState;
+
+/// Accepts work.
+#[utoipa::path(post, path = "/v1/executions", tag = "executions", params(Scope),
+    request_body = SubmitRequest, responses(
+    (status = 201, description = "Accepted.", body = SubmittedView),
+    (status = 200, description = "An earlier call with the same id or key made it.", body = SubmittedView),
+    Problems
+))]
+pub(crate) async fn submit(
+    State(state): State<AppState>,
+    Params(scope): Params<Scope>,
+    Json(request): Json<SubmitRequest, PAYLOAD>,
+) -> Result<Response, ApiError> {
+    let submit = command(&state, scope.namespace, request)?;
+    let answers = state.backend.submit(vec![submit]).await?;
+    let submitted = one(answers)?;
+    metrics::submitted(submitted.created.into());
+    let status = match submitted.created {
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
+    };
+    Ok((status, JsonBody(SubmittedView::from(&submitted))).into_response())
+}
+
+/// Accepts several pieces of work; each gets its own answer.
+#[utoipa::path(post, path = "/v1/executions/batch", tag = "executions", params(Scope),
+    request_body = SubmitBatch, responses(
+    (status = 200, description = "One answer per submit.", body = BatchAnswer),
+    Problems
+))]
+pub(crate) async fn submit_batch(
+    State(state): State<AppState>,
+    Params(scope): Params<Scope>,
+    Json(batch): Json<SubmitBatch, { 2 * PAYLOAD }>,
+) -> Result<JsonBody<BatchAnswer>, ApiError> {
+    let namespace = scope.namespace;
+    let commands = batch.executions.into_iter();
+    let commands = commands.map(|request| command(&state, namespace.clone(), request));
+    let commands = commands.collect::<Result<_, _>>()?;
+    let answers = state.backend.submit(commands).await?;
+    let new = answers.iter().flatten().filter(|submitted| submitted.created).count();
+    metrics::submitted(new as u64);
+    let answers = answers.iter().map(|answer| SubmitAnswer {
+        submitted: answer.as_ref().ok().map(SubmittedView::from),
+        error: answer.as_ref().err().map(ErrorView::from),
+    });
+    Ok(JsonBody(BatchAnswer { answers: answers.collect() }))
+}
+
+fn command(
+    state: &AppState,
+    namespace: Namespace,
+    request: SubmitRequest,
+) -> Result<ff_core::machine::Submit, Refusal> {
+    let backend = state.backend.clone();
+    let tenant = namespace.clone();
+    request.into_submit(namespace, move |key| backend.new_id(&tenant, key))
+}
+
+fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitted, ApiError> {
+    let missing = || ff_store::StoreError::Corrupt("a command was not answered".into());
+    let answer = answers.into_iter().next().unwrap_or_else(|| Err(missing()));
+    answer.inspect_err(metrics::refused).map_err(ApiError::from)
+}
+
+/// One execution.
+#[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions",
+    params(("id" = String, Path, description = "The execution."), Scope), responses(
+    (status = 200, description = "The execution.", body = ExecutionView),
+    Problems
+))]
+pub(crate) async fn describe(
+    State(state): State<AppState>,
+    At(target): At,
+) -> Result<JsonBody<ExecutionView>, ApiError> {
+    let record = state.backend.describe(&target).await?;
+    Ok(JsonBody(ExecutionView::from(&record)))
+}
+
+/// What an execution was submitted with, as the bytes it came in.
+#[utoipa::path(get, path = "/v1/executions/{id}/input", tag = "executions",
+    params(("id" = String, Path, description = "The execution."), Scope), responses(
+    (status = 200, description = "The bytes, with their own content type.",
+     body = Vec<u8>, content_type = "*/*"),
+    Problems
+))]
+pub(crate) async fn input(
+    State(state): State<AppState>,
+    At(target): At,
+) -> Result<Response, ApiError> {
+    Ok(bytes(state.backend.input(&target).await?))
+}
+
+/// Which result.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ResultQuery {
+    /// The tenant; `default` when absent.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    namespace: Namespace,
+    /// The run; the current one when absent.
+    run: Option<u32>,
+}
+
+/// What an execution completed with, as the bytes its worker sent.
+#[utoipa::path(get, path = "/v1/executions/{id}/result", tag = "executions",
+    params(("id" = String, Path, description = "The execution."), ResultQuery), responses(
+    (status = 200, description = "The bytes, with their own content type.",
+     body = Vec<u8>, content_type = "*/*"),
+    Problems
+))]
+pub(crate) async fn result(
+    State(state): State<AppState>,
+    axum::extract::Path(id): axum::extract::Path<String>,
+    Params(query): Params<ResultQuery>,
+) -> Result<Response, ApiError> {
+    let target = Target { namespace: query.namespace, execution: id.parse()? };
+    Ok(bytes(state.backend.result(&target, query.run).await?))
+}
+
+fn bytes(payload: Payload) -> Response {
+    let mut response = Response::new(Body::from(payload.bytes));
+    if let Ok(media) = payload.content_type.as_str().parse() {
+        response.headers_mut().insert(header::CONTENT_TYPE, media);
+    }
+    response
+}
+
+/// Which attempts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AttemptsQuery {
+    /// The tenant; `default` when absent.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    namespace: Namespace,
+    /// The first attempt; 0 when absent.
+    #[serde(default)]
+    from: u32,
+    /// How many at most; 100 when absent.
+    #[serde(default = "hundred")]
+    limit: usize,
+}
+
+fn hundred() -> usize {
+    100
+}
+
+/// The attempts of an execution, oldest first.
+#[utoipa::path(get, path = "/v1/executions/{id}/attempts", tag = "executions",
+    params(("id" = String, Path, description = "The execution."), AttemptsQuery), responses(
+    (status = 200, description = "The attempts.", body = AttemptsView),
+    Problems
+))]
+pub(crate) async fn attempts(
+    State(state): State<AppState>,
+    axum::extract::Path(id): axum::extract::Path<String>,
+    Params(query): Params<AttemptsQuery>,
+) -> Result<JsonBody<AttemptsView>, ApiError> {
+    let target = Target { namespace: query.namespace, execution: id.parse::<ExecutionId>()? };
+    let attempts = state.backend.attempts(&target, query.from, query.limit).await?;
+    let attempts = attempts.iter().map(AttemptView::from).collect();
+    Ok(JsonBody(AttemptsView { attempts }))
+}
+
+/// Which executions; every part that is given must hold.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// The tenant; `default` when absent.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    namespace: Namespace,
+    /// In this lane.
+    #[param(value_type = Option<String>)]
+    lane: Option<Lane>,
+    /// Of this kind.
+    #[param(value_type = Option<String>)]
+    kind: Option<Kind>,
+    /// In this state.
+    state: Option<String>,
+    /// With these tags: `key=value`, several separated by commas.
+    tags: Option<String>,
+    /// Created at this moment or later.
+    from: Option<Timestamp>,
+    /// Created before this moment.
+    to: Option<Timestamp>,
+    /// Where an earlier page ended.
+    cursor: Option<String>,
+    /// How many at most; 100 when absent.
+    #[serde(default = "hundred")]
+    limit: usize,
+}
+
+impl ListQuery {
+    fn listing(self) -> Result<Listing, Refusal> {
+        let tags = self.tags.iter().flat_map(|tags| tags.split(',')).map(tag);
+        Ok(Listing {
+            namespace: self.namespace,
+            filter: Filter {
+                lane: self.lane,
+                kind: self.kind,
+                state: self.state.as_deref().map(str::parse::<PublicState>).transpose()?,
+                tags: tags.collect::<Result<_, _>>()?,
+                from: self.from.map(|at| at.0),
+                to: self.to.map(|at| at.0),
+            },
+            after: self.cursor.as_deref().map(str::parse::<Cursor>).transpose()?,
+            limit: self.limit,
+        })
+    }
+}
+
+fn tag(text: &str) -> Result<(TagKey, TagValue), Refusal> {
+    let (key, value) = text.split_once('=').ok_or_else(|| {
+        Refusal::invalid("tags", "must be key=value, several separated by commas")
+    })?;
+    Ok((key.parse()?, value.parse()?))
+}
+
+/// Executions, newest first. A page may be short, or empty, and still have a `next`.
+#[utoipa::path(get, path = "/v1/executions", tag = "executions", params(ListQuery), responses(
+    (status = 200, description = "One page.", body = ListPageView),
+    Problems
+))]
+pub(crate) async fn list(
+    State(state): State<AppState>,
+    Params(query): Params<ListQuery>,
+) -> Result<JsonBody<ListPageView>, ApiError> {
+    let page = state.backend.list(&query.listing()?).await?;
+    Ok(JsonBody(ListPageView::from(&page)))
+}

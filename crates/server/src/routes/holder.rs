@@ -1,0 +1,113 @@
+//! What the holder of a lease says.
+
+use axum::Json as JsonBody;
+use axum::extract::State;
+use axum::http::StatusCode;
+use ff_api::http::{
+    CancelHeldRequest, CompleteRequest, DelayRequest, ExitView, FailRequest, ProgressRequest,
+};
+use ff_core::machine::Target;
+use ff_core::record::Exited;
+use ff_core::{ExecutionId, Refusal};
+use ff_store::StoreError;
+
+use super::Problems;
+use crate::body::{Json, PAYLOAD, SMALL};
+use crate::error::ApiError;
+use crate::metrics;
+use crate::params::{At, Scope};
+use crate::state::AppState;
+
+/// Ends the execution with a result.
+#[utoipa::path(post, path = "/v1/executions/{id}/complete", tag = "holder",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = CompleteRequest, responses(
+    (status = 200, description = "The lease has ended.", body = ExitView),
+    Problems
+))]
+pub(crate) async fn complete(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<CompleteRequest, PAYLOAD>,
+) -> Result<JsonBody<ExitView>, ApiError> {
+    same(&target, request.execution)?;
+    let answers = state.backend.complete(vec![request.command(target)?]).await?;
+    let missing = || StoreError::Corrupt("a command was not answered".into());
+    exit(answers.into_iter().next().unwrap_or_else(|| Err(missing())))
+}
+
+/// Ends the attempt by a failure; the retry policy decides what follows.
+#[utoipa::path(post, path = "/v1/executions/{id}/fail", tag = "holder",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = FailRequest, responses(
+    (status = 200, description = "The lease has ended.", body = ExitView),
+    Problems
+))]
+pub(crate) async fn fail(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<FailRequest, SMALL>,
+) -> Result<JsonBody<ExitView>, ApiError> {
+    exit(state.backend.fail(request.command(target)?).await)
+}
+
+/// Puts the execution off; the same attempt continues then.
+#[utoipa::path(post, path = "/v1/executions/{id}/delay", tag = "holder",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = DelayRequest, responses(
+    (status = 200, description = "The lease has ended.", body = ExitView),
+    Problems
+))]
+pub(crate) async fn delay(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<DelayRequest, SMALL>,
+) -> Result<JsonBody<ExitView>, ApiError> {
+    exit(state.backend.delay(request.command(target)?).await)
+}
+
+/// Cancels what is held.
+#[utoipa::path(post, path = "/v1/executions/{id}/cancel-held", tag = "holder",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = CancelHeldRequest, responses(
+    (status = 200, description = "The lease has ended.", body = ExitView),
+    Problems
+))]
+pub(crate) async fn cancel_held(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<CancelHeldRequest, SMALL>,
+) -> Result<JsonBody<ExitView>, ApiError> {
+    exit(state.backend.cancel_held(request.command(target)?).await)
+}
+
+/// Tells how far the work is. It does not renew the lease.
+#[utoipa::path(post, path = "/v1/executions/{id}/progress", tag = "holder",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = ProgressRequest, responses(
+    (status = 204, description = "Noted."),
+    Problems
+))]
+pub(crate) async fn progress(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<ProgressRequest, SMALL>,
+) -> Result<StatusCode, ApiError> {
+    let report = request.command(target)?;
+    state.backend.progress(report).await.inspect_err(metrics::refused)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn exit(answer: Result<Exited, StoreError>) -> Result<JsonBody<ExitView>, ApiError> {
+    let view = ExitView::from(answer.inspect_err(metrics::refused)?);
+    metrics::exit(&view.outcome);
+    Ok(JsonBody(view))
+}
+
+/// Refuses a body that names another execution than the path.
+fn same(target: &Target, body: Option<ExecutionId>) -> Result<(), Refusal> {
+    match body.is_none_or(|id| id == target.execution) {
+        true => Ok(()),
+        false => Err(Refusal::invalid("execution", "is not the one in the path; leave it out")),
+    }
+}

@@ -1,0 +1,105 @@
+//! Steer work from outside.
+
+use axum::Json as JsonBody;
+use axum::extract::State;
+use axum::http::StatusCode;
+use ff_api::http::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
+use ff_api::{CancelledView, ReplayedView, RevokedView};
+use ff_core::Millis;
+use ff_core::machine::{Cancel, Replay, Revoke, SetPriority, SetTags};
+
+use super::Problems;
+use crate::body::{Json, SMALL};
+use crate::error::ApiError;
+use crate::metrics;
+use crate::params::{At, Scope};
+use crate::state::AppState;
+
+/// Cancels: at once, or leaving the holder some time.
+#[utoipa::path(post, path = "/v1/executions/{id}/cancel", tag = "operator",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = CancelRequest, responses(
+    (status = 200, description = "Cancelled, or about to be.", body = CancelledView),
+    Problems
+))]
+pub(crate) async fn cancel(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<CancelRequest, SMALL>,
+) -> Result<JsonBody<CancelledView>, ApiError> {
+    let id = target.execution;
+    let grace = request.grace_ms.map(Millis::new);
+    let cancel = Cancel { target, grace, reason: request.reason.map(Into::into) };
+    let cancelled = state.backend.cancel(cancel).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(CancelledView::new(id, cancelled)))
+}
+
+/// Runs an ended execution again.
+#[utoipa::path(post, path = "/v1/executions/{id}/replay", tag = "operator",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = ReplayRequest, responses(
+    (status = 200, description = "A new run.", body = ReplayedView),
+    Problems
+))]
+pub(crate) async fn replay(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<ReplayRequest, SMALL>,
+) -> Result<JsonBody<ReplayedView>, ApiError> {
+    let id = target.execution;
+    let replay = Replay { target, run: request.run };
+    let run = state.backend.replay(replay).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(ReplayedView { id, run }))
+}
+
+/// Changes the priority.
+#[utoipa::path(post, path = "/v1/executions/{id}/priority", tag = "operator",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = PriorityRequest, responses(
+    (status = 204, description = "Changed."),
+    Problems
+))]
+pub(crate) async fn priority(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<PriorityRequest, SMALL>,
+) -> Result<StatusCode, ApiError> {
+    let set = SetPriority { target, priority: request.priority };
+    state.backend.set_priority(set).await.inspect_err(metrics::refused)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Changes tags.
+#[utoipa::path(post, path = "/v1/executions/{id}/tags", tag = "operator",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = TagsRequest, responses(
+    (status = 204, description = "Changed."),
+    Problems
+))]
+pub(crate) async fn tags(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<TagsRequest, SMALL>,
+) -> Result<StatusCode, ApiError> {
+    let set = SetTags { target, set: request.set, remove: request.remove };
+    state.backend.set_tags(set).await.inspect_err(metrics::refused)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Takes a lease away.
+#[utoipa::path(post, path = "/v1/executions/{id}/revoke", tag = "operator",
+    params(("id" = String, Path, description = "The execution."), Scope),
+    request_body = RevokeRequest, responses(
+    (status = 200, description = "Revoked.", body = RevokedView),
+    Problems
+))]
+pub(crate) async fn revoke(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<RevokeRequest, SMALL>,
+) -> Result<JsonBody<RevokedView>, ApiError> {
+    let (id, lease) = (target.execution, request.lease.parse()?);
+    let revoke = Revoke { target, lease };
+    let exited = state.backend.revoke(revoke).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(RevokedView::new(id, lease, exited)))
+}
