@@ -1,1 +1,61 @@
-fn main() {}
+//! `ff`: FlowFabric from a shell.
+//!
+//! stdout is data, stderr is talk. Exit codes: 0 done, 1 refused, failed or violated, 2 a command
+//! line that makes no sense.
+
+mod args;
+mod commands;
+mod docs;
+mod duration;
+mod error;
+mod input;
+mod output;
+mod session;
+mod usage;
+mod worker;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Cli;
+use crate::error::Error;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error),
+    };
+    log_to_stderr();
+    let output = Output::new(cli.global.json);
+    match run(cli, &output) {
+        Ok(verdict) => verdict.into(),
+        Err(error) => error.report(&output),
+    }
+}
+
+fn run(cli: Cli, output: &Output) -> Result<commands::Verdict, Error> {
+    let mut builder = match cli.command {
+        // Leases are renewed while programs are started and fed.
+        args::Command::Worker(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = builder.enable_all().build().map_err(Error::Runtime)?;
+    let verdict = runtime.block_on(commands::run(cli, output));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    verdict
+}
+
+/// Warnings of the engine are talk; `FF_LOG` chooses others.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("FF_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(output::style::stderr_is_coloured())
+        .log_internal_errors(false)
+        .init();
+}

@@ -1,0 +1,76 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use ff_core::Namespace;
+
+use crate::commands::{
+    attempts, cancel, check, docs, ls, payload, priority, replay, revoke, show, submit, tags,
+    worker,
+};
+
+/// Durable execution from a shell: submit work, run it, look at it, steer it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ff",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Durations are a whole number and a unit: 500ms, 5s, 2m, 1h, 7d.\n\
+                  Exit codes: 0 done, 1 refused, failed or violated, 2 a wrong command line."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Global {
+    /// Which store to work on: sqlite:PATH, or memory: for this process alone.
+    #[arg(long, global = true, value_name = "URL", env = "FF_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+
+    /// The tenant; nothing of another one is visible.
+    #[arg(long, global = true, value_name = "NAME", default_value_t = Namespace::default())]
+    pub(crate) namespace: Namespace,
+
+    /// Print JSON on stdout, and errors as JSON on stderr.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Submit work and print its id.
+    Submit(Box<submit::Submit>),
+    /// List executions, newest first.
+    Ls(ls::Ls),
+    /// Show all that is known of an execution.
+    Show(show::Show),
+    /// List the attempts of an execution, oldest first.
+    Attempts(attempts::Attempts),
+    /// Print the bytes an execution completed with.
+    Result(payload::Result),
+    /// Print the bytes an execution was submitted with.
+    Input(payload::Input),
+    /// Cancel an execution, at once or leaving its holder some time.
+    Cancel(cancel::Cancel),
+    /// Run a finished execution again.
+    Replay(replay::Replay),
+    /// Change the priority of an execution that is not finished.
+    Priority(priority::Priority),
+    /// Change the tags of an execution that is not finished.
+    Tags(tags::Tags),
+    /// Take an execution from its holder and put it back in its queue.
+    Revoke(revoke::Revoke),
+    /// Run a program for every execution of a lane.
+    Worker(worker::Worker),
+    /// Compare every record of the store with its indexes and invariants. It only reads.
+    Check(check::Check),
+    /// Print a reference page.
+    #[command(hide = true)]
+    Docs(docs::Docs),
+}

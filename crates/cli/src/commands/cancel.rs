@@ -1,0 +1,49 @@
+//! `ff cancel`: end an execution from outside.
+
+use clap::Args;
+use ff_api::CancelledView;
+use ff_core::{ExecutionId, Millis, machine};
+use ff_store::{Clock, SystemClock};
+
+use super::Verdict;
+use crate::duration;
+use crate::error::Error;
+use crate::output::when;
+use crate::session::Session;
+
+/// `ff cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// The execution.
+    id: ExecutionId,
+
+    /// How long its holder may still work; without it the lease ends at once.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    grace: Option<Millis>,
+
+    /// Why, for people.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+impl Cancel {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let cancel = machine::Cancel {
+            target: session.target(self.id),
+            grace: self.grace,
+            reason: self.reason.map(String::into_boxed_str),
+        };
+        let view = CancelledView::new(self.id, backend.cancel(cancel).await?);
+        session.output.answer(&view, |view| match view.by {
+            Some(by) => {
+                let by = when::full(by, SystemClock.now());
+                format!("{}, at the latest {by}\n", view.status)
+            }
+            None => format!("{}\n", view.status),
+        })?;
+        session.next(format_args!("show {}", self.id));
+        Ok(Verdict::Good)
+    }
+}

@@ -1,0 +1,49 @@
+//! `ff check`: audit a store.
+
+use clap::Args;
+use ff_api::AuditView;
+use ff_store::audit;
+
+use super::Verdict;
+use crate::error::Error;
+use crate::output::text;
+use crate::session::Session;
+
+/// `ff check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {}
+
+impl Check {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let report = audit::audit(backend.rows().await?).await?;
+        let view = AuditView::from(&report);
+        session.output.answer(&view, lines)?;
+        match view.violations.is_empty() {
+            true => {
+                session.output.talk("the store is sound");
+                Ok(Verdict::Good)
+            }
+            false => {
+                session.output.talk("the store is not sound; keep a copy of it as it is");
+                Ok(Verdict::Bad)
+            }
+        }
+    }
+}
+
+fn lines(view: &AuditView) -> String {
+    let found = view.violations.len() as u64 + view.further;
+    let mut text = format!(
+        "records     {}\nentries     {}\nviolations  {found}\n",
+        view.records, view.entries
+    );
+    for violation in &view.violations {
+        let detail = text::lines(&violation.detail, "  ");
+        text.push_str(&format!("{}: {detail}\n", violation.rule));
+    }
+    if view.further > 0 {
+        text.push_str(&format!("and {} more\n", view.further));
+    }
+    text
+}

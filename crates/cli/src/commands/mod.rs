@@ -1,0 +1,64 @@
+//! One file per command: its arguments, and what it does with them.
+
+pub(crate) mod attempts;
+pub(crate) mod cancel;
+pub(crate) mod check;
+pub(crate) mod docs;
+pub(crate) mod ls;
+pub(crate) mod parse;
+pub(crate) mod payload;
+pub(crate) mod policy;
+pub(crate) mod priority;
+pub(crate) mod replay;
+pub(crate) mod revoke;
+pub(crate) mod show;
+pub(crate) mod submit;
+pub(crate) mod tags;
+mod wait;
+pub(crate) mod worker;
+
+use std::process::ExitCode;
+
+use crate::args::{Cli, Command};
+use crate::error::Error;
+use crate::output::Output;
+use crate::session::Session;
+
+/// What a command that was carried out found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All is well.
+    Good,
+    /// An execution that was waited for did not complete, or a store is not sound.
+    Bad,
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> ExitCode {
+        match verdict {
+            Verdict::Good => ExitCode::SUCCESS,
+            Verdict::Bad => ExitCode::from(1),
+        }
+    }
+}
+
+/// Does what the command line asks for.
+pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
+    let session = Session::new(cli.global, output);
+    match cli.command {
+        Command::Submit(command) => command.run(&session).await,
+        Command::Ls(command) => command.run(&session).await,
+        Command::Show(command) => command.run(&session).await,
+        Command::Attempts(command) => command.run(&session).await,
+        Command::Result(command) => command.run(&session).await,
+        Command::Input(command) => command.run(&session).await,
+        Command::Cancel(command) => command.run(&session).await,
+        Command::Replay(command) => command.run(&session).await,
+        Command::Priority(command) => command.run(&session).await,
+        Command::Tags(command) => command.run(&session).await,
+        Command::Revoke(command) => command.run(&session).await,
+        Command::Worker(command) => command.run(&session).await,
+        Command::Check(command) => command.run(&session).await,
+        Command::Docs(command) => command.run(&session),
+    }
+}

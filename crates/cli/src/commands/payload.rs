@@ -1,0 +1,53 @@
+//! `ff result` and `ff input`: the bytes that came out of an execution, and those that went in.
+
+use clap::Args;
+use ff_api::PayloadView;
+use ff_core::{ExecutionId, Payload};
+
+use super::{Verdict, parse};
+use crate::error::Error;
+use crate::session::Session;
+
+/// `ff result`.
+#[derive(Debug, Args)]
+pub(crate) struct Result {
+    /// The execution.
+    id: ExecutionId,
+
+    /// The result of this run instead of the current one.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u32>(0, u32::MAX.into()))]
+    run: Option<u32>,
+}
+
+/// `ff input`.
+#[derive(Debug, Args)]
+pub(crate) struct Input {
+    /// The execution.
+    id: ExecutionId,
+}
+
+impl Result {
+    pub(crate) async fn run(self, session: &Session<'_>) -> std::result::Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let result = backend.result(&session.target(self.id), self.run).await?;
+        print(session, &result)
+    }
+}
+
+impl Input {
+    pub(crate) async fn run(self, session: &Session<'_>) -> std::result::Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let input = backend.input(&session.target(self.id)).await?;
+        print(session, &input)
+    }
+}
+
+/// The bytes and nothing else, or a view of them as JSON.
+fn print(session: &Session<'_>, payload: &Payload) -> std::result::Result<Verdict, Error> {
+    match session.output.is_json() {
+        true => session.output.answer(&PayloadView::from(payload), |_| String::new())?,
+        false => session.output.bytes(&payload.bytes)?,
+    }
+    Ok(Verdict::Good)
+}

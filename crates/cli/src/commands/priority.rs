@@ -1,0 +1,35 @@
+//! `ff priority`: change the priority of an execution.
+
+use clap::Args;
+use ff_api::ExecutionView;
+use ff_core::limits::PRIORITY;
+use ff_core::{ExecutionId, machine};
+
+use super::{Verdict, parse};
+use crate::error::Error;
+use crate::session::Session;
+
+/// `ff priority`.
+#[derive(Debug, Args)]
+pub(crate) struct Priority {
+    /// The execution.
+    id: ExecutionId,
+
+    /// Higher goes first.
+    #[arg(value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u16>(0, PRIORITY.into()))]
+    priority: u16,
+}
+
+impl Priority {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let target = session.target(self.id);
+        let set = machine::SetPriority { target: target.clone(), priority: self.priority };
+        backend.set_priority(set).await?;
+        let view = ExecutionView::from(&backend.describe(&target).await?);
+        session.output.answer(&view, |view| format!("priority {}\n", view.priority))?;
+        session.next(format_args!("show {}", self.id));
+        Ok(Verdict::Good)
+    }
+}

@@ -1,0 +1,37 @@
+//! `ff replay`: run a finished execution again.
+
+use clap::Args;
+use ff_api::ReplayedView;
+use ff_core::{ExecutionId, machine};
+
+use super::{Verdict, parse};
+use crate::error::Error;
+use crate::session::Session;
+
+/// `ff replay`.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The execution.
+    id: ExecutionId,
+
+    /// The run that has ended, so that a repeated call starts no second one [default: the current].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u32>(0, u32::MAX.into()))]
+    run: Option<u32>,
+}
+
+impl Replay {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let target = session.target(self.id);
+        let run = match self.run {
+            Some(run) => run,
+            None => backend.describe(&target).await?.run.number,
+        };
+        let run = backend.replay(machine::Replay { target, run }).await?;
+        let view = ReplayedView { id: self.id, run };
+        session.output.answer(&view, |view| format!("run {} is waiting\n", view.run))?;
+        session.next(format_args!("show {}", self.id));
+        Ok(Verdict::Good)
+    }
+}

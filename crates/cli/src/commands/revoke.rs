@@ -1,0 +1,47 @@
+//! `ff revoke`: take an execution from its holder.
+
+use clap::Args;
+use ff_api::RevokedView;
+use ff_core::machine::{self, Target};
+use ff_core::{ExecutionId, LeaseId, Refusal};
+use ff_store::EngineBackend;
+
+use super::Verdict;
+use crate::error::Error;
+use crate::session::Session;
+
+/// `ff revoke`.
+#[derive(Debug, Args)]
+pub(crate) struct Revoke {
+    /// The execution.
+    id: ExecutionId,
+
+    /// The lease to end, so that a repeated call ends no later one [default: the present one].
+    #[arg(long, value_name = "LEASE")]
+    lease: Option<LeaseId>,
+}
+
+impl Revoke {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let target = session.target(self.id);
+        let lease = match self.lease {
+            Some(lease) => lease,
+            None => present_lease(&*backend, &target).await?,
+        };
+        let exited = backend.revoke(machine::Revoke { target, lease }).await?;
+        let view = RevokedView::new(self.id, lease, exited);
+        session.output.answer(&view, |view| format!("{}\n", view.status))?;
+        session.next(format_args!("show {}", self.id));
+        Ok(Verdict::Good)
+    }
+}
+
+async fn present_lease(backend: &dyn EngineBackend, target: &Target) -> Result<LeaseId, Error> {
+    let record = backend.describe(target).await?;
+    let lease = record.lease().map(|lease| lease.id);
+    lease.ok_or_else(|| {
+        let state = record.public_state();
+        Refusal::WrongState { command: "revoke", state, needs: "active" }.into()
+    })
+}

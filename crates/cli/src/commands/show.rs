@@ -1,0 +1,38 @@
+//! `ff show`: all that is known of an execution.
+
+use clap::Args;
+use ff_api::ExecutionView;
+use ff_core::{ExecutionId, PublicState};
+use ff_store::{Clock, SystemClock};
+
+use super::Verdict;
+use crate::error::Error;
+use crate::output::execution;
+use crate::session::Session;
+
+/// `ff show`.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The execution.
+    id: ExecutionId,
+}
+
+impl Show {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let record = backend.describe(&session.target(self.id)).await?;
+        let view = ExecutionView::from(&record);
+        let style = session.output.style();
+        session.output.answer(&view, |view| execution::sheet(view, SystemClock.now(), style))?;
+        session.next(match record.public_state() {
+            PublicState::Waiting | PublicState::Resumable => {
+                format!("worker --lane {} --exec cat", view.lane)
+            }
+            PublicState::Completed => format!("result {}", self.id),
+            PublicState::Failed | PublicState::Expired => format!("attempts {}", self.id),
+            PublicState::Cancelled => format!("replay {}", self.id),
+            PublicState::Active | PublicState::Delayed => format!("cancel {}", self.id),
+        });
+        Ok(Verdict::Good)
+    }
+}

@@ -1,0 +1,167 @@
+//! `ff submit`: accept new work.
+
+use std::sync::Arc;
+
+use clap::Args;
+use ff_api::SubmittedView;
+use ff_core::limits::PRIORITY;
+use ff_core::machine;
+use ff_core::payload::ContentType;
+use ff_core::{
+    Capabilities, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Payload, TagKey, TagValue, Time,
+    When,
+};
+use ff_store::{EngineBackend, StoreError};
+
+use super::policy::PolicyFlags;
+use super::{Verdict, parse, wait};
+use crate::error::Error;
+use crate::session::Session;
+use crate::{duration, input};
+
+/// `ff submit`.
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    /// The queue it joins.
+    #[arg(long, value_name = "NAME", default_value_t = Lane::default())]
+    lane: Lane,
+
+    /// What sort of work it is.
+    #[arg(long, value_name = "NAME", default_value_t = Kind::default())]
+    kind: Kind,
+
+    /// What it is to work on: JSON, @FILE or - for stdin; kept as the bytes it came in.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    input: Option<String>,
+
+    /// The same for bytes of any sort: @FILE or - for stdin.
+    #[arg(long, value_name = "@FILE", allow_hyphen_values = true, conflicts_with = "input")]
+    input_raw: Option<String>,
+
+    /// What the bytes of --input-raw are [default: application/octet-stream].
+    #[arg(long, value_name = "TYPE", requires = "input_raw", value_parser = ContentType::new)]
+    content_type: Option<ContentType>,
+
+    /// Higher goes first.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u16>(0, PRIORITY.into()))]
+    priority: u16,
+
+    /// Start it this much later.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    delay: Option<Millis>,
+
+    /// Start it at this moment (RFC 3339); one in the past means now.
+    #[arg(long, value_name = "TIME", conflicts_with = "delay", value_parser = parse::moment)]
+    at: Option<Time>,
+
+    /// Your own name for this work: the same name and body is the same execution.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<IdempotencyKey>,
+
+    /// A label; may be repeated.
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse::tag)]
+    tags: Vec<(TagKey, TagValue)>,
+
+    /// What a worker must offer; may be repeated.
+    #[arg(long, value_name = "CAPABILITY")]
+    require: Vec<String>,
+
+    /// An id of your own (a UUIDv7), so that a repeated call makes nothing twice.
+    #[arg(long, value_name = "ID")]
+    id: Option<ExecutionId>,
+
+    /// Wait for the end, print the result, and exit with 1 unless it completed.
+    #[arg(long)]
+    wait: bool,
+
+    /// How long to wait at most; the execution goes on.
+    #[arg(long, value_name = "DURATION", requires = "wait", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    timeout: Option<Millis>,
+
+    #[command(flatten)]
+    policy: PolicyFlags,
+}
+
+impl Submit {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let (waits, timeout) = (self.wait, self.timeout);
+        let input = self.payload()?;
+        let backend = session.open().await?;
+        let submit = self.command(session, &backend, input)?;
+        let submitted = send(session, &backend, submit).await?;
+        let target = session.target(submitted.execution);
+        let view = SubmittedView::from(&submitted);
+        if !view.new {
+            session.output.talk(format_args!("already submitted, and {}", view.state));
+        }
+        if waits {
+            session.output.talk(format_args!("waiting for {}", view.id));
+            return wait::for_end(session, &*backend, &target, timeout).await;
+        }
+        session.output.answer(&view, |view| format!("{}\n", view.id))?;
+        session.next(format_args!("show {}", view.id));
+        Ok(Verdict::Good)
+    }
+
+    fn payload(&self) -> Result<Payload, Error> {
+        match (&self.input, &self.input_raw) {
+            (Some(source), _) => input::json(source),
+            (None, Some(source)) => {
+                input::raw(source, self.content_type.clone().unwrap_or_default())
+            }
+            (None, None) => Ok(Payload::default()),
+        }
+    }
+
+    fn command(
+        self,
+        session: &Session<'_>,
+        backend: &Arc<dyn EngineBackend>,
+        input: Payload,
+    ) -> Result<machine::Submit, Error> {
+        let namespace = session.namespace.clone();
+        let key = self.idempotency_key;
+        let requires = Capabilities::new(&self.require)
+            .map_err(|refusal| Error::usage("--require", format!("--require: {refusal}")))?;
+        let start = match (self.delay, self.at) {
+            (Some(delay), _) => When::After(delay),
+            (None, Some(at)) => When::At(at),
+            (None, None) => When::Now,
+        };
+        Ok(machine::Submit {
+            id: self.id.unwrap_or_else(|| backend.new_id(&namespace, key.as_ref())),
+            namespace,
+            lane: self.lane,
+            kind: self.kind,
+            input,
+            tags: parse::distinct(self.tags, "--tag")?,
+            priority: self.priority,
+            start,
+            key,
+            requires,
+            policy: self.policy.policy(),
+        })
+    }
+}
+
+/// Submits. Whoever repeats a call that may have been carried out needs the id it was sent with.
+async fn send(
+    session: &Session<'_>,
+    backend: &Arc<dyn EngineBackend>,
+    submit: machine::Submit,
+) -> Result<machine::Submitted, Error> {
+    let id = submit.id;
+    let answers = backend.submit(vec![submit]).await;
+    let answer = answers.and_then(|answers| {
+        let none = || Err(StoreError::Corrupt("a submit was not answered".to_owned()));
+        answers.into_iter().next().unwrap_or_else(none)
+    });
+    if answer.as_ref().is_err_and(StoreError::is_retryable) {
+        let advice = format!("to repeat it safely, add --id {id}");
+        session.output.talk(advice);
+    }
+    Ok(answer?)
+}

@@ -1,0 +1,89 @@
+//! Waits for the end of an execution.
+
+use std::time::Duration;
+
+use ff_api::ExecutionView;
+use ff_core::machine::Target;
+use ff_core::{Description, Millis, PublicState};
+use ff_store::EngineBackend;
+use tokio::time::Instant;
+
+use super::Verdict;
+use crate::duration;
+use crate::error::Error;
+use crate::output::text;
+use crate::session::Session;
+
+/// How often the record is looked at: soon at first, then less and less.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+const LATER_LOOKS: Duration = Duration::from_millis(500);
+
+/// Waits until `target` has ended, prints what it ended with, and tells whether it completed.
+pub(super) async fn for_end(
+    session: &Session<'_>,
+    backend: &dyn EngineBackend,
+    target: &Target,
+    timeout: Option<Millis>,
+) -> Result<Verdict, Error> {
+    let record = match timeout {
+        None => ended(backend, target).await?,
+        Some(timeout) => {
+            let waited = Duration::from_millis(timeout.get());
+            match tokio::time::timeout(waited, ended(backend, target)).await {
+                Ok(ended) => ended?,
+                Err(_) => {
+                    session.next(format_args!("show {}", target.execution));
+                    return Err(not_yet(target, timeout));
+                }
+            }
+        }
+    };
+    report(session, backend, target, &record).await
+}
+
+fn not_yet(target: &Target, timeout: Millis) -> Error {
+    let waited = duration::show(timeout);
+    let id = target.execution;
+    Error::WaitTimeout(format!("execution {id} has not ended after {waited}; it goes on"))
+}
+
+async fn ended(backend: &dyn EngineBackend, target: &Target) -> Result<Description, Error> {
+    let mut pause = FIRST_LOOK;
+    loop {
+        let looked = Instant::now();
+        match backend.describe(target).await {
+            Ok(record) if record.outcome().is_some() => return Ok(record),
+            Ok(_) => {}
+            Err(error) if error.is_retryable() => {}
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep_until(looked + pause).await;
+        pause = (pause * 2).min(LATER_LOOKS);
+    }
+}
+
+async fn report(
+    session: &Session<'_>,
+    backend: &dyn EngineBackend,
+    target: &Target,
+    record: &Description,
+) -> Result<Verdict, Error> {
+    let view = ExecutionView::from(record);
+    let completed = record.public_state() == PublicState::Completed;
+    let verdict = if completed { Verdict::Good } else { Verdict::Bad };
+    if session.output.is_json() {
+        session.output.answer(&view, |_| String::new())?;
+        return Ok(verdict);
+    }
+    if completed {
+        // Of this run: a replay may already have started another.
+        let result = backend.result(target, Some(record.run.number)).await?;
+        session.output.bytes(&result.bytes)?;
+        return Ok(verdict);
+    }
+    let reason = view.reason.as_deref().unwrap_or_default();
+    let (state, reason) = (session.output.style().state(&view.state), text::lines(reason, ""));
+    session.output.talk(format_args!("{state}: {reason}"));
+    session.next(format_args!("attempts {}", view.id));
+    Ok(verdict)
+}

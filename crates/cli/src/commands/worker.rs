@@ -1,0 +1,106 @@
+//! `ff worker`: any program is a worker.
+
+use std::time::Duration;
+
+use clap::Args;
+use ff_core::limits::CLAIM;
+use ff_core::state;
+use ff_core::{Capabilities, Lane, Millis, WorkerId, WorkerInstanceId};
+
+use super::{Verdict, parse};
+use crate::duration;
+use crate::error::Error;
+use crate::session::Session;
+use crate::worker::{self, Stop};
+
+const CONTRACT: &str = "\
+The program gets the input on stdin, and FF_EXECUTION, FF_ATTEMPT, FF_RUN, FF_LEASE, FF_KIND,
+FF_LANE and FF_NAMESPACE in its environment. Its stdout becomes the result, the end of its
+stderr the reason of a failure.
+
+  exit 0              the execution is completed
+  exit 75             the attempt has failed; the retry policy decides about another
+  killed by a signal  the same
+  any other exit      the execution has failed
+
+The lease is renewed while the program runs. When the execution is cancelled, or the lease is
+lost, the program and all it started get SIGTERM, and SIGKILL after --grace. A program that was
+asked to stop and exits with 0 all the same has done its work.
+
+On SIGTERM or SIGINT the worker claims nothing more and lets its programs finish. After --drain,
+or at a second signal, it stops them and hands their work back, which costs no retry.";
+
+/// `ff worker`.
+#[derive(Debug, Args)]
+#[command(after_help = CONTRACT)]
+pub(crate) struct Worker {
+    /// The queue to take work from.
+    #[arg(long, value_name = "NAME", default_value_t = Lane::default())]
+    lane: Lane,
+
+    /// The program, as sh -c runs it.
+    #[arg(long, value_name = "COMMAND")]
+    exec: String,
+
+    /// How many to run at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u16>(1, CLAIM as u64))]
+    concurrency: u16,
+
+    /// What this worker offers; may be repeated.
+    #[arg(long = "capability", value_name = "CAPABILITY")]
+    capabilities: Vec<String>,
+
+    /// The name of this worker, shared by its instances.
+    #[arg(long, value_name = "NAME", default_value = "ff-worker")]
+    worker: WorkerId,
+
+    /// Stop after one execution.
+    #[arg(long)]
+    once: bool,
+
+    /// Stop when nothing is claimable and nothing runs here.
+    #[arg(long, conflicts_with = "once")]
+    until_idle: bool,
+
+    /// How long a program has between SIGTERM and SIGKILL.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    grace: Millis,
+
+    /// How long running programs may go on after the worker is told to stop.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    drain: Millis,
+}
+
+impl Worker {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let options = self.options(session)?;
+        let backend = session.open().await?;
+        let report = worker::run(backend, options).await?;
+        session.output.answer(&report, |_| String::new())?;
+        Ok(Verdict::Good)
+    }
+
+    fn options(self, session: &Session<'_>) -> Result<worker::Options, Error> {
+        let capabilities = Capabilities::new(&self.capabilities)
+            .map_err(|refusal| Error::usage("--capability", format!("--capability: {refusal}")))?;
+        let instance = format!("{}-{:08x}", std::process::id(), fastrand::u32(..));
+        Ok(worker::Options {
+            namespace: session.namespace.clone(),
+            lane: self.lane,
+            exec: self.exec,
+            concurrency: self.concurrency.into(),
+            capabilities,
+            worker: state::Worker { id: self.worker, instance: WorkerInstanceId::new(instance)? },
+            stop: match (self.once, self.until_idle) {
+                (true, _) => Stop::AfterOne,
+                (_, true) => Stop::WhenIdle,
+                _ => Stop::OnSignal,
+            },
+            grace: Duration::from_millis(self.grace.get()),
+            drain: Duration::from_millis(self.drain.get()),
+        })
+    }
+}

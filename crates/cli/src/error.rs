@@ -1,0 +1,94 @@
+//! Why a command was not done.
+
+use std::io;
+use std::process::ExitCode;
+
+use ff_api::ErrorView;
+use ff_core::{Code, Refusal};
+use ff_store::StoreError;
+
+use crate::output::Output;
+
+/// Why a command was not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The command line makes no sense.
+    #[error("{message}")]
+    Usage {
+        /// The flag or argument at fault.
+        field: &'static str,
+        /// What is wrong with it and what would be right.
+        message: String,
+    },
+    /// The store or the machine said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The execution did not end while it was waited for.
+    #[error("{0}")]
+    WaitTimeout(String),
+    /// The output cannot be written.
+    #[error("cannot write to stdout: {0}")]
+    Output(io::Error),
+    /// The process cannot do what it must to start.
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+}
+
+impl Error {
+    /// The codes that only this program gives, for the reference page.
+    pub(crate) const CODES: &[(&str, &str)] = &[
+        (
+            "wait_timeout",
+            "The execution did not end within the time given to `ff submit --wait --timeout`. It \
+             goes on; look at it with `ff show`.",
+        ),
+        ("output_failed", "What the command printed could not be written to stdout."),
+        ("start_failed", "The process could not start its runtime or its signal handlers."),
+    ];
+
+    /// A command line that makes no sense.
+    pub(crate) fn usage(field: &'static str, message: impl Into<String>) -> Error {
+        Error::Usage { field, message: message.into() }
+    }
+
+    /// What is printed with `--json`.
+    pub(crate) fn view(&self) -> ErrorView {
+        let plain = |code: &str| ErrorView {
+            code: code.to_owned(),
+            message: self.to_string(),
+            field: None,
+            retryable: false,
+        };
+        match self {
+            Error::Usage { field, .. } => ErrorView {
+                field: Some((*field).to_owned()),
+                ..plain(Code::InvalidArgument.as_str())
+            },
+            Error::Store(error) => error.into(),
+            Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
+            Error::Output(_) => plain("output_failed"),
+            Error::Runtime(_) => plain("start_failed"),
+        }
+    }
+
+    /// Tells the caller and gives the exit code. A reader that went away is told nothing: it has
+    /// what it wanted.
+    pub(crate) fn report(&self, output: &Output) -> ExitCode {
+        if let Error::Output(error) = self
+            && error.kind() == io::ErrorKind::BrokenPipe
+        {
+            return ExitCode::SUCCESS;
+        }
+        output.error(&self.view());
+        match self {
+            Error::Usage { .. } => ExitCode::from(2),
+            _ => ExitCode::from(1),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Store(refusal.into())
+    }
+}

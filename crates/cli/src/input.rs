@@ -1,0 +1,127 @@
+//! Reads what an execution is to work on: JSON text or raw bytes, from the command line, a file or
+//! stdin.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use ff_core::limits::PAYLOAD_BYTES;
+use ff_core::payload::ContentType;
+use ff_core::{Payload, Refusal};
+use serde::de::IgnoredAny;
+
+use crate::error::Error;
+
+/// JSON text, kept as the bytes it came in after a syntax check.
+pub(crate) fn json(source: &str) -> Result<Payload, Error> {
+    const FLAG: &str = "--input";
+    let bytes = match located(source) {
+        Some(place) => read(place, FLAG)?,
+        None => source.as_bytes().to_vec(),
+    };
+    within_limit(&bytes)?;
+    check_json(&bytes).map_err(|why| {
+        let help = "give JSON, @FILE or - for stdin, or other bytes with --input-raw";
+        Error::usage(FLAG, format!("--input is not JSON: {why}; {help}"))
+    })?;
+    Ok(Payload::json(bytes))
+}
+
+/// Bytes, kept as they are.
+pub(crate) fn raw(source: &str, content_type: ContentType) -> Result<Payload, Error> {
+    const FLAG: &str = "--input-raw";
+    let Some(place) = located(source) else {
+        return Err(Error::usage(FLAG, "--input-raw takes @FILE, or - for stdin"));
+    };
+    let bytes = read(place, FLAG)?;
+    within_limit(&bytes)?;
+    Ok(Payload { content_type, bytes: bytes.into() })
+}
+
+/// What is wrong with `bytes` as JSON, and where.
+pub(crate) fn check_json(bytes: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
+    serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|error| error.to_string())
+}
+
+/// Where bytes are read from.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Stdin,
+    File(&'a str),
+}
+
+/// The place that `@FILE` or `-` names.
+fn located(source: &str) -> Option<Place<'_>> {
+    match source.strip_prefix('@') {
+        Some(path) => Some(Place::File(path)),
+        None => (source == "-").then_some(Place::Stdin),
+    }
+}
+
+/// Reads at most one byte more than is taken.
+fn read(place: Place<'_>, flag: &'static str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let most = PAYLOAD_BYTES as u64 + 1;
+    let (name, result) = match place {
+        Place::Stdin => ("stdin", io::stdin().lock().take(most).read_to_end(&mut bytes)),
+        Place::File(path) => {
+            let file = File::open(path);
+            (path, file.and_then(|file| file.take(most).read_to_end(&mut bytes)))
+        }
+    };
+    result.map_err(|error| Error::usage(flag, format!("{flag} cannot read {name}: {error}")))?;
+    Ok(bytes)
+}
+
+fn within_limit(bytes: &[u8]) -> Result<(), Refusal> {
+    match bytes.len() > PAYLOAD_BYTES {
+        false => Ok(()),
+        true => Err(Refusal::TooLarge {
+            field: "input",
+            got: bytes.len(),
+            most: PAYLOAD_BYTES,
+            unit: "bytes",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_of_any_shape_is_kept_as_it_came() {
+        for text in ["null", "-5", " {\"b\": 1, \"a\": [ ]}\n", "\"@x\"", "1e400"] {
+            let payload = json(text).unwrap();
+            assert_eq!(payload.bytes, text);
+            assert_eq!(payload.content_type, ContentType::json());
+        }
+    }
+
+    #[test]
+    fn bad_json_is_refused_with_its_place() {
+        for bad in ["", "{", "{a:1}", "[1,]", "nan", "1 2", "'x'"] {
+            let message = json(bad).unwrap_err().to_string();
+            assert!(message.contains("--input") && message.contains("column"), "{message}");
+        }
+        assert_eq!(check_json(b"\"\xff\"").unwrap_err(), "byte 2 is not UTF-8");
+    }
+
+    #[test]
+    fn deep_nesting_is_no_danger() {
+        let deep = "[".repeat(100_000);
+        assert!(check_json(deep.as_bytes()).is_err());
+        let closed = format!("{deep}{}", "]".repeat(100_000));
+        // Refused or accepted, but answered.
+        let _ = check_json(closed.as_bytes());
+    }
+
+    #[test]
+    fn raw_bytes_come_from_a_place() {
+        let message = raw("hello", ContentType::default()).unwrap_err().to_string();
+        assert!(message.contains("@FILE"), "{message}");
+        let message = raw("@/no/such/file", ContentType::default()).unwrap_err().to_string();
+        assert!(message.contains("--input-raw cannot read /no/such/file"), "{message}");
+    }
+}

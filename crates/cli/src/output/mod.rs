@@ -1,0 +1,91 @@
+//! Everything that is printed. stdout is data, stderr is talk; nothing here panics when nobody
+//! listens.
+
+pub(crate) mod attempts;
+pub(crate) mod execution;
+pub(crate) mod listing;
+pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod when;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use ff_api::ErrorView;
+use serde::Serialize;
+
+use crate::error::Error;
+use style::Style;
+
+/// Where a command prints.
+#[derive(Debug)]
+pub(crate) struct Output {
+    json: bool,
+    style: Style,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Output {
+        Output { json, style: Style::of_stdout() }
+    }
+
+    /// Whether data is asked for as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// How data for people is coloured.
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Prints the answer: `view` as JSON, or what `human` makes of it.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        view: &T,
+        human: impl FnOnce(&T) -> String,
+    ) -> Result<(), Error> {
+        if !self.json {
+            return self.bytes(human(view).as_bytes());
+        }
+        let mut line = serde_json::to_vec(view).map_err(|error| Error::Output(error.into()))?;
+        line.push(b'\n');
+        self.bytes(&line)
+    }
+
+    /// Prints bytes as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Error> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Error::Output)
+    }
+
+    /// Says something to a person; with `--json` nobody is there.
+    pub(crate) fn talk(&self, line: impl Display) {
+        if !self.json {
+            talk(line);
+        }
+    }
+
+    /// Names the next useful command.
+    pub(crate) fn hint(&self, line: impl Display) {
+        self.talk(Style::of_stderr().dim(&line.to_string()));
+    }
+
+    /// Tells what went wrong.
+    pub(crate) fn error(&self, view: &ErrorView) {
+        let json = self.json.then(|| serde_json::to_string(view).ok()).flatten();
+        match json {
+            Some(json) => talk(json),
+            None => {
+                let word = Style::of_stderr().red("error:");
+                talk(format_args!("{word} {} ({})", text::lines(&view.message, ""), view.code));
+            }
+        }
+    }
+}
+
+/// One line on stderr. When nobody reads it, it is lost.
+pub(crate) fn talk(line: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

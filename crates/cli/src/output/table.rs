@@ -1,0 +1,120 @@
+//! Aligned columns.
+
+use super::style::Style;
+
+/// Rows under a heading; every column but the last is as wide as its widest cell.
+pub(crate) struct Table {
+    heading: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    /// The column that holds a state word.
+    state_column: usize,
+}
+
+impl Table {
+    pub(crate) fn new<const N: usize>(heading: [&'static str; N], state_column: usize) -> Table {
+        Table { heading: heading.to_vec(), rows: Vec::new(), state_column }
+    }
+
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    pub(crate) fn show(&self, style: Style) -> String {
+        let widths = self.widths();
+        let mut text = String::new();
+        let heading = self.heading.iter().enumerate();
+        let heading = heading.map(|(column, cell)| pad(cell, column, &widths));
+        let heading: Vec<_> = heading.collect();
+        text.push_str(&style.dim(heading.join("  ").trim_end()));
+        text.push('\n');
+        for row in &self.rows {
+            let cells = row.iter().enumerate().map(|(column, cell)| {
+                let padded = pad(cell, column, &widths);
+                match column == self.state_column {
+                    true => style.state(&padded),
+                    false => padded,
+                }
+            });
+            let cells: Vec<_> = cells.collect();
+            text.push_str(cells.join("  ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let of_column = |column: usize| {
+            let cells = self.rows.iter().filter_map(move |row| row.get(column));
+            let longest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+            longest.max(self.heading[column].len())
+        };
+        let last = self.heading.len().saturating_sub(1);
+        (0..self.heading.len())
+            .map(|column| if column == last { 0 } else { of_column(column) })
+            .collect()
+    }
+}
+
+fn pad(cell: &str, column: usize, widths: &[usize]) -> String {
+    let width = widths.get(column).copied().unwrap_or(0);
+    format!("{cell:<width$}")
+}
+
+/// A list of names and values, with the values aligned; a value of several lines stays in its
+/// column.
+pub(crate) struct Sheet {
+    rows: Vec<(&'static str, String)>,
+}
+
+impl Sheet {
+    pub(crate) fn new() -> Sheet {
+        Sheet { rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, name: &'static str, value: impl Into<String>) {
+        self.rows.push((name, value.into()));
+    }
+
+    /// A row that is left out when there is nothing to say.
+    pub(crate) fn maybe(&mut self, name: &'static str, value: Option<String>) {
+        if let Some(value) = value {
+            self.row(name, value);
+        }
+    }
+
+    pub(crate) fn show(&self, style: Style) -> String {
+        let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let indent = " ".repeat(width + 2);
+        let mut text = String::new();
+        for (name, value) in &self.rows {
+            let name = style.dim(&format!("{name:<width$}"));
+            let value = value.replace('\n', &format!("\n{indent}"));
+            text.push_str(format!("{name}  {value}").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_lines_end_where_their_text_ends() {
+        let mut table = Table::new(["A", "STATE", "REASON"], 1);
+        table.row(["1".into(), "completed".into(), String::new()]);
+        table.row(["200".into(), "failed".into(), "boom".into()]);
+        let expected = "A    STATE      REASON\n1    completed\n200  failed     boom\n";
+        assert_eq!(table.show(Style::PLAIN), expected);
+    }
+
+    #[test]
+    fn a_value_of_several_lines_stays_in_its_column() {
+        let mut sheet = Sheet::new();
+        sheet.row("id", "1");
+        sheet.row("reason", "a\nb");
+        sheet.maybe("none", None);
+        assert_eq!(sheet.show(Style::PLAIN), "id      1\nreason  a\n        b\n");
+    }
+}

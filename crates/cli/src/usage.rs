@@ -1,0 +1,96 @@
+//! What clap could not read, told in our own words where the value of a flag is at fault.
+
+use std::error::Error as _;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use ff_api::ErrorView;
+use ff_core::{Code, Refusal};
+
+use crate::output::Output;
+
+/// Prints help, a version or an error, and gives the exit code.
+pub(crate) fn report(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Nobody is left to be told that help could not be printed.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    let wrong_value = error.kind() == ErrorKind::ValueValidation;
+    if json || wrong_value {
+        Output::new(json).error(&view(error));
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(2)
+}
+
+fn view(error: &clap::Error) -> ErrorView {
+    let field = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(arg)) => Some(flag(arg)),
+        Some(ContextValue::Strings(args)) => args.first().map(|arg| flag(arg)),
+        _ => None,
+    };
+    let refusal = error.source().and_then(|source| source.downcast_ref::<Refusal>());
+    let code = refusal.map_or(Code::InvalidArgument, Refusal::code);
+    let message = match (&field, error.source()) {
+        (Some(field), Some(source)) => about(field, &source.to_string()),
+        _ => first_paragraph(error),
+    };
+    ErrorView { code: code.to_string(), message, field, retryable: false }
+}
+
+/// `--lane` of `--lane <LANE>`, `ID` of `<ID>`.
+fn flag(arg: &str) -> String {
+    let name = arg.split_whitespace().next().unwrap_or(arg);
+    name.trim_matches(['<', '>', '[', ']', '.']).to_owned()
+}
+
+/// `why`, said of the flag as it was typed: a refusal begins with its own name of the field.
+fn about(field: &str, why: &str) -> String {
+    let name = field.trim_start_matches('-').replace('-', "_").to_lowercase();
+    match why.strip_prefix(&name).filter(|rest| rest.starts_with(' ')) {
+        Some(rest) => format!("{field}{rest}"),
+        None => format!("{field}: {why}"),
+    }
+}
+
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or(&text);
+    let words: Vec<_> = paragraph.split_whitespace().collect();
+    let line = words.join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::Parser;
+
+    fn told(args: &[&str]) -> ErrorView {
+        view(&Cli::try_parse_from(args).unwrap_err())
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_flag_and_keeps_the_code_of_the_refusal() {
+        let long = "x".repeat(65);
+        let view = told(&["ff", "submit", "--lane", &long]);
+        assert_eq!((view.code.as_str(), view.field.as_deref()), ("too_large", Some("--lane")));
+        assert_eq!(view.message, "--lane has 65 bytes; at most 64 are taken");
+        let view = told(&["ff", "show", "nonsense"]);
+        assert_eq!((view.code.as_str(), view.field.as_deref()), ("invalid_argument", Some("ID")));
+        assert!(view.message.starts_with("ID is not an execution id"), "{}", view.message);
+        let view = told(&["ff", "ls", "--from", "x"]);
+        assert!(view.message.starts_with("--from: time is not"), "{}", view.message);
+    }
+
+    #[test]
+    fn other_mistakes_are_told_in_one_line() {
+        let view = told(&["ff", "worker", "--lane", "a"]);
+        assert!(view.message.contains("--exec"), "{}", view.message);
+        assert!(!view.message.contains('\n'));
+    }
+}

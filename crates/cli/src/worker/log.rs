@@ -1,0 +1,120 @@
+//! One line on stderr for everything that happens, and the programs' own stderr as it comes.
+//!
+//! A thread of its own writes, so that a reader that does not read never delays a renewal. What does
+//! not fit into its queue is dropped: the record keeps what matters.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ff_api::WorkerReportView;
+use ff_core::machine::Assignment;
+use ff_core::{ExecutionId, Lane};
+
+use super::Options;
+use crate::output::{style, text};
+
+/// How many lines or pieces of stderr wait to be written.
+const QUEUE: usize = 1_024;
+/// How long the end waits for a reader.
+const PATIENCE: Duration = Duration::from_secs(1);
+const MESSAGE_WIDTH: usize = 160;
+
+/// Where a worker says what it does.
+#[derive(Clone)]
+pub(super) struct Log {
+    queue: Arc<Mutex<Option<SyncSender<Vec<u8>>>>>,
+    written: Arc<tokio::sync::Notify>,
+    style: style::Style,
+}
+
+impl Log {
+    /// Starts the writer.
+    pub(super) fn to_stderr() -> Log {
+        let (queue, pieces) = sync_channel::<Vec<u8>>(QUEUE);
+        let written = Arc::new(tokio::sync::Notify::new());
+        let done = written.clone();
+        std::thread::spawn(move || {
+            for piece in pieces {
+                // A reader that went away is no reason to stop working.
+                let _ = io::stderr().lock().write_all(&piece);
+            }
+            done.notify_one();
+        });
+        let queue = Arc::new(Mutex::new(Some(queue)));
+        Log { queue, written, style: style::Style::of_stderr() }
+    }
+
+    /// Passes on what a program wrote.
+    pub(super) fn passed_on(&self, bytes: &[u8]) {
+        self.write(bytes.to_vec());
+    }
+
+    /// Writes what is left.
+    pub(super) async fn close(&self) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = tokio::time::timeout(PATIENCE, self.written.notified()).await;
+    }
+
+    pub(super) fn started(&self, options: &Options) {
+        let Options { lane, worker, concurrency, .. } = options;
+        let at_a_time = match concurrency {
+            1 => String::new(),
+            many => format!(", {many} at a time"),
+        };
+        let name = &worker.id;
+        self.line("ready", format_args!("lane {lane},"), format!("worker {name}{at_a_time}"));
+    }
+
+    pub(super) fn stopped(&self, report: &WorkerReportView) {
+        let counts = [
+            (report.completed, "completed"),
+            (report.retrying, "to retry"),
+            (report.failed, "failed"),
+            (report.cancelled, "cancelled"),
+            (report.lost, "lost"),
+            (report.handed_back, "handed back"),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<_> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let told = if told.is_empty() { "nothing done".to_owned() } else { told.join(", ") };
+        self.write(format!("{:<11} {told}\n", "stopped").into_bytes());
+    }
+
+    pub(super) fn claimed(&self, assignment: &Assignment) {
+        let Assignment { kind, fence, run, .. } = assignment;
+        let run = if *run > 0 { format!(" of run {run}") } else { String::new() };
+        let told = format_args!("kind {kind}, attempt {}{run}", fence.attempt);
+        self.line("claimed", assignment.execution, told);
+    }
+
+    /// Something happened to an execution.
+    pub(super) fn event(&self, word: &str, id: ExecutionId, told: impl Display) {
+        self.line(word, id, told);
+    }
+
+    /// Something happened to a queue.
+    pub(super) fn trouble(&self, lane: &Lane, told: impl Display) {
+        self.line("trouble", format_args!("lane {lane}:"), told);
+    }
+
+    /// Something happened to the worker.
+    pub(super) fn stopping(&self, told: impl Display) {
+        self.write(format!("{:<11} {told}\n", "stopping").into_bytes());
+    }
+
+    fn line(&self, word: &str, subject: impl Display, told: impl Display) {
+        let told = text::one_line(&told.to_string(), MESSAGE_WIDTH);
+        let word = self.style.state(&format!("{word:<11}"));
+        self.write(format!("{}\n", format!("{word} {subject} {told}").trim_end()).into_bytes());
+    }
+
+    fn write(&self, piece: Vec<u8>) {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queue.as_ref() {
+            let _ = queue.try_send(piece);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A worker in this process: claims executions of a lane and runs a program for each.
+//!
+//! One claim is in flight at a time, for as many executions as there are free slots. Each execution
+//! has a [`keeper`] that renews its lease until its end is acknowledged, and a [`program`] that runs
+//! in a process group of its own. Nothing the store answers ends the worker.
+
+mod claims;
+mod deliver;
+mod dispatch;
+mod job;
+mod keeper;
+mod log;
+mod program;
+mod retry;
+mod shutdown;
+mod tail;
+mod verdict;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_api::WorkerReportView;
+use ff_core::state::Worker;
+use ff_core::{Capabilities, Lane, Namespace};
+use ff_engine::timers::{self, Timers};
+use ff_store::EngineBackend;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use log::Log;
+use shutdown::Shutdown;
+
+/// What a worker does.
+pub(crate) struct Options {
+    /// The tenant.
+    pub(crate) namespace: Namespace,
+    /// The queue.
+    pub(crate) lane: Lane,
+    /// The program, as `sh -c` runs it.
+    pub(crate) exec: String,
+    /// How many run at a time.
+    pub(crate) concurrency: usize,
+    /// What the worker offers.
+    pub(crate) capabilities: Capabilities,
+    /// Who it is.
+    pub(crate) worker: Worker,
+    /// When it stops by itself.
+    pub(crate) stop: Stop,
+    /// How long a program has between SIGTERM and SIGKILL.
+    pub(crate) grace: Duration,
+    /// How long programs may go on after a signal.
+    pub(crate) drain: Duration,
+}
+
+/// When a worker stops by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Never.
+    OnSignal,
+    /// After one execution.
+    AfterOne,
+    /// When nothing is claimable and nothing runs here.
+    WhenIdle,
+}
+
+/// What the parts of a worker share.
+struct Context {
+    backend: Arc<dyn EngineBackend>,
+    options: Options,
+    shutdown: Shutdown,
+    log: Log,
+}
+
+/// Works until it is told to stop, and lets time pass meanwhile.
+pub(crate) async fn run(
+    backend: Arc<dyn EngineBackend>,
+    options: Options,
+) -> Result<WorkerReportView, Error> {
+    let log = Log::to_stderr();
+    let shutdown = Shutdown::on_signals(options.drain, log.clone()).map_err(Error::Runtime)?;
+    let time_stops = CancellationToken::new();
+    let timers = Timers::new(backend.clone(), timers::Options::default());
+    let timers = tokio::spawn({
+        let time_stops = time_stops.clone();
+        async move { timers.run(time_stops).await }
+    });
+    log.started(&options);
+    let context = Arc::new(Context { backend, options, shutdown, log });
+    let report = dispatch::run(&context).await;
+    time_stops.cancel();
+    // A timer loop that panicked has nothing left to stop.
+    let _ = timers.await;
+    context.log.stopped(&report);
+    context.log.close().await;
+    Ok(report)
+}

@@ -1,0 +1,215 @@
+//! One run of the program: a process group of its own, fed and listened to.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES};
+use ff_core::machine::Assignment;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::Instant;
+
+use super::log::Log;
+use super::tail::Tail;
+
+/// How much is read at a time.
+const CHUNK: usize = 16 * 1024;
+/// How long the pipes of a program that has ended may stay open: something it started holds them.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How a program ended; the text says why that cannot be known.
+pub(super) type Exit = Result<ExitStatus, String>;
+
+/// What a program did that somebody must act on.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// It has ended and its output is complete.
+    Ended(Exit),
+    /// It printed more than a result holds, and goes on.
+    TooMuch,
+}
+
+/// A running program. Dropping it kills it.
+pub(super) struct Program {
+    child: Child,
+    group: Option<Pid>,
+    stdin: Option<ChildStdin>,
+    input: Bytes,
+    stdout: Option<ChildStdout>,
+    output: Vec<u8>,
+    stderr: Option<ChildStderr>,
+    heard: Vec<u8>,
+    said: Tail,
+    exit: Option<Exit>,
+    /// When the pipes of an ended program are cut off.
+    lingers: Option<Instant>,
+    leftovers_killed: bool,
+    log: Log,
+}
+
+impl Program {
+    /// Starts `sh -c command` on the input of `assignment`.
+    pub(super) fn start(command: &str, assignment: &Assignment, log: Log) -> io::Result<Program> {
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .env("FF_EXECUTION", assignment.execution.to_string())
+            .env("FF_ATTEMPT", assignment.fence.attempt.to_string())
+            .env("FF_RUN", assignment.run.to_string())
+            .env("FF_LEASE", assignment.fence.lease.to_string())
+            .env("FF_KIND", assignment.kind.as_str())
+            .env("FF_LANE", assignment.lane.as_str())
+            .env("FF_NAMESPACE", assignment.namespace.as_str())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let input = assignment.input.bytes.clone();
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok(Program {
+            group,
+            stdin: child.stdin.take().filter(|_| !input.is_empty()),
+            input,
+            stdout: child.stdout.take(),
+            output: Vec::new(),
+            stderr: child.stderr.take(),
+            heard: Vec::new(),
+            said: Tail::new(MESSAGE_BYTES),
+            exit: None,
+            lingers: None,
+            leftovers_killed: false,
+            log,
+            child,
+        })
+    }
+
+    /// Feeds the program and listens to it until somebody must act. May be dropped and called again.
+    pub(super) async fn run(&mut self) -> Event {
+        loop {
+            if self.exit.is_none() && self.has_too_much() {
+                return Event::TooMuch;
+            }
+            if let Some(exit) = self.gone() {
+                return Event::Ended(exit);
+            }
+            self.step().await;
+        }
+    }
+
+    /// Asks the program to end, waits for `grace`, then kills it and all it started.
+    pub(super) async fn stop(&mut self, grace: Duration) -> Exit {
+        self.signal(Signal::TERM);
+        let in_time = tokio::time::timeout(grace, self.ended()).await;
+        self.signal(Signal::KILL);
+        match in_time {
+            Ok(exit) => exit,
+            Err(_) => self.ended().await,
+        }
+    }
+
+    /// Whether it printed more than a result holds.
+    pub(super) fn has_too_much(&self) -> bool {
+        self.output.len() > PAYLOAD_BYTES
+    }
+
+    /// What it printed, and the end of what it said.
+    pub(super) fn into_output(self) -> (Vec<u8>, Tail) {
+        (self.output, self.said)
+    }
+
+    fn gone(&self) -> Option<Exit> {
+        let silent = self.stdout.is_none() && self.stderr.is_none();
+        self.exit.clone().filter(|_| silent)
+    }
+
+    async fn ended(&mut self) -> Exit {
+        loop {
+            if let Some(exit) = self.gone() {
+                return exit;
+            }
+            self.step().await;
+        }
+    }
+
+    /// Waits for one thing to happen. Every wait in here loses nothing when it is dropped.
+    async fn step(&mut self) {
+        let lingers = self.lingers;
+        tokio::select! {
+            fed = feed(&mut self.stdin, &self.input) => match fed {
+                Ok(fed) if fed > 0 => {
+                    self.input.advance(fed);
+                    self.stdin.take_if(|_| self.input.is_empty());
+                }
+                // A program need not read its input.
+                _ => self.stdin = None,
+            },
+            more = listen(&mut self.stdout, &mut self.output) => match more {
+                true => self.output.truncate(PAYLOAD_BYTES + 1),
+                false => self.stdout = None,
+            },
+            more = listen(&mut self.stderr, &mut self.heard) => match more {
+                true => {
+                    self.log.passed_on(&self.heard);
+                    self.said.push(&self.heard);
+                    self.heard.clear();
+                }
+                false => self.stderr = None,
+            },
+            exit = self.child.wait(), if self.exit.is_none() => {
+                self.exit = Some(exit.map_err(|error| error.to_string()));
+                self.stdin = None;
+                self.lingers = Some(Instant::now() + LINGER);
+            },
+            () = until(lingers) => self.cut_off(),
+        }
+    }
+
+    /// Ends what holds the pipes of an ended program; when that does not help, stops listening.
+    fn cut_off(&mut self) {
+        if self.leftovers_killed {
+            self.stdout = None;
+            self.stderr = None;
+            return;
+        }
+        self.leftovers_killed = true;
+        self.signal(Signal::KILL);
+        self.lingers = Some(Instant::now() + LINGER);
+    }
+
+    /// Signals the program and all it started. That nobody is left to hear it is fine.
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+async fn feed(stdin: &mut Option<ChildStdin>, input: &[u8]) -> io::Result<usize> {
+    match stdin {
+        Some(stdin) => stdin.write(input).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Adds what comes to `into`, and tells whether more may come.
+async fn listen<R: AsyncRead + Unpin>(pipe: &mut Option<R>, into: &mut Vec<u8>) -> bool {
+    match pipe {
+        Some(pipe) => {
+            into.reserve(CHUNK);
+            pipe.read_buf(into).await.is_ok_and(|read| read > 0)
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

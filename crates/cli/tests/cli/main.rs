@@ -1,0 +1,16 @@
+//! `ff` as a person or a script uses it: through the built binary, each test on a store of its own.
+
+// A test that cannot go on panics.
+#![allow(clippy::unwrap_used)]
+
+mod bad_input;
+mod docs;
+mod fixture;
+mod json;
+mod operator;
+mod output;
+mod round_trip;
+mod worker_cancel;
+mod worker_exit;
+mod worker_lease;
+mod worker_race;

@@ -1,0 +1,33 @@
+//! Several workers on one store.
+
+use crate::fixture::{Ff, wait_for};
+
+#[test]
+fn two_racing_workers_never_run_one_item_twice() {
+    const ITEMS: usize = 40;
+    let ff = Ff::new();
+    let ids: Vec<_> = (0..ITEMS).map(|n| ff.submit(&["--input", &n.to_string()])).collect();
+    // A line shorter than a pipe buffer is appended whole.
+    let exec = "echo \"$FF_EXECUTION $FF_ATTEMPT\" >> runs";
+    let _workers =
+        ["a", "b"].map(|name| ff.worker(&["--worker", name, "--concurrency", "4", "--exec", exec]));
+    wait_for("all to be completed", || {
+        let page = ff.json(&["ls", "--state", "completed", "--limit", "1000"]);
+        (page["executions"].as_array().unwrap().len() == ITEMS).then_some(())
+    });
+    let mut ran: Vec<_> =
+        std::fs::read_to_string(ff.path("runs")).unwrap().lines().map(str::to_owned).collect();
+    ran.sort();
+    let mut expected: Vec<_> = ids.iter().map(|id| format!("{id} 0")).collect();
+    expected.sort();
+    assert_eq!(ran, expected);
+    ff.check();
+}
+
+#[test]
+fn work_from_another_process_is_seen_by_a_waiting_worker() {
+    let ff = Ff::new();
+    let _worker = ff.worker(&["--exec", "cat"]);
+    let done = ff.run(&["submit", "--input", "1", "--wait", "--timeout", "30s"]);
+    assert_eq!((done.code, done.stdout), (Some(0), b"1".to_vec()), "{}", done.stderr);
+}
