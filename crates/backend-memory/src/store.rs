@@ -10,7 +10,7 @@ use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
 use ff_store::audit::Rows;
 use ff_store::serial::{self, Transaction};
-use ff_store::{Clock, DueTimers, ListScan, Store, StoreError, Wakeups, optimistic};
+use ff_store::{Clock, DueTimers, ListScan, Stats, Store, StoreError, Wakeups, optimistic};
 
 use crate::optimistic::{Dice, Faults};
 use crate::tables::Tables;
@@ -141,6 +141,10 @@ impl Store for MemoryStore {
             }
         });
         Ok(stream)
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        None
     }
 
     fn partitions(&self) -> u16 {

@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use ff_core::Namespace;
 
 use crate::commands::{
-    attempts, cancel, check, docs, ls, payload, priority, replay, revoke, show, submit, tags,
-    worker,
+    attempts, bench, cancel, check, dev, docs, ls, payload, priority, replay, revoke, serve, show,
+    submit, tags, worker,
 };
 
 /// Durable execution from a shell: submit work, run it, look at it, steer it.
@@ -28,9 +28,19 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Which store to work on: sqlite:PATH, or memory: for this process alone.
+    /// The server to ask.
+    #[arg(long, global = true, value_name = "URL", env = "FF_URL", hide_env_values = true)]
+    #[arg(default_value = "http://127.0.0.1:7272")]
+    pub(crate) url: String,
+
+    /// Work directly on a store instead of asking a server: sqlite:PATH.
     #[arg(long, global = true, value_name = "URL", env = "FF_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
+
+    /// What the server asks its callers for. It is taken from the environment alone, so that it
+    /// stands in no process list.
+    #[arg(skip = std::env::var("FF_TOKEN").ok().filter(|token| !token.is_empty()))]
+    pub(crate) token: Option<String>,
 
     /// The tenant; nothing of another one is visible.
     #[arg(long, global = true, value_name = "NAME", default_value_t = Namespace::default())]
@@ -44,6 +54,10 @@ pub(crate) struct Global {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Start everything on a fresh file, with work already moving.
+    Dev(dev::Dev),
+    /// Serve a store over HTTP, and let time pass in it.
+    Serve(serve::Serve),
     /// Submit work and print its id.
     Submit(Box<submit::Submit>),
     /// List executions, newest first.
@@ -70,6 +84,8 @@ pub(crate) enum Command {
     Worker(worker::Worker),
     /// Compare every record of the store with its indexes and invariants. It only reads.
     Check(check::Check),
+    /// Measure a store, beside what it could do at best.
+    Bench(bench::Bench),
     /// Print a reference page.
     #[command(hide = true)]
     Docs(docs::Docs),

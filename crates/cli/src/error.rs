@@ -29,6 +29,12 @@ pub(crate) enum Error {
     /// The output cannot be written.
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),
+    /// The server cannot start.
+    #[error(transparent)]
+    Server(#[from] ff_server::ConfigError),
+    /// A benchmark did not finish.
+    #[error(transparent)]
+    Bench(ff_bench::BenchError),
     /// The process cannot do what it must to start.
     #[error("cannot start: {0}")]
     Runtime(io::Error),
@@ -43,7 +49,11 @@ impl Error {
              goes on; look at it with `ff show`.",
         ),
         ("output_failed", "What the command printed could not be written to stdout."),
-        ("start_failed", "The process could not start its runtime or its signal handlers."),
+        (
+            "start_failed",
+            "The process could not start: its runtime, its signal handlers, or the server, whose \
+             message says what is wrong with its address or token.",
+        ),
     ];
 
     /// A command line that makes no sense.
@@ -67,7 +77,8 @@ impl Error {
             Error::Store(error) => error.into(),
             Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
             Error::Output(_) => plain("output_failed"),
-            Error::Runtime(_) => plain("start_failed"),
+            Error::Bench(ff_bench::BenchError::Store(error)) => error.into(),
+            Error::Runtime(_) | Error::Server(_) | Error::Bench(_) => plain("start_failed"),
         }
     }
 

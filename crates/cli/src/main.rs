@@ -5,12 +5,14 @@
 
 mod args;
 mod commands;
+mod dev;
 mod docs;
 mod duration;
 mod error;
 mod input;
 mod output;
 mod session;
+mod signals;
 mod usage;
 mod worker;
 
@@ -39,8 +41,11 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli, output: &Output) -> Result<commands::Verdict, Error> {
     let mut builder = match cli.command {
-        // Leases are renewed while programs are started and fed.
-        args::Command::Worker(_) => tokio::runtime::Builder::new_multi_thread(),
+        // What serves others goes on while one of them keeps a thread busy.
+        args::Command::Worker(_)
+        | args::Command::Serve(_)
+        | args::Command::Dev(_)
+        | args::Command::Bench(_) => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = builder.enable_all().build().map_err(Error::Runtime)?;

@@ -1,35 +1,82 @@
-//! What a command works with: a store, a namespace, an output.
+//! What a command works with: a server or a store, a namespace, an output.
 
 use std::sync::Arc;
 
+use ff_api::client::{HttpClient, HttpOptions};
 use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace};
-use ff_store::EngineBackend;
+use ff_store::{EngineBackend, Roles};
 
 use crate::args::Global;
 use crate::error::Error;
 use crate::output::Output;
 
+/// The server that is asked when nothing else is said.
+const DEFAULT_URL: &str = "http://127.0.0.1:7272";
+
 /// What a command works with.
 pub(crate) struct Session<'a> {
+    url: String,
     store: Option<String>,
+    pub(crate) token: Option<String>,
     pub(crate) namespace: Namespace,
     pub(crate) output: &'a Output,
 }
 
+/// Where the work is.
+pub(crate) enum Place {
+    /// Behind a server, which lets time pass by itself.
+    Server(Arc<HttpClient>),
+    /// In a store that this process opened.
+    Store(Arc<dyn EngineBackend>),
+}
+
+impl Place {
+    /// What both can do.
+    pub(crate) fn roles(self) -> Arc<dyn Roles> {
+        match self {
+            Place::Server(client) => client,
+            Place::Store(backend) => backend,
+        }
+    }
+}
+
 impl<'a> Session<'a> {
     pub(crate) fn new(global: Global, output: &'a Output) -> Session<'a> {
-        let store = global.store.filter(|url| !url.is_empty());
-        Session { store, namespace: global.namespace, output }
+        Session {
+            url: global.url,
+            store: global.store.filter(|url| !url.is_empty()),
+            token: global.token,
+            namespace: global.namespace,
+            output,
+        }
     }
 
-    /// Opens the store.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn EngineBackend>, Error> {
-        let Some(url) = &self.store else {
+    /// Where the work is: in the store, if one is given, else behind the server.
+    pub(crate) async fn place(&self) -> Result<Place, Error> {
+        if let Some(url) = &self.store {
+            return Ok(Place::Store(ff_backends::open(url).await?));
+        }
+        let options = HttpOptions { token: self.token.clone(), ..HttpOptions::new(&*self.url) };
+        Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
+    }
+
+    /// The server or the store.
+    pub(crate) async fn open(&self) -> Result<Arc<dyn Roles>, Error> {
+        Ok(self.place().await?.roles())
+    }
+
+    /// The URL of the store, which must be given.
+    pub(crate) fn store_url(&self) -> Result<&str, Error> {
+        self.store.as_deref().ok_or_else(|| {
             let why = "no store is given; give --store sqlite:PATH, or set FF_STORE to it";
-            return Err(Error::usage("--store", why));
-        };
-        Ok(ff_backends::open(url).await?)
+            Error::usage("--store", why)
+        })
+    }
+
+    /// The store, which must be given: this command does what a server cannot be asked for.
+    pub(crate) async fn open_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
+        Ok(ff_backends::open(self.store_url()?).await?)
     }
 
     /// The execution, as this namespace names it.
@@ -45,6 +92,12 @@ impl<'a> Session<'a> {
             && std::env::var("FF_STORE").as_deref() != Ok(url)
         {
             line.push_str(&format!(" --store {}", quote(url)));
+        }
+        if self.store.is_none()
+            && self.url != DEFAULT_URL
+            && std::env::var("FF_URL").as_deref() != Ok(&self.url)
+        {
+            line.push_str(&format!(" --url {}", quote(&self.url)));
         }
         if self.namespace != Namespace::default() {
             line.push_str(&format!(" --namespace {}", self.namespace));

@@ -1,1 +1,28 @@
 //! The exam that every backend sits.
+//!
+//! The facts are the specification: one small function for each, named for what must hold. The
+//! histories compare a backend with the model in memory, command by command, over random
+//! sequences. One line makes a backend sit each:
+//!
+//! ```text
+//! ff_conformance::exam!(sqlite, subject);
+//! ff_conformance::histories!(sqlite_histories, subject, Options::default());
+//! ```
+//!
+//! where `subject` is an `async fn() -> Subject` that makes a fresh, empty backend.
+
+// A test suite: a panic is a failed fact.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod exam;
+mod facts;
+mod ground;
+mod history;
+mod snapshot;
+mod subject;
+mod table;
+
+pub use exam::sit;
+pub use history::{Agreement, Options, histories};
+pub use snapshot::{Snapshot, snapshot};
+pub use subject::{Making, Subject, TestClock};

@@ -8,8 +8,8 @@ use ff_backend_memory::MemoryStore;
 use ff_core::machine::{Submit, Target};
 use ff_core::{Millis, Namespace, PublicState, When};
 use ff_engine::timers::{Options, Timers};
-use ff_store::roles::Backend;
 use ff_store::EngineBackend;
+use ff_store::roles::Backend;
 use ff_testkit::ManualClock;
 use tokio_util::sync::CancellationToken;
 

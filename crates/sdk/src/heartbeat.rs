@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ff_core::{Code, LeaseId};
 use ff_core::machine::{Hold, Renewed};
+use ff_core::{Code, LeaseId};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::Notify;
 use tokio::time::Instant;

@@ -19,6 +19,6 @@ pub mod wakeups;
 
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
-pub use roles::{ClientBackend, EngineBackend, MaintenanceBackend, WorkerBackend};
-pub use store::{DueTimers, ListScan, Position, Store, Which};
+pub use roles::{ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend};
+pub use store::{DueTimers, ListScan, Position, Stats, Store, Which};
 pub use wakeups::Wakeups;

@@ -5,6 +5,7 @@
 
 use async_trait::async_trait;
 use ff_core::Time;
+use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{
     self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet,
 };
@@ -90,15 +91,21 @@ pub async fn run(
             }
             claim.first += tried as u16;
             claim.retry = false;
-            if claim.max == 0 {
+            if claim.max == 0 || kept.as_ref().is_some_and(is_heavy) {
                 break;
             }
         }
     }
     match kept {
-        Some(part) if !part.assignments.is_empty() => Ok(part.into()),
+        Some(part) if !part.assignments.is_empty() => Ok(Claimed { again: true, ..part }.into()),
         _ => Err(StoreError::Contention),
     }
+}
+
+/// Whether what a claim has is so much that another part could be more than one answer should carry.
+fn is_heavy(part: &Claimed) -> bool {
+    let bytes = part.assignments.iter().map(|assignment| assignment.input.bytes.len());
+    bytes.sum::<usize>() > BATCH_BYTES / 2
 }
 
 /// An answer joined to what earlier tries of a claim got; an error does not lose that.
@@ -125,10 +132,15 @@ async fn decide(
     command: &Command,
 ) -> Result<(Vec<Item>, Decided), StoreError> {
     let mut loaded = Loaded::default();
-    store.load(&machine::reads(command), &mut loaded, true).await?;
+    let reads = machine::reads(command);
+    store.load(&reads, &mut loaded, true).await?;
+    loaded.has_read(&reads);
     for _ in 0..MAX_ROUNDS {
         match machine::apply(command, &loaded)? {
-            Step::NeedMore(more) => store.load(&more, &mut loaded, false).await?,
+            Step::NeedMore(more) => {
+                store.load(&more, &mut loaded, false).await?;
+                loaded.has_read(&more);
+            }
             Step::Done(transition) => {
                 let decided = Decided { at: loaded.now, valid_until: loaded.valid_until() };
                 return Ok((transition.items, decided));

@@ -30,10 +30,15 @@ pub fn run(
 ) -> Result<Reply, StoreError> {
     machine::check(command)?;
     let mut loaded = Loaded::at(transaction.now());
-    transaction.load(&machine::reads(command), &mut loaded)?;
+    let reads = machine::reads(command);
+    transaction.load(&reads, &mut loaded)?;
+    loaded.has_read(&reads);
     for _ in 0..MAX_ROUNDS {
         match machine::apply(command, &loaded)? {
-            Step::NeedMore(more) => transaction.load(&more, &mut loaded)?,
+            Step::NeedMore(more) => {
+                transaction.load(&more, &mut loaded)?;
+                loaded.has_read(&more);
+            }
             Step::Done(transition) => {
                 return write(transaction, transition.items, announcements);
             }

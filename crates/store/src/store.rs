@@ -45,11 +45,23 @@ pub trait Store: Send + Sync + 'static {
     /// Every row of the store as of one moment, records first, for audit and comparison.
     async fn rows(&self) -> Result<Rows, StoreError>;
 
+    /// What the store has done since it was opened, if it counts that.
+    fn stats(&self) -> Option<Stats>;
+
     /// How many partitions the store has.
     fn partitions(&self) -> u16;
 
     /// Where this process hears of new work and timers.
     fn wakeups(&self) -> &Wakeups;
+}
+
+/// What a store has done since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stats {
+    /// Commands that were answered, refusals included.
+    pub commands: u64,
+    /// Commits that waited for the disk.
+    pub syncs: u64,
 }
 
 /// A stretch of a listing.

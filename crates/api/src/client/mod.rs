@@ -3,6 +3,9 @@
 //! A refused connection or a lost reply is [`StoreError::Unavailable`](ff_store::StoreError): its
 //! outcome is unknown, and every call can be repeated as it was sent.
 
+mod answers;
+mod claiming;
+mod ids;
 mod roles;
 mod transport;
 

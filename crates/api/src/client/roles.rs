@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_core::limits::BATCH;
+use ff_core::limits::{BATCH, BATCH_BYTES};
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
     Granted, Hold, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
@@ -11,24 +11,23 @@ use ff_core::machine::{
 };
 use ff_core::record::{Attempt, Exited};
 use ff_core::{
-    Code, Description, ExecutionId, IdempotencyKey, Millis, Namespace, Partition, Payload, Refusal,
+    Description, ExecutionId, IdempotencyKey, Millis, Namespace, Partition, Payload, Refusal,
 };
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::Answer;
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
+use super::answers::{claimed, exited, exits, renewed, told};
+use super::ids::scattered;
 use super::transport::{HttpClient, broken};
 use crate::http::{
-    BatchAnswer, BatchComplete, BeatStatus, BeatView, CancelHeldRequest, CancelRequest,
-    ClaimGrantedRequest, ClaimRequest, ClaimedView, CompleteRequest, DelayRequest, ExitAnswers,
-    ExitView, FailRequest, GrantRequest, GrantView, HeartbeatView, HoldBody, Leases,
-    PriorityRequest, ProgressRequest, ReplayRequest, RevokeRequest, SubmitBatch, SubmitRequest,
-    TagsRequest,
+    BatchAnswer, BatchComplete, CancelHeldRequest, CancelRequest, ClaimGrantedRequest,
+    CompleteRequest, DelayRequest, ExitAnswers, FailRequest, GrantRequest, GrantedView,
+    HeartbeatView, HoldBody, Leases, PriorityRequest, ProgressRequest, ReplayRequest,
+    RevokeRequest, SubmitBatch, SubmitRequest, TagsRequest,
 };
-use crate::{
-    AttemptsView, CancelledView, ErrorView, ExecutionView, ListPageView, ReplayedView, RevokedView,
-};
+use crate::{AttemptsView, CancelledView, ExecutionView, ListPageView, ReplayedView, RevokedView};
 
 impl HttpClient {
     fn execution(target: &Target, call: &str) -> String {
@@ -66,6 +65,16 @@ impl HttpClient {
         self.post::<()>(&path, body, Duration::ZERO).await.map(drop)
     }
 
+    async fn complete_part(
+        &self,
+        path: &str,
+        part: &[Complete],
+    ) -> Result<Vec<Answer<Exited>>, StoreError> {
+        let body = BatchComplete { completions: part.iter().map(CompleteRequest::from).collect() };
+        let view: Option<ExitAnswers> = self.post(path, &body, Duration::ZERO).await?;
+        Ok(exits(view.ok_or_else(|| broken("no content"))?))
+    }
+
     /// A call about several leases of one namespace.
     async fn leases<T: DeserializeOwned>(
         &self,
@@ -82,12 +91,11 @@ impl HttpClient {
 #[async_trait]
 impl ClientBackend for HttpClient {
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
-        // The server's partitions are not known here: an id of any partition is taken by every
-        // store, and a key's partition is the one all callers agree on.
-        mint::execution_id(match key {
-            Some(key) => Partition::of_key(namespace, key),
-            None => mint::any_partition(),
-        })
+        match key {
+            // The partition that all callers agree on.
+            Some(key) => mint::execution_id(Partition::of_key(namespace, key)),
+            None => scattered(),
+        }
     }
 
     async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError> {
@@ -194,15 +202,13 @@ impl WorkerBackend for HttpClient {
     }
 
     async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
-        let path = format!("/v1/workers/{}/claim?namespace={}", claim.worker.id, claim.namespace);
-        let body = ClaimRequest::new(&claim, wait);
-        claimed(self.post(&path, &body, Duration::from_millis(wait.get())).await?)
+        self.claim_for_caller(claim, wait).await
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let path = format!("/v1/workers/{}/grant?namespace={}", grant.worker.id, grant.namespace);
         let body = GrantRequest::from(&grant);
-        match self.post::<GrantView>(&path, &body, Duration::ZERO).await? {
+        match self.post::<GrantedView>(&path, &body, Duration::ZERO).await? {
             Some(view) => view.granted().map_err(|refusal| broken(&refusal.to_string())),
             None => Ok(Granted { offer: None, again: false }),
         }
@@ -228,11 +234,21 @@ impl WorkerBackend for HttpClient {
 
     async fn complete(&self, batch: Vec<Complete>) -> Result<Vec<Answer<Exited>>, StoreError> {
         check_batch(batch.len())?;
-        let namespace = one_namespace(batch.iter().map(|c| &c.hold.target.namespace))?.clone();
-        let body = BatchComplete { completions: batch.iter().map(CompleteRequest::from).collect() };
+        let namespace = one_namespace(batch.iter().map(|c| &c.hold.target.namespace))?;
         let path = format!("/v1/workers/any/complete?namespace={namespace}");
-        let view: Option<ExitAnswers> = self.post(&path, &body, Duration::ZERO).await?;
-        Ok(exits(view.ok_or_else(|| broken("no content"))?))
+        let mut answers = Vec::new();
+        // One request carries about as much as one payload; the batch goes in parts.
+        let mut rest = &batch[..];
+        while !rest.is_empty() {
+            let (part, more) = rest.split_at(fitting(rest));
+            match self.complete_part(&path, part).await {
+                Ok(part) => answers.extend(part),
+                Err(error) if answers.is_empty() => return Err(error),
+                Err(error) => answers.extend(part.iter().map(|_| Err(error.clone()))),
+            }
+            rest = more;
+        }
+        Ok(answers)
     }
 
     async fn fail(&self, fail: Fail) -> Result<Exited, StoreError> {
@@ -251,6 +267,16 @@ impl WorkerBackend for HttpClient {
         check_batch(holds.len())?;
         Ok(exits(self.leases("disconnect", &holds).await?))
     }
+}
+
+/// How many of `batch`, at least one, go into one request.
+fn fitting(batch: &[Complete]) -> usize {
+    let mut bytes = 0;
+    let fits = |complete: &&Complete| {
+        bytes += complete.result.bytes.len();
+        bytes <= BATCH_BYTES
+    };
+    batch.iter().take_while(fits).count().max(1)
 }
 
 fn list_path(listing: &Listing) -> String {
@@ -285,57 +311,6 @@ fn percent(text: &str) -> String {
         }
     }
     encoded
-}
-
-fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> {
-    let Some(view) = view else { return Ok(Claimed::nothing()) };
-    let assignments = view.assignments.into_iter().map(|assignment| assignment.assignment());
-    let assignments = assignments.collect::<Result<_, _>>();
-    let assignments = assignments.map_err(|refusal| broken(&refusal.to_string()))?;
-    Ok(Claimed { assignments, again: view.again })
-}
-
-fn renewed(view: BeatView) -> Answer<Renewed> {
-    let refused = |code: Code| {
-        let message = code.help().to_owned();
-        Err(StoreError::RefusedRemotely { code, message, field: None })
-    };
-    match (view.status, view.until) {
-        (BeatStatus::Renewed | BeatStatus::Cancelling, Some(until)) => {
-            Ok(Renewed { until: until.0, cancel_by: view.cancel_by.map(|at| at.0) })
-        }
-        (BeatStatus::Cancelled, _) => refused(Code::Cancelled),
-        (BeatStatus::Lost, _) => {
-            refused(view.code.and_then(|code| code.parse().ok()).unwrap_or(Code::StaleLease))
-        }
-        (BeatStatus::Unknown, _) => {
-            Err(StoreError::Unavailable("the server's store did not answer".into()))
-        }
-        (_, None) => Err(broken("a renewal without an end")),
-    }
-}
-
-fn exited(view: &ExitView) -> Result<Exited, StoreError> {
-    view.exited().ok_or_else(|| broken(&view.outcome))
-}
-
-fn exits(view: ExitAnswers) -> Vec<Answer<Exited>> {
-    let answers = view.answers.into_iter().map(|answer| match (answer.exit, answer.error) {
-        (Some(view), _) => exited(&view),
-        (None, Some(error)) => Err(told(error)),
-        (None, None) => Err(broken("an empty answer")),
-    });
-    answers.collect()
-}
-
-/// What the server said of one command of a batch.
-fn told(error: ErrorView) -> StoreError {
-    match error.code.parse::<Code>() {
-        Ok(code) => {
-            StoreError::RefusedRemotely { code, message: error.message, field: error.field }
-        }
-        Err(_) => StoreError::from_code(&error.code, error.message, error.retryable),
-    }
 }
 
 fn check_batch(len: usize) -> Result<(), Refusal> {

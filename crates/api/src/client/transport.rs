@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 
 use crate::http::Problem;
 
-/// Most bytes of an answer: a batch of claimed payloads in base64, with room to spare.
-const ANSWER: usize = 8 << 20;
+/// Most bytes of an answer: a full page of executions or attempts with long messages.
+const ANSWER: usize = 64 << 20;
 
 /// How to reach a server.
 #[derive(Clone)]
@@ -65,7 +65,8 @@ impl HttpClient {
     pub fn new(options: HttpOptions) -> Result<HttpClient, Refusal> {
         let base = options.url.trim_end_matches('/').to_owned();
         let uri: Uri = base.parse().map_err(|_| bad_url("is not a URL"))?;
-        if uri.scheme_str() != Some("http") || uri.host().is_none() || uri.path().len() > 1 {
+        let extra = uri.path().len() > 1 || uri.query().is_some();
+        if uri.scheme_str() != Some("http") || uri.host().is_none() || extra {
             return Err(bad_url("is not http://HOST:PORT"));
         }
         if options.token.as_deref().is_some_and(|t| !t.bytes().all(|b| b.is_ascii_graphic())) {
@@ -157,7 +158,12 @@ fn refused(status: StatusCode, body: &[u8]) -> StoreError {
         let Problem { detail: message, field, .. } = problem;
         return StoreError::RefusedRemotely { code, message, field };
     }
-    StoreError::from_code(&problem.code, problem.detail, problem.retryable)
+    // A code of HTTP itself: another token, another release or another server is needed.
+    let ours = StoreError::CODES.iter().any(|(code, _)| *code == problem.code);
+    match ours || problem.retryable {
+        true => StoreError::from_code(&problem.code, problem.detail, problem.retryable),
+        false => StoreError::Incompatible(format!("{} ({})", problem.detail, problem.code)),
+    }
 }
 
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, StoreError> {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::strict;
+
 /// A payload: `json` is any JSON value, kept as the bytes it came in; `base64` is any bytes, of
 /// type `content_type`. At most one of the two is given; neither means no bytes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
@@ -16,8 +18,8 @@ pub struct Content {
     /// The media type; with `json` it is `application/json` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Any JSON value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Any JSON value, nested at most 128 deep.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::json")]
     #[schema(value_type = Option<Object>)]
     pub json: Option<Box<RawValue>>,
     /// Any bytes, in base64 with padding.
@@ -61,14 +63,14 @@ impl From<&Payload> for Content {
     }
 }
 
-/// The payload as a JSON value, if that gives the very same bytes back.
+/// The payload as a JSON value, if that gives the very same bytes back and any reader can take it.
 fn as_json(payload: &Payload) -> Option<Box<RawValue>> {
     if !payload.content_type.as_str().starts_with("application/json") {
         return None;
     }
     let text = std::str::from_utf8(&payload.bytes).ok()?;
     let raw = RawValue::from_string(text.to_owned()).ok()?;
-    (raw.get() == text).then_some(raw)
+    (raw.get() == text && strict::is_shallow(text)).then_some(raw)
 }
 
 #[cfg(test)]
@@ -85,7 +87,9 @@ mod tests {
         for payload in [
             Payload::json("{\"a\" :  [1, 2.50,9007199254740993]}"),
             Payload::json(" 1 "),
+            Payload::json("null"),
             Payload::json("not json"),
+            Payload::json(format!("{}{}", "[".repeat(500), "]".repeat(500))),
             Payload::json("\"\\u0041\""),
             Payload::bytes(&b"\x00\xff\n"[..]),
             Payload::bytes(""),

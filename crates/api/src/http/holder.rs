@@ -8,7 +8,7 @@ use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, When};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Content;
+use super::{Content, strict};
 use crate::{ErrorView, Timestamp};
 
 /// What a holder shows with every call, as the claim gave it.
@@ -104,7 +104,8 @@ impl From<&Complete> for CompleteRequest {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchComplete {
-    /// The results, each with its execution.
+    /// The results, each with its execution: 1 to 1000.
+    #[serde(deserialize_with = "strict::list")]
     pub completions: Vec<CompleteRequest>,
 }
 

@@ -7,6 +7,7 @@ mod content;
 mod holder;
 mod operator;
 mod problem;
+mod strict;
 mod submit;
 mod worker;
 
@@ -22,5 +23,5 @@ pub use submit::{
 };
 pub use worker::{
     AssignmentView, BeatStatus, BeatView, ClaimGrantedRequest, ClaimRequest, ClaimedView,
-    GrantRequest, GrantView, HeartbeatView, Leases,
+    GrantRequest, GrantView, GrantedView, HeartbeatView, Leases,
 };

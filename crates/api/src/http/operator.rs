@@ -6,6 +6,8 @@ use ff_core::{TagKey, TagValue};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::strict;
+
 /// A cancel from outside.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +41,7 @@ pub struct PriorityRequest {
 #[serde(deny_unknown_fields)]
 pub struct TagsRequest {
     /// Tags to set.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::map")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub set: BTreeMap<TagKey, TagValue>,
     /// Tags to remove.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::strict;
 use crate::{ErrorView, SubmittedView, Timestamp};
 
 /// Work to accept. Everything is optional; what is absent has the documented default.
@@ -34,8 +35,8 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub kind: Option<Kind>,
-    /// Any JSON value, kept as the bytes it came in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Any JSON value nested at most 128 deep, kept as the bytes it came in.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::json")]
     #[schema(value_type = Option<Object>)]
     pub input: Option<Box<RawValue>>,
     /// Any bytes, in base64 with padding, instead of `input`.
@@ -45,7 +46,7 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// Labels.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "strict::map")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub tags: BTreeMap<TagKey, TagValue>,
     /// Higher goes first: 0 to 9000.
@@ -122,7 +123,8 @@ pub struct BackoffRequest {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitBatch {
-    /// The work.
+    /// The work: 1 to 1000.
+    #[serde(deserialize_with = "strict::list")]
     pub executions: Vec<SubmitRequest>,
 }
 

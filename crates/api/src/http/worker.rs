@@ -14,8 +14,8 @@ use ff_core::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Content;
 use super::holder::{FenceBody, HoldBody};
+use super::{Content, strict};
 use crate::Timestamp;
 
 /// A claim.
@@ -178,7 +178,8 @@ impl AssignmentView {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Leases {
-    /// The leases.
+    /// The leases: at most 1000.
+    #[serde(deserialize_with = "strict::list")]
     pub leases: Vec<HoldBody>,
 }
 
@@ -273,6 +274,29 @@ impl From<&GrantNext> for GrantRequest {
     }
 }
 
+/// What a grant reserved.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct GrantedView {
+    /// The reservation, if there was work.
+    pub offer: Option<GrantView>,
+    /// Asking again at once may give one.
+    pub again: bool,
+}
+
+impl From<&Granted> for GrantedView {
+    fn from(granted: &Granted) -> GrantedView {
+        let offer = granted.offer.as_ref().map(GrantView::from);
+        GrantedView { offer, again: granted.again }
+    }
+}
+
+impl GrantedView {
+    /// The answer meant.
+    pub fn granted(self) -> Result<Granted, Refusal> {
+        Ok(Granted { offer: self.offer.map(GrantView::offer).transpose()?, again: self.again })
+    }
+}
+
 /// A reservation of one execution for one worker.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantView {
@@ -301,11 +325,9 @@ impl From<&GrantOffer> for GrantView {
 
 impl GrantView {
     /// The reservation meant.
-    pub fn granted(self) -> Result<Granted, Refusal> {
+    pub fn offer(self) -> Result<GrantOffer, Refusal> {
         let request: RequestId = self.request.parse()?;
-        let offer =
-            GrantOffer { execution: self.execution, lane: self.lane, request, until: self.until.0 };
-        Ok(Granted { offer: Some(offer), again: false })
+        Ok(GrantOffer { execution: self.execution, lane: self.lane, request, until: self.until.0 })
     }
 }
 

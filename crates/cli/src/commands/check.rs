@@ -15,7 +15,7 @@ pub(crate) struct Check {}
 
 impl Check {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
-        let backend = session.open().await?;
+        let backend = session.open_store().await?;
         let report = audit::audit(backend.rows().await?).await?;
         let view = AuditView::from(&report);
         session.output.answer(&view, lines)?;

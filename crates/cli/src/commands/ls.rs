@@ -5,7 +5,7 @@ use ff_api::ListPageView;
 use ff_core::limits::PAGE;
 use ff_core::{Kind, Lane, PublicState, TagKey, TagValue, Time};
 use ff_store::listing::{Cursor, Filter, ListPage, Listing};
-use ff_store::{Clock, EngineBackend, SystemClock};
+use ff_store::{Clock, Roles, SystemClock};
 
 use super::{Verdict, parse};
 use crate::error::Error;
@@ -70,11 +70,7 @@ impl Ls {
 
     /// A full page, or all that is left. The store examines a bounded number of records for each
     /// of its pages, which may leave them short.
-    async fn page(
-        &self,
-        session: &Session<'_>,
-        backend: &dyn EngineBackend,
-    ) -> Result<ListPage, Error> {
+    async fn page(&self, session: &Session<'_>, backend: &dyn Roles) -> Result<ListPage, Error> {
         let mut page = ListPage { executions: Vec::new(), next: self.cursor };
         loop {
             let listing = Listing {

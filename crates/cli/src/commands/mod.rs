@@ -1,8 +1,10 @@
 //! One file per command: its arguments, and what it does with them.
 
 pub(crate) mod attempts;
+pub(crate) mod bench;
 pub(crate) mod cancel;
 pub(crate) mod check;
+pub(crate) mod dev;
 pub(crate) mod docs;
 pub(crate) mod ls;
 pub(crate) mod parse;
@@ -11,6 +13,7 @@ pub(crate) mod policy;
 pub(crate) mod priority;
 pub(crate) mod replay;
 pub(crate) mod revoke;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod tags;
@@ -46,6 +49,8 @@ impl From<Verdict> for ExitCode {
 pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
     let session = Session::new(cli.global, output);
     match cli.command {
+        Command::Dev(command) => command.run(&session).await,
+        Command::Serve(command) => command.run(&session).await,
         Command::Submit(command) => command.run(&session).await,
         Command::Ls(command) => command.run(&session).await,
         Command::Show(command) => command.run(&session).await,
@@ -59,6 +64,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
         Command::Revoke(command) => command.run(&session).await,
         Command::Worker(command) => command.run(&session).await,
         Command::Check(command) => command.run(&session).await,
+        Command::Bench(command) => command.run(&session).await,
         Command::Docs(command) => command.run(&session),
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use ff_api::RevokedView;
 use ff_core::machine::{self, Target};
 use ff_core::{ExecutionId, LeaseId, Refusal};
-use ff_store::EngineBackend;
+use ff_store::Roles;
 
 use super::Verdict;
 use crate::error::Error;
@@ -37,7 +37,7 @@ impl Revoke {
     }
 }
 
-async fn present_lease(backend: &dyn EngineBackend, target: &Target) -> Result<LeaseId, Error> {
+async fn present_lease(backend: &dyn Roles, target: &Target) -> Result<LeaseId, Error> {
     let record = backend.describe(target).await?;
     let lease = record.lease().map(|lease| lease.id);
     lease.ok_or_else(|| {

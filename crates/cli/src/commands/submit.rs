@@ -11,7 +11,7 @@ use ff_core::{
     Capabilities, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Payload, TagKey, TagValue, Time,
     When,
 };
-use ff_store::{EngineBackend, StoreError};
+use ff_store::{Roles, StoreError};
 
 use super::policy::PolicyFlags;
 use super::{Verdict, parse, wait};
@@ -119,7 +119,7 @@ impl Submit {
     fn command(
         self,
         session: &Session<'_>,
-        backend: &Arc<dyn EngineBackend>,
+        backend: &Arc<dyn Roles>,
         input: Payload,
     ) -> Result<machine::Submit, Error> {
         let namespace = session.namespace.clone();
@@ -150,7 +150,7 @@ impl Submit {
 /// Submits. Whoever repeats a call that may have been carried out needs the id it was sent with.
 async fn send(
     session: &Session<'_>,
-    backend: &Arc<dyn EngineBackend>,
+    backend: &Arc<dyn Roles>,
     submit: machine::Submit,
 ) -> Result<machine::Submitted, Error> {
     let id = submit.id;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ff_api::ExecutionView;
 use ff_core::machine::Target;
 use ff_core::{Description, Millis, PublicState};
-use ff_store::EngineBackend;
+use ff_store::Roles;
 use tokio::time::Instant;
 
 use super::Verdict;
@@ -21,7 +21,7 @@ const LATER_LOOKS: Duration = Duration::from_millis(500);
 /// Waits until `target` has ended, prints what it ended with, and tells whether it completed.
 pub(super) async fn for_end(
     session: &Session<'_>,
-    backend: &dyn EngineBackend,
+    backend: &dyn Roles,
     target: &Target,
     timeout: Option<Millis>,
 ) -> Result<Verdict, Error> {
@@ -47,7 +47,7 @@ fn not_yet(target: &Target, timeout: Millis) -> Error {
     Error::WaitTimeout(format!("execution {id} has not ended after {waited}; it goes on"))
 }
 
-async fn ended(backend: &dyn EngineBackend, target: &Target) -> Result<Description, Error> {
+async fn ended(backend: &dyn Roles, target: &Target) -> Result<Description, Error> {
     let mut pause = FIRST_LOOK;
     loop {
         let looked = Instant::now();
@@ -64,7 +64,7 @@ async fn ended(backend: &dyn EngineBackend, target: &Target) -> Result<Descripti
 
 async fn report(
     session: &Session<'_>,
-    backend: &dyn EngineBackend,
+    backend: &dyn Roles,
     target: &Target,
     record: &Description,
 ) -> Result<Verdict, Error> {

@@ -77,8 +77,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let options = self.options(session)?;
-        let backend = session.open().await?;
-        let report = worker::run(backend, options).await?;
+        let report = worker::run(session.place().await?, options).await?;
         session.output.answer(&report, |_| String::new())?;
         Ok(Verdict::Good)
     }

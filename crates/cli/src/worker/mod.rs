@@ -23,10 +23,11 @@ use ff_api::WorkerReportView;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Namespace};
 use ff_engine::timers::{self, Timers};
-use ff_store::EngineBackend;
+use ff_store::Roles;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+use crate::session::Place;
 use log::Log;
 use shutdown::Shutdown;
 
@@ -65,31 +66,34 @@ pub(crate) enum Stop {
 
 /// What the parts of a worker share.
 struct Context {
-    backend: Arc<dyn EngineBackend>,
+    backend: Arc<dyn Roles>,
     options: Options,
     shutdown: Shutdown,
     log: Log,
 }
 
-/// Works until it is told to stop, and lets time pass meanwhile.
-pub(crate) async fn run(
-    backend: Arc<dyn EngineBackend>,
-    options: Options,
-) -> Result<WorkerReportView, Error> {
+/// Works until it is told to stop. On a store of its own it lets time pass meanwhile; a server does
+/// that by itself.
+pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportView, Error> {
     let log = Log::to_stderr();
     let shutdown = Shutdown::on_signals(options.drain, log.clone()).map_err(Error::Runtime)?;
     let time_stops = CancellationToken::new();
-    let timers = Timers::new(backend.clone(), timers::Options::default());
-    let timers = tokio::spawn({
-        let time_stops = time_stops.clone();
-        async move { timers.run(time_stops).await }
-    });
+    let timers = match &place {
+        Place::Server(_) => None,
+        Place::Store(backend) => {
+            let timers = Timers::new(backend.clone(), timers::Options::default());
+            let time_stops = time_stops.clone();
+            Some(tokio::spawn(async move { timers.run(time_stops).await }))
+        }
+    };
     log.started(&options);
-    let context = Arc::new(Context { backend, options, shutdown, log });
+    let context = Arc::new(Context { backend: place.roles(), options, shutdown, log });
     let report = dispatch::run(&context).await;
     time_stops.cancel();
-    // A timer loop that panicked has nothing left to stop.
-    let _ = timers.await;
+    if let Some(timers) = timers {
+        // A timer loop that panicked has nothing left to stop.
+        let _ = timers.await;
+    }
     context.log.stopped(&report);
     context.log.close().await;
     Ok(report)

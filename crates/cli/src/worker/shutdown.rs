@@ -4,11 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use ff_core::Millis;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::log::Log;
 use crate::duration;
+use crate::signals::Signals;
 
 /// How far the worker is told to stop.
 #[derive(Clone)]
@@ -23,10 +23,7 @@ impl Shutdown {
     /// The first SIGTERM or SIGINT drains; a second one, or the end of `patience`, stops.
     pub(super) fn on_signals(patience: Duration, log: Log) -> io::Result<Shutdown> {
         let shutdown = Shutdown { drain: CancellationToken::new(), now: CancellationToken::new() };
-        let mut signals = Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        };
+        let mut signals = Signals::listen()?;
         let ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         let left = duration::rough(Millis::new(ms));
         tokio::spawn({
@@ -41,19 +38,5 @@ impl Shutdown {
             }
         });
         Ok(shutdown)
-    }
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }

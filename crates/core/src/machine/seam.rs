@@ -99,6 +99,13 @@ impl Loaded {
         self.records.get(&id)?.as_ref()
     }
 
+    /// Takes note of what was asked for, after the store has answered it.
+    pub fn has_read(&mut self, reads: &ReadSet) {
+        if let Some(nominate) = &reads.nominate {
+            self.asked = nominate.limit;
+        }
+    }
+
     /// Whether there may be candidates behind the ones that were found, and `most` would show them.
     pub(super) fn hides_more(&self, most: usize) -> bool {
         let found = self.candidates.as_ref().map_or(0, Vec::len);
@@ -108,7 +115,12 @@ impl Loaded {
     /// The moment at which a decision made on this stops being right: the first timer, after now,
     /// of a loaded record.
     pub fn valid_until(&self) -> Option<Time> {
-        let timers = self.records.values().flatten().filter_map(|record| timer::next(record)).map(|(at, _)| at);
+        let timers = self
+            .records
+            .values()
+            .flatten()
+            .filter_map(|record| timer::next(record))
+            .map(|(at, _)| at);
         timers.filter(|at| *at > self.now).min()
     }
 }

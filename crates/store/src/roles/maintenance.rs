@@ -7,7 +7,7 @@ use ff_core::{ExecutionId, Time};
 use super::{Answer, Backend, many, only};
 use crate::audit::Rows;
 use crate::error::StoreError;
-use crate::store::{DueTimers, Store};
+use crate::store::{DueTimers, Stats, Store};
 use crate::wakeups::Wakeups;
 
 /// Let time pass, and check that all is well.
@@ -25,6 +25,9 @@ pub trait MaintenanceBackend: Send + Sync {
 
     /// Every row of the store as of one moment, records first.
     async fn rows(&self) -> Result<Rows, StoreError>;
+
+    /// What the store has done since it was opened, if it counts that.
+    fn stats(&self) -> Option<Stats>;
 
     /// Where this process hears of new work and timers.
     fn wakeups(&self) -> &Wakeups;
@@ -47,6 +50,10 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
 
     async fn rows(&self) -> Result<Rows, StoreError> {
         self.store().rows().await
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.store().stats()
     }
 
     fn wakeups(&self) -> &Wakeups {

@@ -21,10 +21,15 @@ use crate::store::Store;
 /// The answer to one command of a batch.
 pub type Answer<T> = Result<T, StoreError>;
 
-/// All three roles.
-pub trait EngineBackend: ClientBackend + WorkerBackend + MaintenanceBackend {}
+/// What can be asked of a server and of a store alike.
+pub trait Roles: ClientBackend + WorkerBackend {}
 
-impl<T: ClientBackend + WorkerBackend + MaintenanceBackend> EngineBackend for T {}
+impl<T: ClientBackend + WorkerBackend + ?Sized> Roles for T {}
+
+/// All three roles.
+pub trait EngineBackend: Roles + MaintenanceBackend {}
+
+impl<T: Roles + MaintenanceBackend + ?Sized> EngineBackend for T {}
 
 /// The roles of a store.
 #[derive(Debug)]

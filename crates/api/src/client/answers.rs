@@ -1,0 +1,66 @@
+//! What the server's answers mean.
+
+use ff_core::Code;
+use ff_core::machine::{Claimed, Renewed};
+use ff_core::record::Exited;
+use ff_store::StoreError;
+use ff_store::roles::Answer;
+
+use super::transport::broken;
+use crate::ErrorView;
+use crate::http::{BeatStatus, BeatView, ClaimedView, ExitAnswers, ExitView};
+
+/// What the server says a claim took; no content means nothing.
+pub(super) fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> {
+    let Some(view) = view else { return Ok(Claimed::nothing()) };
+    let assignments = view.assignments.into_iter().map(|assignment| assignment.assignment());
+    let assignments = assignments.collect::<Result<_, _>>();
+    let assignments = assignments.map_err(|refusal| broken(&refusal.to_string()))?;
+    Ok(Claimed { assignments, again: view.again })
+}
+
+/// What became of a lease.
+pub(super) fn renewed(view: BeatView) -> Answer<Renewed> {
+    let refused = |code: Code| {
+        let message = code.help().to_owned();
+        Err(StoreError::RefusedRemotely { code, message, field: None })
+    };
+    match (view.status, view.until) {
+        (BeatStatus::Renewed | BeatStatus::Cancelling, Some(until)) => {
+            Ok(Renewed { until: until.0, cancel_by: view.cancel_by.map(|at| at.0) })
+        }
+        (BeatStatus::Cancelled, _) => refused(Code::Cancelled),
+        (BeatStatus::Lost, _) => {
+            refused(view.code.and_then(|code| code.parse().ok()).unwrap_or(Code::StaleLease))
+        }
+        (BeatStatus::Unknown, _) => {
+            Err(StoreError::Unavailable("the server's store did not answer".into()))
+        }
+        (_, None) => Err(broken("a renewal without an end")),
+    }
+}
+
+/// How a lease ended.
+pub(super) fn exited(view: &ExitView) -> Result<Exited, StoreError> {
+    view.exited().ok_or_else(|| broken(&view.outcome))
+}
+
+/// How several leases ended.
+pub(super) fn exits(view: ExitAnswers) -> Vec<Answer<Exited>> {
+    let answers = view.answers.into_iter().map(|answer| match (answer.exit, answer.error) {
+        (Some(view), _) => exited(&view),
+        (None, Some(error)) => Err(told(error)),
+        (None, None) => Err(broken("an empty answer")),
+    });
+    answers.collect()
+}
+
+/// What the server said of one command of a batch.
+pub(super) fn told(error: ErrorView) -> StoreError {
+    match error.code.parse::<Code>() {
+        Ok(code) => {
+            StoreError::RefusedRemotely { code, message: error.message, field: error.field }
+        }
+        Err(_) => StoreError::from_code(&error.code, error.message, error.retryable),
+    }
+}

@@ -1,0 +1,59 @@
+//! Claims: what a call took whose caller went away before the answer came is handed back.
+//!
+//! Ending the connection tells the server, but an answer may already be on its way. So the server
+//! is asked once more, as after a lost reply, and what it names is given up.
+
+use std::time::Duration;
+
+use ff_core::Millis;
+use ff_core::machine::{Claim, Claimed};
+use ff_store::{StoreError, WorkerBackend};
+use tokio::runtime::Handle;
+
+use super::answers::claimed;
+use super::transport::HttpClient;
+use crate::http::ClaimRequest;
+
+impl HttpClient {
+    /// Claims; when the caller goes away meanwhile, what was taken is handed back.
+    pub(super) async fn claim_for_caller(
+        &self,
+        claim: Claim,
+        wait: Millis,
+    ) -> Result<Claimed, StoreError> {
+        let mut under_way = UnderWay { client: self.clone(), claim: Some(claim.clone()) };
+        let answer = self.send_claim(&claim, wait).await;
+        under_way.claim = None;
+        answer
+    }
+
+    async fn send_claim(&self, claim: &Claim, wait: Millis) -> Result<Claimed, StoreError> {
+        let path = format!("/v1/workers/{}/claim?namespace={}", claim.worker.id, claim.namespace);
+        let body = ClaimRequest::new(claim, wait);
+        claimed(self.post(&path, &body, Duration::from_millis(wait.get())).await?)
+    }
+
+    async fn give_up(self, claim: Claim) {
+        let again = Claim { retry: true, ..claim };
+        // Without an answer here, the lease runs out by itself.
+        let Ok(taken) = self.send_claim(&again, Millis::ZERO).await else { return };
+        if !taken.assignments.is_empty() {
+            let holds = taken.assignments.iter().map(|assignment| assignment.hold());
+            let _ = self.hand_back(holds.collect()).await;
+        }
+    }
+}
+
+/// A claim that was sent and not yet answered.
+struct UnderWay {
+    client: HttpClient,
+    claim: Option<Claim>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let (Some(claim), Ok(runtime)) = (self.claim.take(), Handle::try_current()) {
+            runtime.spawn(self.client.clone().give_up(claim));
+        }
+    }
+}

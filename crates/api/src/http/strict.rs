@@ -1,0 +1,156 @@
+//! Reading what serde alone would let pass: repeated keys of a map, lists without end, JSON nested
+//! so deeply that a reader in another language chokes on it, and `null` taken for absence.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use ff_core::limits::BATCH;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// How deep a JSON payload may be nested; a deeper one travels in base64.
+pub(super) const DEPTH: usize = 128;
+
+/// A JSON value, kept as the bytes it came in. A `null` is a value too.
+pub(super) fn json<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(from)?;
+    match is_shallow(raw.get()) {
+        true => Ok(Some(raw)),
+        false => {
+            Err(Error::custom(format!("is nested deeper than {DEPTH} levels; send it in base64")))
+        }
+    }
+}
+
+/// Whether `json`, which is well formed, is nested at most [`DEPTH`] deep.
+pub(super) fn is_shallow(json: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if depth > DEPTH {
+            return false;
+        }
+    }
+    true
+}
+
+/// A map in which no key comes twice.
+pub(super) fn map<'de, D, K, V>(from: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord,
+    V: Deserialize<'de>,
+{
+    from.deserialize_map(Unique(PhantomData))
+}
+
+struct Unique<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Unique<K, V> {
+    type Value = BTreeMap<K, V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut map = BTreeMap::new();
+        while let Some((key, value)) = entries.next_entry()? {
+            if map.insert(key, value).is_some() {
+                return Err(Error::custom("a key is given twice; give each once"));
+            }
+        }
+        Ok(map)
+    }
+}
+
+/// A list of at most [`BATCH`] entries; reading stops at the first one too many.
+pub(super) fn list<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    from.deserialize_seq(Bounded(PhantomData))
+}
+
+struct Bounded<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(entry) = entries.next_element()? {
+            if list.len() == BATCH {
+                let why = format!("has more than {BATCH} entries; send several requests");
+                return Err(Error::custom(why));
+            }
+            list.push(entry);
+        }
+        Ok(list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Body {
+        #[serde(default, deserialize_with = "json")]
+        json: Option<Box<RawValue>>,
+        #[serde(default, deserialize_with = "map")]
+        map: BTreeMap<String, u8>,
+        #[serde(default, deserialize_with = "list")]
+        list: Vec<u8>,
+    }
+
+    fn read(text: &str) -> Result<Body, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn null_is_a_value_and_absence_is_none() {
+        assert_eq!(read(r#"{"json":null}"#).unwrap().json.unwrap().get(), "null");
+        assert!(read("{}").unwrap().json.is_none());
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        assert_eq!(read(r#"{"map":{"a":1,"b":2}}"#).unwrap().map.len(), 2);
+        assert!(read(r#"{"map":{"a":1,"b":2,"a":1}}"#).is_err());
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_refused() {
+        let list = |len: usize| format!(r#"{{"list":[{}]}}"#, vec!["1"; len].join(","));
+        assert_eq!(read(&list(BATCH)).unwrap().list.len(), BATCH);
+        assert!(read(&list(BATCH + 1)).is_err());
+    }
+
+    #[test]
+    fn only_real_nesting_counts() {
+        let nested = |open: &str, close: &str, n: usize| {
+            format!(r#"{{"json":{}1{}}}"#, open.repeat(n), close.repeat(n))
+        };
+        for (open, close) in [("[", "]"), (r#"{"[\"[":"#, "}"), (" [ ", "\n]")] {
+            assert!(read(&nested(open, close, DEPTH)).is_ok(), "{open}");
+            assert!(read(&nested(open, close, DEPTH + 1)).is_err(), "{open}");
+        }
+        assert!(read(&format!(r#"{{"json":"{}"}}"#, r#"[{\\\""#.repeat(500))).is_ok());
+        assert!(read(&format!(r#"{{"json":[{}]}}"#, vec!["[]"; 500].join(","))).is_ok());
+    }
+}

@@ -1,0 +1,21 @@
+//! How much work, by how many, in which shape.
+
+/// The load of a benchmark.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// How many executions in all.
+    pub executions: u64,
+    /// How many workers at once.
+    pub workers: usize,
+    /// How many executions go into one call.
+    pub batch: u16,
+    /// How many bytes an input has.
+    pub payload: usize,
+}
+
+impl Load {
+    /// The part of the load that is run first and not measured.
+    pub(crate) fn warm_up(self) -> Load {
+        Load { executions: (self.executions / 10).clamp(1, 2_000), ..self }
+    }
+}

@@ -1,0 +1,107 @@
+//! `ff dev`: everything, on a fresh file, with work already moving.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use ff_core::WorkerId;
+use ff_sdk::Client;
+
+use super::Verdict;
+use super::serve::Service;
+use crate::dev::{demo, trickle, watch};
+use crate::error::Error;
+use crate::output::style::Style;
+use crate::session::{Session, quote};
+use crate::signals::Signals;
+
+/// `ff dev`.
+#[derive(Debug, Args)]
+pub(crate) struct Dev {
+    /// Where to put the file, which stays; a temporary directory, removed at the end, when absent.
+    #[arg(long, value_name = "DIRECTORY")]
+    dir: Option<PathBuf>,
+
+    /// The address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
+    listen: SocketAddr,
+
+    /// Start no demo work.
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Dev {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let mut signals = Signals::listen().map_err(Error::Runtime)?;
+        let home = Home::make(self.dir).map_err(Error::Runtime)?;
+        let store = format!("sqlite:{}", home.file().display());
+        let backend = ff_backends::open(&store).await?;
+        let service = Service::start(backend.clone(), self.listen, session).await?;
+        welcome(session, &service.url, &store);
+        if self.quiet {
+            signals.next().await;
+        } else {
+            let workers = demo::start(backend.clone(), WorkerId::new("demo")?).await?;
+            let client = Client::new(backend.clone());
+            tokio::select! {
+                () = signals.next() => {}
+                () = trickle::run(&client) => {}
+                () = watch::run(&client, session.output) => {}
+            }
+            session.output.talk("\nstopping");
+            workers.stop().await;
+        }
+        service.stop().await;
+        Ok(Verdict::Good)
+    }
+}
+
+/// Where the file is.
+enum Home {
+    /// In a directory that stays.
+    Kept(PathBuf),
+    /// In a directory that goes with the process.
+    Temporary(tempfile::TempDir),
+}
+
+impl Home {
+    fn make(dir: Option<PathBuf>) -> std::io::Result<Home> {
+        match dir {
+            Some(dir) => {
+                std::fs::create_dir_all(&dir)?;
+                Ok(Home::Kept(dir))
+            }
+            None => tempfile::Builder::new().prefix("ff-dev-").tempdir().map(Home::Temporary),
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        match self {
+            Home::Kept(dir) => dir.join("work.ff"),
+            Home::Temporary(dir) => dir.path().join("work.ff"),
+        }
+    }
+}
+
+fn welcome(session: &Session<'_>, url: &str, store: &str) {
+    let style = Style::of_stderr();
+    let given = match url == "http://127.0.0.1:7272" {
+        true => String::new(),
+        false => format!(" --url {url}"),
+    };
+    for line in [
+        format!("{}  {url}", style.bold("FlowFabric is running at")),
+        format!("its store is {}", quote(store)),
+        String::new(),
+        "in another terminal (`ff` is target/release/ff):".to_owned(),
+        format!("  ff ls{given}"),
+        format!("  ff submit --kind greet --input '\"world\"' --wait{given}"),
+        format!("  ff worker --lane mine --exec 'tr a-z A-Z'{given} &"),
+        format!("  ff submit --lane mine --input '\"quietly\"' --wait{given}"),
+        format!("  curl -s {url}/v1/executions?limit=1"),
+        String::new(),
+    ] {
+        session.output.talk(line);
+    }
+}

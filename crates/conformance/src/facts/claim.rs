@@ -1,0 +1,238 @@
+//! Claiming: who gets what, in which order, and how much at once.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use ff_core::machine::{Claim, Claimed, Submit};
+use ff_core::policy::Policy;
+use ff_core::record::Tags;
+use ff_core::{Fence, Kind, Lane, LeaseId, Payload, PublicState, When};
+use tokio::task::JoinSet;
+
+use crate::ground::{Ground, busy, ms, steady, tag};
+
+pub(crate) async fn an_empty_lane_gives_nothing(g: Ground) {
+    let before = g.snapshot().await;
+    assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::nothing());
+    g.snapshot().await.assert_same(&before);
+}
+
+pub(crate) async fn a_claim_looks_only_at_its_lane(g: Ground) {
+    let lane = Lane::new("slow").unwrap();
+    let id = g.submit(Submit { lane: lane.clone(), ..g.work() }).await;
+    assert!(g.nothing_to_claim().await);
+    assert_eq!(g.take(Claim { lane, ..g.claim() }).await[0].execution, id);
+}
+
+pub(crate) async fn higher_priority_goes_first(g: Ground) {
+    let mut expected = Vec::new();
+    for priority in [5, 0, 9_000, 1, 300] {
+        expected.push((priority, g.submit(Submit { priority, ..g.work() }).await));
+        g.advance(ms(1)).await;
+    }
+    expected.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+    for (priority, id) in expected {
+        assert_eq!(g.claimed().await.execution, id, "priority {priority}");
+    }
+}
+
+pub(crate) async fn equal_priority_goes_first_in_first_out(g: Ground) {
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(g.waiting().await);
+        g.advance(ms(1)).await;
+    }
+    for id in ids {
+        assert_eq!(g.claimed().await.execution, id);
+    }
+}
+
+pub(crate) async fn work_of_one_millisecond_goes_by_its_ids(g: Ground) {
+    let mut works: Vec<_> = (0..6).map(|_| g.work()).collect();
+    let ids: Vec<_> = works.iter().map(|work| work.id).collect();
+    assert!(ids.is_sorted(), "ids of one process grow");
+    works.reverse();
+    for work in works {
+        g.submit(work).await;
+    }
+    for id in ids {
+        assert_eq!(g.claimed().await.execution, id);
+    }
+}
+
+pub(crate) async fn one_step_of_priority_outweighs_any_age(g: Ground) {
+    g.waiting().await;
+    g.advance(ff_core::Millis::from_days(3_650)).await;
+    let urgent = g.submit(Submit { priority: 1, ..g.work() }).await;
+    assert_eq!(g.claimed().await.execution, urgent);
+}
+
+pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Ground) {
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(g.waiting().await);
+    }
+    assert_eq!(g.take_ids(Claim { max: 3, ..g.claim() }).await, ids[..3]);
+    assert_eq!(g.take_ids(Claim { max: 3, ..g.claim() }).await, ids[3..]);
+}
+
+pub(crate) async fn each_execution_of_a_claim_has_its_own_lease(g: Ground) {
+    for _ in 0..4 {
+        g.waiting().await;
+    }
+    let taken = g.take(Claim { max: 4, ..g.claim() }).await;
+    let leases: BTreeSet<_> = taken.iter().map(|a| a.fence.lease).collect();
+    assert_eq!(leases.len(), 4);
+}
+
+pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Ground) {
+    let input = Payload::bytes(Bytes::from(vec![7; 400 * 1_024]));
+    for _ in 0..3 {
+        g.submit(Submit { input: input.clone(), ..g.work() }).await;
+    }
+    let first = g.try_claim(Claim { max: 10, ..g.claim() }).await.unwrap();
+    assert_eq!(first.assignments.len(), 2);
+    assert!(first.again, "there was more than one answer carries");
+    let second = g.try_claim(Claim { max: 10, ..g.claim() }).await.unwrap();
+    assert_eq!(second.assignments.len(), 1);
+    assert!(!second.again);
+}
+
+pub(crate) async fn a_claim_takes_one_execution_however_large_its_input(g: Ground) {
+    let input = Payload::bytes(Bytes::from(vec![7; ff_core::limits::PAYLOAD_BYTES]));
+    for _ in 0..2 {
+        g.submit(Submit { input: input.clone(), ..g.work() }).await;
+    }
+    for _ in 0..2 {
+        assert_eq!(g.take(Claim { max: 2, ..g.claim() }).await.len(), 1);
+    }
+}
+
+pub(crate) async fn claimed_work_is_not_claimed_again(g: Ground) {
+    let assignment = g.held().await;
+    assert!(g.nothing_to_claim().await);
+    g.advance(assignment.lease_ttl).await;
+    assert!(g.nothing_to_claim().await, "an expired lease is nobody's until time is let do it");
+}
+
+pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Ground) {
+    let submit = Submit {
+        kind: Kind::new("render").unwrap(),
+        input: Payload::json("[7]"),
+        tags: Tags::from([tag("team", "blue")]),
+        policy: busy(),
+        ..g.work()
+    };
+    g.submit(submit.clone()).await;
+    let created = g.now().await;
+    g.advance(ms(5)).await;
+    let now = g.now().await;
+    let claim = g.claim();
+    let assignment = g.take(claim.clone()).await.remove(0);
+    let record = g.record(submit.id).await;
+    let lease = LeaseId { request: claim.request, index: assignment.fence.lease.index };
+    assert_eq!(assignment.fence, Fence { lease, epoch: 1, attempt: 0 });
+    assert_eq!(Some(assignment.fence), record.fence(), "the store has the same fence");
+    assert_eq!(assignment.namespace, submit.namespace);
+    assert_eq!((assignment.lane, assignment.kind), (submit.lane, submit.kind));
+    assert_eq!((assignment.input, assignment.tags), (submit.input, submit.tags));
+    assert_eq!((assignment.created, assignment.claimed_at, assignment.run), (created, now, 0));
+    assert_eq!((assignment.until, assignment.lease_ttl), (now + ms(10_000), ms(10_000)));
+    assert_eq!(assignment.timeout_at, Some(now + ms(3_000)));
+}
+
+pub(crate) async fn claimed_work_is_active_and_knows_its_worker(g: Ground) {
+    let assignment = g.held().await;
+    let record = g.record(assignment.execution).await;
+    assert_eq!(record.public_state(), PublicState::Active);
+    let lease = record.lease().unwrap();
+    assert_eq!(lease.worker, g.claim().worker);
+    assert_eq!(lease.until, g.now().await + ms(10_000));
+    assert_eq!(record.attempt.unwrap().worker, g.claim().worker);
+}
+
+pub(crate) async fn a_retried_claim_finds_the_same_leases_and_takes_no_more(g: Ground) {
+    for _ in 0..5 {
+        g.waiting().await;
+    }
+    let claim = Claim { max: 3, ..g.claim() };
+    let first = g.take(claim.clone()).await;
+    let before = g.snapshot().await;
+    let again = g.take(Claim { retry: true, ..claim }).await;
+    assert_eq!(again, first);
+    g.snapshot().await.assert_same(&before);
+}
+
+pub(crate) async fn a_retried_claim_that_never_arrived_takes_work(g: Ground) {
+    let id = g.waiting().await;
+    let taken = g.take(Claim { retry: true, ..g.claim() }).await;
+    assert_eq!(taken[0].execution, id);
+}
+
+pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Ground) {
+    for _ in 0..3 {
+        g.waiting().await;
+    }
+    let claim = Claim { max: 3, ..g.claim() };
+    let first = g.take(claim.clone()).await;
+    g.complete(&first[0], "done").await.unwrap();
+    let again = g.take(Claim { retry: true, ..claim }).await;
+    assert_eq!(again, first[1..]);
+}
+
+pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Ground) {
+    let id = g.waiting().await;
+    let claim = g.claim();
+    g.take(claim.clone()).await;
+    g.advance(ms(10_000)).await;
+    let before = g.snapshot().await;
+    assert!(g.take(Claim { retry: true, ..claim }).await.is_empty());
+    g.snapshot().await.assert_same(&before);
+    assert_eq!(g.state(id).await, PublicState::Active);
+}
+
+pub(crate) async fn work_whose_deadline_has_passed_is_not_handed_out(g: Ground) {
+    let late = g.waiting_under(Policy { deadline: Some(ms(100)), ..steady() }).await;
+    g.advance(ms(100)).await;
+    let good = g.waiting().await;
+    assert_eq!(g.take(g.claim()).await[0].execution, good, "the next in line is looked for");
+    assert_eq!(g.state(late).await, PublicState::Expired);
+}
+
+pub(crate) async fn delayed_work_is_not_claimable_before_its_time(g: Ground) {
+    let id = g.submit(Submit { start: When::After(ms(100)), ..g.work() }).await;
+    g.pass(ms(99)).await;
+    assert!(g.nothing_to_claim().await);
+    g.pass(ms(1)).await;
+    assert_eq!(g.claimed().await.execution, id);
+}
+
+pub(crate) async fn concurrent_claims_take_each_execution_once(g: Ground) {
+    let works: Vec<_> = (0..60).map(|_| g.work()).collect();
+    g.backend().submit(works.clone()).await.unwrap();
+    let mut workers = JoinSet::new();
+    for _ in 0..8 {
+        let g = g.clone();
+        workers.spawn(async move { drain(&g).await });
+    }
+    let mut taken: Vec<_> = workers.join_all().await.into_iter().flatten().collect();
+    taken.sort();
+    assert_eq!(taken, works.iter().map(|work| work.id).collect::<Vec<_>>());
+}
+
+/// Claims until there is nothing left; a worker told to try again repeats its call.
+async fn drain(g: &Ground) -> Vec<ff_core::ExecutionId> {
+    let mut taken = Vec::new();
+    let mut claim = Claim { max: 3, ..g.claim() };
+    loop {
+        match g.try_claim(claim.clone()).await {
+            Ok(claimed) if claimed.assignments.is_empty() && !claimed.again => return taken,
+            Ok(claimed) => {
+                taken.extend(claimed.assignments.into_iter().map(|a| a.execution));
+                claim = Claim { max: 3, ..g.claim() };
+            }
+            Err(error) if error.is_retryable() => claim.retry = true,
+            Err(error) => panic!("a claim failed: {error}"),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Listings: newest first, by filter, in pages that neither skip nor repeat.
+
+use std::collections::BTreeSet;
+
+use ff_core::limits::PAGE;
+use ff_core::machine::Submit;
+use ff_core::record::Tags;
+use ff_core::{Code, ExecutionId, Kind, Lane, Millis, PublicState, When};
+use ff_store::listing::{Cursor, Filter, Listing};
+
+use crate::ground::{Ground, Refused, ms, tag};
+
+fn everything() -> Filter {
+    Filter::default()
+}
+
+/// Reads every page of at most `limit`; `between` runs after each.
+async fn pages(
+    g: &Ground,
+    filter: Filter,
+    limit: usize,
+    mut between: impl AsyncFnMut(&[ExecutionId]),
+) -> Vec<ExecutionId> {
+    let mut listing = Listing { limit, ..g.listing(filter) };
+    let mut seen = Vec::new();
+    for _ in 0..1_000 {
+        let page = g.try_list(&listing).await.unwrap();
+        assert!(page.executions.len() <= limit);
+        let ids: Vec<_> = page.executions.iter().map(|record| record.id).collect();
+        between(&ids).await;
+        seen.extend(ids);
+        match page.next {
+            Some(next) => listing.after = Some(next.to_string().parse().unwrap()),
+            None => return seen,
+        }
+    }
+    panic!("the listing has no end");
+}
+
+pub(crate) async fn the_newest_come_first(g: Ground) {
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(g.waiting().await);
+        g.advance(ms(1)).await;
+    }
+    ids.reverse();
+    assert_eq!(g.listed(everything()).await, ids);
+}
+
+pub(crate) async fn an_empty_namespace_lists_nothing(g: Ground) {
+    let page = g.try_list(&g.listing(everything())).await.unwrap();
+    assert_eq!((page.executions, page.next), (vec![], None));
+}
+
+pub(crate) async fn a_listing_shows_whole_records(g: Ground) {
+    let id = g.waiting().await;
+    let page = g.try_list(&g.listing(everything())).await.unwrap();
+    assert_eq!(page.executions, [g.record(id).await]);
+}
+
+pub(crate) async fn lane_and_kind_filter(g: Ground) {
+    let lane = Lane::new("slow").unwrap();
+    let kind = Kind::new("render").unwrap();
+    let slow = g.submit(Submit { lane: lane.clone(), ..g.work() }).await;
+    g.advance(ms(1)).await;
+    let render = g.submit(Submit { kind: kind.clone(), ..g.work() }).await;
+    assert_eq!(g.listed(Filter { lane: Some(lane.clone()), ..everything() }).await, [slow]);
+    assert_eq!(g.listed(Filter { kind: Some(kind.clone()), ..everything() }).await, [render]);
+    let both = Filter { lane: Some(lane), kind: Some(kind), ..everything() };
+    assert!(g.listed(both).await.is_empty(), "every part of a filter must hold");
+}
+
+pub(crate) async fn every_state_can_be_listed(g: Ground) {
+    let expired = g.expired().await;
+    let completed = g.completed().await;
+    let failed = g.failed().await;
+    let cancelled = g.cancelled().await;
+    let active = g.held().await.execution;
+    let paused = g.held().await;
+    g.delay(&paused, When::Now).await.unwrap();
+    let waiting = g.waiting().await;
+    let delayed = g.delayed(ms(50)).await;
+    for (state, id) in [
+        (PublicState::Waiting, waiting),
+        (PublicState::Delayed, delayed),
+        (PublicState::Active, active),
+        (PublicState::Resumable, paused.execution),
+        (PublicState::Completed, completed),
+        (PublicState::Failed, failed),
+        (PublicState::Cancelled, cancelled),
+        (PublicState::Expired, expired),
+    ] {
+        assert_eq!(g.listed(Filter { state: Some(state), ..everything() }).await, [id], "{state}");
+    }
+}
+
+pub(crate) async fn all_given_tags_must_match(g: Ground) {
+    let with = |tags: &[(&str, &str)]| Submit {
+        tags: tags.iter().map(|(key, value)| tag(key, value)).collect::<Tags>(),
+        ..g.work()
+    };
+    let both = g.submit(with(&[("team", "blue"), ("env", "test")])).await;
+    g.advance(ms(1)).await;
+    let one = g.submit(with(&[("team", "blue"), ("env", "live")])).await;
+    g.submit(with(&[])).await;
+    let tagged = |tags: &[(&str, &str)]| Filter {
+        tags: tags.iter().map(|(key, value)| tag(key, value)).collect(),
+        ..everything()
+    };
+    assert_eq!(g.listed(tagged(&[("team", "blue")])).await, [one, both]);
+    assert_eq!(g.listed(tagged(&[("team", "blue"), ("env", "test")])).await, [both]);
+    assert!(g.listed(tagged(&[("team", "bl")])).await.is_empty());
+}
+
+pub(crate) async fn a_span_of_time_includes_its_start_and_not_its_end(g: Ground) {
+    let start = g.now().await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(g.waiting().await);
+        g.advance(ms(10)).await;
+    }
+    let (from, to) = (Some(start + ms(10)), Some(start + ms(30)));
+    assert_eq!(g.listed(Filter { from, to, ..everything() }).await, [ids[2], ids[1]]);
+    assert_eq!(g.listed(Filter { from, ..everything() }).await.len(), 4);
+    assert_eq!(g.listed(Filter { to, ..everything() }).await.len(), 3);
+    let empty = Filter { from: to, to: from, ..everything() };
+    assert!(g.listed(empty).await.is_empty());
+}
+
+pub(crate) async fn pages_of_one_millisecond_neither_skip_nor_repeat(g: Ground) {
+    let mut works: Vec<_> = (0..25).map(|_| g.work()).collect();
+    let mut ids: Vec<_> = works.iter().map(|work| work.id).collect();
+    works.rotate_left(11);
+    g.backend().submit(works).await.unwrap();
+    ids.reverse();
+    for limit in [1, 2, 7, 24, 25, 26] {
+        let seen = pages(&g, everything(), limit, async |_| {}).await;
+        assert_eq!(seen, ids, "pages of {limit}");
+    }
+}
+
+pub(crate) async fn pages_hold_while_executions_change(g: Ground) {
+    let mut ids = Vec::new();
+    for n in 0..30 {
+        ids.push(g.waiting().await);
+        g.advance(ms(n % 2)).await;
+    }
+    let seen = pages(&g, everything(), 4, async |page| {
+        g.waiting().await;
+        let claimed = g.claimed().await;
+        g.fail(&claimed, crate::ground::permanent("broken")).await.unwrap();
+        g.cancel(page[0], None).await.ok();
+    })
+    .await;
+    let once: BTreeSet<_> = seen.iter().copied().collect();
+    assert_eq!(once.len(), seen.len(), "none is repeated");
+    ids.reverse();
+    assert_eq!(seen, ids, "none is skipped, and none that is newer appears");
+}
+
+pub(crate) async fn a_cursor_outlives_the_execution_it_stands_on(g: Ground) {
+    let mut ids = Vec::new();
+    for _ in 0..6 {
+        ids.push(g.cancelled().await);
+        g.advance(Millis::from_hours(1)).await;
+    }
+    ids.reverse();
+    let mut listing = Listing { limit: 2, ..g.listing(everything()) };
+    let first = g.try_list(&listing).await.unwrap();
+    listing.after = first.next;
+    g.advance(Millis::from_days(1)).await;
+    g.tick(ids[1]).await;
+    let second = g.try_list(&listing).await.unwrap();
+    let shown: Vec<_> = second.executions.iter().map(|record| record.id).collect();
+    assert_eq!(shown, ids[2..4]);
+}
+
+pub(crate) async fn failed_work_is_listed_in_pages_too(g: Ground) {
+    let mut failed = Vec::new();
+    for _ in 0..9 {
+        failed.push(g.failed().await);
+        g.completed().await;
+    }
+    failed.reverse();
+    let filter = Filter { state: Some(PublicState::Failed), ..everything() };
+    assert_eq!(pages(&g, filter, 2, async |_| {}).await, failed);
+}
+
+pub(crate) async fn filters_hold_over_pages(g: Ground) {
+    let kind = Kind::new("rare").unwrap();
+    let mut rare = Vec::new();
+    for n in 0..40 {
+        match n % 8 {
+            0 => rare.push(g.submit(Submit { kind: kind.clone(), ..g.work() }).await),
+            _ => drop(g.waiting().await),
+        }
+    }
+    rare.reverse();
+    let filter = Filter { kind: Some(kind), ..everything() };
+    assert_eq!(pages(&g, filter, 2, async |_| {}).await, rare);
+}
+
+pub(crate) async fn a_page_of_nothing_or_of_too_much_is_refused(g: Ground) {
+    for limit in [0, PAGE + 1, usize::MAX] {
+        let listing = Listing { limit, ..g.listing(everything()) };
+        assert_eq!(g.try_list(&listing).await.refused(), Code::InvalidArgument, "{limit}");
+    }
+    g.try_list(&Listing { limit: PAGE, ..g.listing(everything()) }).await.unwrap();
+}
+
+pub(crate) async fn a_cursor_that_was_not_given_is_refused(g: Ground) {
+    for _ in 0..2 {
+        g.waiting().await;
+    }
+    let page = g.try_list(&Listing { limit: 1, ..g.listing(everything()) }).await.unwrap();
+    let good = page.next.unwrap().to_string();
+    for bad in [
+        "".to_owned(),
+        "nonsense".to_owned(),
+        good[1..].to_owned(),
+        format!("{good}0"),
+        format!("2{}", &good[1..]),
+        good.to_uppercase(),
+        good.replace(|c: char| c.is_ascii_digit(), "x"),
+        format!("1{}", "f".repeat(44)),
+        "1é".repeat(15),
+    ] {
+        let refusal = bad.parse::<Cursor>().unwrap_err();
+        assert_eq!(refusal.code(), Code::InvalidArgument, "{bad:?}");
+        assert_eq!(refusal.field(), Some("cursor"));
+    }
+}

@@ -1,0 +1,35 @@
+//! The facts: what every backend does, and what none does.
+//!
+//! Each is a function of a fresh [`Ground`](crate::ground::Ground). When it has ended, the store is
+//! audited, so a fact need not look at indexes unless they are its subject.
+
+// A fact that no test runs is an error: it must be in the table.
+#![deny(dead_code)]
+
+pub(crate) mod attempts;
+pub(crate) mod audit;
+pub(crate) mod bad_input;
+pub(crate) mod batch;
+pub(crate) mod cancel;
+pub(crate) mod capability;
+pub(crate) mod claim;
+pub(crate) mod clock;
+pub(crate) mod delay;
+pub(crate) mod exit;
+pub(crate) mod fail;
+pub(crate) mod grant;
+pub(crate) mod hand_back;
+pub(crate) mod idempotency;
+pub(crate) mod lease;
+pub(crate) mod listing;
+pub(crate) mod namespace;
+pub(crate) mod payload;
+pub(crate) mod priority;
+pub(crate) mod replay;
+pub(crate) mod retention;
+pub(crate) mod revoke;
+pub(crate) mod submit;
+pub(crate) mod tags;
+pub(crate) mod tick;
+pub(crate) mod timeout;
+pub(crate) mod wakeup;

@@ -1,0 +1,62 @@
+//! Priorities can change while work is not finished.
+
+use ff_core::machine::{SetPriority, Submit};
+use ff_core::{Code, ExecutionId, When};
+
+use crate::ground::{Ground, Refused, ms};
+
+async fn set(g: &Ground, id: ExecutionId, priority: u16) -> Result<(), ff_store::StoreError> {
+    g.backend().set_priority(SetPriority { target: g.target(id), priority }).await
+}
+
+pub(crate) async fn a_raised_priority_goes_first(g: Ground) {
+    let first = g.waiting().await;
+    g.advance(ms(1)).await;
+    let second = g.waiting().await;
+    set(&g, second, 1).await.unwrap();
+    assert_eq!(g.claimed().await.execution, second);
+    assert_eq!(g.claimed().await.execution, first);
+}
+
+pub(crate) async fn a_change_of_priority_keeps_the_place_among_equals(g: Ground) {
+    let oldest = g.waiting().await;
+    g.advance(ms(1)).await;
+    let younger = g.submit(Submit { priority: 5, ..g.work() }).await;
+    set(&g, oldest, 5).await.unwrap();
+    assert_eq!(g.claimed().await.execution, oldest);
+    assert_eq!(g.claimed().await.execution, younger);
+}
+
+pub(crate) async fn work_that_is_not_queued_keeps_its_new_priority(g: Ground) {
+    let held = g.held().await;
+    let delayed = g.submit(Submit { start: When::After(ms(1)), ..g.work() }).await;
+    let granted = g.waiting().await;
+    let offer = g.granted().await;
+    for (id, priority) in [(held.execution, 3), (delayed, 2), (granted, 1)] {
+        set(&g, id, priority).await.unwrap();
+    }
+    g.hand_back(&held).await.unwrap();
+    g.pass(offer.until.since(g.now().await)).await;
+    for id in [held.execution, delayed, granted] {
+        assert_eq!(g.claimed().await.execution, id);
+    }
+}
+
+pub(crate) async fn the_same_priority_again_changes_nothing(g: Ground) {
+    let id = g.waiting().await;
+    set(&g, id, 7).await.unwrap();
+    let before = g.snapshot().await;
+    set(&g, id, 7).await.unwrap();
+    g.snapshot().await.assert_same(&before);
+}
+
+pub(crate) async fn finished_work_keeps_its_priority(g: Ground) {
+    let id = g.completed().await;
+    assert_eq!(set(&g, id, 7).await.refused(), Code::WrongState);
+}
+
+pub(crate) async fn a_holder_keeps_its_lease_when_the_priority_changes(g: Ground) {
+    let assignment = g.held().await;
+    set(&g, assignment.execution, 7).await.unwrap();
+    g.complete(&assignment, "done").await.unwrap();
+}

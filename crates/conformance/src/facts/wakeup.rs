@@ -1,0 +1,302 @@
+//! Waiting claims: called when there is work, and never in vain for long.
+
+use std::time::{Duration, Instant};
+
+use ff_core::machine::{Claim, Claimed, Submit};
+use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::{Capabilities, ExecutionId, Lane, Millis, When};
+use ff_store::WorkerBackend;
+use ff_store::wakeups::NET;
+use tokio::task::{JoinHandle, JoinSet, yield_now};
+
+use crate::ground::{Ground, failure, ms, steady};
+
+/// How long a waiting claim waits: longer than any fact does.
+const WAIT: Millis = Millis::from_secs(50);
+/// A waiter that takes longer was not called: it looked by itself.
+const PROMPT: Duration = Duration::from_millis(NET.as_millis() as u64 * 9 / 10);
+
+fn waiter(g: &Ground, claim: Claim) -> JoinHandle<Claimed> {
+    let g = g.clone();
+    tokio::spawn(async move { g.backend().claim(claim, WAIT).await.unwrap() })
+}
+
+/// What a waiter got, which must be one execution.
+async fn got(waiter: JoinHandle<Claimed>) -> ExecutionId {
+    let claimed = waiter.await.unwrap();
+    assert_eq!(claimed.assignments.len(), 1, "it was called for work");
+    claimed.assignments[0].execution
+}
+
+/// Returns when `count` wait in line.
+async fn until_waiting(g: &Ground, count: usize) {
+    let queue = (g.namespace.clone(), Lane::default());
+    while g.backend().wakeups().waiting(&queue) != count {
+        yield_now().await;
+    }
+}
+
+async fn a_few_turns() {
+    for _ in 0..fastrand::u32(..30) {
+        yield_now().await;
+    }
+}
+
+pub(crate) async fn a_waiting_claim_ends_empty_when_its_time_is_over(g: Ground) {
+    let claimed = g.backend().claim(g.claim(), ms(5)).await.unwrap();
+    assert_eq!(claimed, Claimed::nothing());
+}
+
+pub(crate) async fn work_that_is_there_is_not_waited_for(g: Ground) {
+    let id = g.waiting().await;
+    let claimed = g.backend().claim(g.claim(), WAIT).await.unwrap();
+    assert_eq!(claimed.assignments[0].execution, id);
+}
+
+pub(crate) async fn a_waiter_is_called_for_submitted_work(g: Ground) {
+    let waiting = waiter(&g, g.claim());
+    until_waiting(&g, 1).await;
+    let id = g.waiting().await;
+    assert_eq!(got(waiting).await, id);
+}
+
+/// Every way into a queue but a submit.
+const WAYS: &[&str] = &[
+    "a delay is over",
+    "a backoff is over",
+    "a retry at once",
+    "a lease is lost",
+    "a grant expires",
+    "a hand-back",
+    "a revoke",
+    "a delay into the past",
+    "a replay",
+];
+
+/// Prepares an execution that the named thing puts into its queue; the thing itself is done when
+/// the second part runs.
+async fn queue_by(g: &Ground, way: &str, ready: impl Future<Output = ()>) -> ExecutionId {
+    if way == "a delay is over" {
+        let id = g.delayed(ms(100)).await;
+        ready.await;
+        g.pass(ms(100)).await;
+        return id;
+    }
+    if way == "a grant expires" {
+        let id = g.waiting().await;
+        g.granted().await;
+        ready.await;
+        g.pass(ms(5_000)).await;
+        return id;
+    }
+    let retry = Retry { backoff: Backoff::none(), ..steady().retry };
+    let policy = match way {
+        "a retry at once" => Policy { retry, ..steady() },
+        _ => steady(),
+    };
+    let held = g.held_under(policy).await;
+    let id = held.execution;
+    match way {
+        "a backoff is over" => drop(g.fail(&held, failure("broken")).await.unwrap()),
+        "a replay" => drop(g.complete(&held, "done").await.unwrap()),
+        _ => {}
+    }
+    ready.await;
+    match way {
+        "a backoff is over" => g.pass(ms(1_000)).await,
+        "a retry at once" => drop(g.fail(&held, failure("broken")).await.unwrap()),
+        "a lease is lost" => g.pass(held.lease_ttl).await,
+        "a hand-back" => drop(g.hand_back(&held).await.unwrap()),
+        "a revoke" => drop(g.revoke(id, held.fence).await.unwrap()),
+        "a delay into the past" => drop(g.delay(&held, When::Now).await.unwrap()),
+        "a replay" => drop(g.replay(id, 0).await.unwrap()),
+        _ => panic!("{way} is not a way into a queue"),
+    }
+    id
+}
+
+pub(crate) async fn a_waiter_is_called_for_every_way_into_its_queue(g: Ground) {
+    let mut late: Vec<&str> = Vec::new();
+    for way in WAYS {
+        let mut waiting = None;
+        let ready = async {
+            waiting = Some(waiter(&g, g.claim()));
+            until_waiting(&g, 1).await;
+        };
+        let id = queue_by(&g, way, ready).await;
+        let called = Instant::now();
+        assert_eq!(got(waiting.unwrap()).await, id, "{way}");
+        late.extend((called.elapsed() > PROMPT).then_some(way));
+        g.cancel(id, None).await.unwrap();
+    }
+    assert!(late.len() <= 1, "not called for {late:?}");
+}
+
+pub(crate) async fn of_two_waiters_one_gets_one_execution(g: Ground) {
+    let mut waiters = JoinSet::new();
+    for _ in 0..2 {
+        let (g, claim) = (g.clone(), g.claim());
+        waiters.spawn(async move { g.backend().claim(claim, WAIT).await.unwrap() });
+    }
+    until_waiting(&g, 2).await;
+    let first = g.waiting().await;
+    let claimed = waiters.join_next().await.unwrap().unwrap();
+    assert_eq!(claimed.assignments[0].execution, first);
+    until_waiting(&g, 1).await;
+    let second = g.waiting().await;
+    let claimed = waiters.join_next().await.unwrap().unwrap();
+    assert_eq!(claimed.assignments[0].execution, second);
+}
+
+pub(crate) async fn as_many_waiters_as_executions_get_one_each(g: Ground) {
+    let waiters: Vec<_> = (0..10).map(|_| waiter(&g, g.claim())).collect();
+    until_waiting(&g, 10).await;
+    let works: Vec<_> = (0..10).map(|_| g.work()).collect();
+    let ids: Vec<_> = works.iter().map(|work| work.id).collect();
+    g.backend().submit(works).await.unwrap();
+    let mut taken = Vec::new();
+    for waiter in waiters {
+        taken.push(got(waiter).await);
+    }
+    taken.sort();
+    assert_eq!(taken, ids);
+}
+
+pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Ground) {
+    let cuda = Capabilities::new(["cuda"]).unwrap();
+    let plain = waiter(&g, g.claim());
+    until_waiting(&g, 1).await;
+    let special = waiter(&g, Claim { capabilities: cuda.clone(), ..g.claim() });
+    until_waiting(&g, 2).await;
+    let id = g.submit(Submit { requires: cuda, ..g.work() }).await;
+    assert_eq!(got(special).await, id);
+    let id = g.waiting().await;
+    assert_eq!(got(plain).await, id);
+}
+
+pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_called(g: Ground) {
+    let there = g.elsewhere();
+    let elsewhere = waiter(&there, there.claim());
+    until_waiting(&there, 1).await;
+    let slow = Claim { lane: Lane::new("slow").unwrap(), ..g.claim() };
+    let slow_lane = (g.namespace.clone(), slow.lane.clone());
+    let other_lane = waiter(&g, slow);
+    while g.backend().wakeups().waiting(&slow_lane) != 1 {
+        yield_now().await;
+    }
+    g.waiting().await;
+    assert_eq!(g.backend().wakeups().waiting(&slow_lane), 1);
+    until_waiting(&there, 1).await;
+    elsewhere.abort();
+    other_lane.abort();
+}
+
+pub(crate) async fn a_claim_racing_a_submit_does_not_miss_it(g: Ground) {
+    let rounds = 500;
+    let mut late = 0;
+    for _ in 0..rounds {
+        let waiting = waiter(&g, g.claim());
+        let submitter = g.clone();
+        let submitting = tokio::spawn(async move {
+            a_few_turns().await;
+            (submitter.waiting().await, Instant::now())
+        });
+        let taken = got(waiting).await;
+        let (id, submitted) = submitting.await.unwrap();
+        assert_eq!(taken, id);
+        late += u32::from(submitted.elapsed() > PROMPT);
+        // A stalled machine may look like one missed call; a race that loses calls loses more.
+        assert!(late <= 2, "{late} of at most {rounds} waiters were not called");
+    }
+}
+
+pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Ground) {
+    for _ in 0..200 {
+        let leaving = waiter(&g, g.claim());
+        a_few_turns().await;
+        let id = g.waiting().await;
+        a_few_turns().await;
+        leaving.abort();
+        let taken = match leaving.await {
+            Ok(claimed) => claimed.assignments[0].clone(),
+            Err(_gone) => {
+                let claimed = g.backend().claim(g.claim(), WAIT).await.unwrap();
+                claimed.assignments.first().expect("nobody holds it").clone()
+            }
+        };
+        assert_eq!(taken.execution, id);
+        assert_eq!(taken.fence.attempt, 0, "nothing is lost but a little time");
+        g.complete(&taken, "done").await.unwrap();
+    }
+}
+
+pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Ground) {
+    for _ in 0..200 {
+        let leaving = waiter(&g, g.claim());
+        until_waiting(&g, 1).await;
+        let staying = waiter(&g, g.claim());
+        until_waiting(&g, 2).await;
+        let id = g.waiting().await;
+        a_few_turns().await;
+        leaving.abort();
+        match leaving.await {
+            Ok(claimed) => {
+                assert_eq!(claimed.assignments[0].execution, id);
+                staying.abort();
+                staying.await.expect_err("there was one execution");
+            }
+            Err(_gone) => assert_eq!(got(staying).await, id),
+        }
+    }
+}
+
+pub(crate) async fn without_announcements_the_best_work_is_found_by_the_net(g: Ground) {
+    let (deaf, claim) = (g.deaf(), g.claim());
+    let waiting = deaf.clone();
+    let waiting = tokio::spawn(async move { waiting.claim(claim, WAIT).await.unwrap() });
+    deaf.store().until_looked(1).await;
+    let low = g.work();
+    let high = Submit { priority: 5, ..g.work() };
+    let expected = high.id;
+    let since = Instant::now();
+    g.backend().submit(vec![low, high]).await.unwrap();
+    let claimed = waiting.await.unwrap();
+    assert_eq!(claimed.assignments[0].execution, expected);
+    assert!(since.elapsed() < NET * 5, "found after {:?}", since.elapsed());
+}
+
+pub(crate) async fn without_announcements_every_waiter_is_served(g: Ground) {
+    let cuda = Capabilities::new(["cuda"]).unwrap();
+    let deaf = g.deaf();
+    let mut waiters = JoinSet::new();
+    for capabilities in [Capabilities::NONE, cuda.clone()] {
+        let (deaf, claim) = (deaf.clone(), Claim { capabilities, ..g.claim() });
+        waiters.spawn(async move { deaf.claim(claim, WAIT).await.unwrap() });
+    }
+    deaf.store().until_looked(2).await;
+    g.submit(Submit { requires: cuda, ..g.work() }).await;
+    g.waiting().await;
+    for claimed in waiters.join_all().await {
+        assert_eq!(claimed.assignments.len(), 1);
+    }
+}
+
+pub(crate) async fn the_timer_loop_hears_of_an_earlier_timer(g: Ground) {
+    let wakeups = g.backend().wakeups();
+    wakeups.disarm_timer();
+    wakeups.arm_timer(Some(g.now().await + ms(1_000)));
+    g.delayed(ms(2_000)).await;
+    let heard = tokio::time::timeout(Duration::ZERO, wakeups.timer_changed()).await;
+    assert!(heard.is_err(), "a later timer wakes nobody");
+    g.delayed(ms(500)).await;
+    wakeups.timer_changed().await;
+}
+
+pub(crate) async fn the_timer_loop_hears_of_a_timer_set_while_it_reads(g: Ground) {
+    let wakeups = g.backend().wakeups();
+    wakeups.disarm_timer();
+    let next = g.backend().due(None, 10).await.unwrap().next;
+    g.delayed(ms(500)).await;
+    wakeups.arm_timer(next);
+    wakeups.timer_changed().await;
+}

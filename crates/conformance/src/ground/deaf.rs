@@ -1,0 +1,94 @@
+//! A store whose announcements reach nobody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ff_core::machine::{Command, Reply};
+use ff_core::payload::BlobKey;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::audit::Rows;
+use ff_store::roles::Backend;
+use ff_store::{DueTimers, ListScan, Stats, Store, StoreError, Wakeups};
+
+use super::Ground;
+
+/// The store beneath, whose announcements those who wait here never hear.
+pub(crate) struct Deaf {
+    store: Arc<dyn Store>,
+    wakeups: Wakeups,
+    looks: AtomicUsize,
+}
+
+impl Ground {
+    /// The subject as workers see it when every announcement is lost.
+    pub(crate) fn deaf(&self) -> Backend<Deaf> {
+        let (store, wakeups) = (self.store().clone(), Wakeups::default());
+        Backend::new(Deaf { store, wakeups, looks: AtomicUsize::new(0) })
+    }
+}
+
+impl Deaf {
+    /// Returns when those who wait have looked at least this often, and seen nothing.
+    pub(crate) async fn until_looked(&self, times: usize) {
+        while self.looks.load(Ordering::SeqCst) < times {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Deaf {
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        let answers = self.store.execute(batch).await;
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        answers
+    }
+
+    async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        self.store.record(id).await
+    }
+
+    async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
+        self.store.blob(key).await
+    }
+
+    async fn past_attempts(
+        &self,
+        id: ExecutionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        self.store.past_attempts(id, from, limit).await
+    }
+
+    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+        self.store.list(scan).await
+    }
+
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError> {
+        self.store.due(after, limit).await
+    }
+
+    async fn rows(&self) -> Result<Rows, StoreError> {
+        self.store.rows().await
+    }
+
+    fn partitions(&self) -> u16 {
+        self.store.partitions()
+    }
+
+    fn wakeups(&self) -> &Wakeups {
+        &self.wakeups
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.store.stats()
+    }
+}

@@ -1,0 +1,179 @@
+//! What must be equal, and how the subject's leases are told from the model's.
+
+use std::collections::{HashMap, HashSet};
+
+use ff_core::machine::{Action, Assignment, Claim, Command, Hold, Reply};
+use ff_core::state::State;
+use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
+use ff_store::StoreError;
+
+use super::Agreement;
+use super::look::Seen;
+use super::op::Op;
+use super::pair::View;
+use crate::snapshot::Snapshot;
+
+/// The answer to a command.
+pub(crate) type Answer = Result<Reply, StoreError>;
+
+/// The subject's names for the model's leases, where they may differ.
+#[derive(Debug, Default)]
+pub(crate) struct Leases(HashMap<(ExecutionId, LeaseId), LeaseId>);
+
+impl Leases {
+    /// Notes the leases that both gave for one command.
+    pub(crate) fn note(&mut self, model: &Answer, subject: &Answer) {
+        let (Ok(Reply::Claimed(ours)), Ok(Reply::Claimed(theirs))) = (model, subject) else {
+            return;
+        };
+        for our in &ours.assignments {
+            let mut found = theirs.assignments.iter();
+            if let Some(their) = found.find(|their| their.execution == our.execution) {
+                self.0.insert((our.execution, our.fence.lease), their.fence.lease);
+            }
+        }
+    }
+
+    /// `command`, as the subject's worker would send it.
+    pub(crate) fn translate(&self, command: &Command) -> Command {
+        let mut command = command.clone();
+        match &mut command.action {
+            Action::Renew(it) => self.rename(&mut it.hold),
+            Action::ReportProgress(it) => self.rename(&mut it.hold),
+            Action::Complete(it) => self.rename(&mut it.hold),
+            Action::Fail(it) => self.rename(&mut it.hold),
+            Action::Delay(it) => self.rename(&mut it.hold),
+            Action::CancelHeld(it) => self.rename(&mut it.hold),
+            Action::HandBack(it) => self.rename(&mut it.hold),
+            Action::Revoke(it) => it.lease = self.theirs(it.target.execution, it.lease),
+            _ => {}
+        }
+        command
+    }
+
+    fn rename(&self, hold: &mut Hold) {
+        hold.fence.lease = self.theirs(hold.target.execution, hold.fence.lease);
+    }
+
+    fn theirs(&self, execution: ExecutionId, ours: LeaseId) -> LeaseId {
+        self.0.get(&(execution, ours)).copied().unwrap_or(ours)
+    }
+}
+
+impl Agreement {
+    /// Whether `op` comes out the same on both. Where conflicts happen, two sorts of claim do not:
+    /// one of several that also removes what has expired may take more after a conflict, and one
+    /// that uses a request again can name two leases alike here and differently there.
+    pub(crate) fn can_compare(self, op: &Op, view: View<'_>) -> bool {
+        let claims: Vec<_> = op.commands().iter().filter_map(claim_of).collect();
+        let requests: HashSet<_> = claims.iter().map(|claim| claim.request).collect();
+        let alone = op.commands().len() == 1;
+        let any = |fits: fn(&Execution, &Claim, Time) -> bool, claim: &Claim| {
+            view.held.records.iter().any(|record| fits(record, claim, view.now))
+        };
+        let several = |claim: &Claim| claim.max > 1 && (!alone || any(expired_in, claim));
+        let again = |claim: &Claim| {
+            let finds = claim.retry && alone && any(held_by, claim);
+            view.leased.contains(&claim.request) && !finds
+        };
+        self == Agreement::Exact
+            || (requests.len() == claims.len()
+                && !claims.into_iter().any(|claim| several(claim) || again(claim)))
+    }
+
+    /// What differs between two answers to one command.
+    pub(crate) fn of_answers(self, model: &Answer, subject: &Answer) -> Option<String> {
+        let same = match (model, subject) {
+            (Ok(Reply::Claimed(ours)), Ok(Reply::Claimed(theirs))) => {
+                ours.again == theirs.again
+                    && self.assignments(&ours.assignments) == self.assignments(&theirs.assignments)
+            }
+            (Ok(ours), Ok(theirs)) => ours == theirs,
+            (Err(StoreError::Refused(ours)), Err(StoreError::Refused(theirs))) => ours == theirs,
+            _ => false,
+        };
+        (!same).then(|| format!("the model answers\n  {model:?}\nand the subject\n  {subject:?}"))
+    }
+
+    fn assignments(self, assignments: &[Assignment]) -> Vec<Assignment> {
+        let mut all = assignments.to_vec();
+        if self == Agreement::UpToLeaseNumbers {
+            all.sort_by_key(|assignment| assignment.execution);
+            for assignment in &mut all {
+                assignment.fence.lease.index = 0;
+            }
+        }
+        all
+    }
+
+    /// What differs between what two stores hold.
+    pub(crate) fn of_states(self, model: &Snapshot, subject: &Snapshot) -> Option<String> {
+        let differences = match self {
+            Agreement::Exact => model.differences(subject),
+            Agreement::UpToLeaseNumbers => model
+                .clone()
+                .without_lease_numbers()
+                .differences(&subject.clone().without_lease_numbers()),
+        };
+        let told = differences.join("\n");
+        (!told.is_empty()).then(|| format!("the model (-) and the subject (+) hold\n{told}"))
+    }
+
+    /// What differs between what was read from two stores.
+    pub(crate) fn of_reads(
+        self,
+        model: &Result<Seen, StoreError>,
+        subject: &Result<Seen, StoreError>,
+    ) -> Option<String> {
+        let same = match (model, subject) {
+            (Ok(ours), Ok(theirs)) => self.seen(ours) == self.seen(theirs),
+            _ => false,
+        };
+        (!same).then(|| format!("the model shows\n  {model:?}\nand the subject\n  {subject:?}"))
+    }
+
+    /// What was read, as a snapshot would show it.
+    fn seen(self, seen: &Seen) -> Seen {
+        if self == Agreement::Exact {
+            return seen.clone();
+        }
+        let bare = |records: Vec<_>| {
+            Snapshot { records, ..Snapshot::default() }.without_lease_numbers().records
+        };
+        match seen.clone() {
+            Seen::Record(record) => {
+                let one = bare(record.into_iter().map(|record| *record).collect());
+                Seen::Record(one.into_iter().next().map(Box::new))
+            }
+            Seen::List(records) => Seen::List(bare(records)),
+            Seen::Attempts(mut attempts) => {
+                for attempt in &mut attempts {
+                    attempt.lease.index = 0;
+                }
+                Seen::Attempts(attempts)
+            }
+            other => other,
+        }
+    }
+}
+
+fn claim_of(command: &Command) -> Option<&Claim> {
+    match &command.action {
+        Action::Claim(claim) => Some(claim),
+        _ => None,
+    }
+}
+
+/// Whether `record` is in the claim's queue although its time is over.
+fn expired_in(record: &Execution, claim: &Claim, now: Time) -> bool {
+    matches!(record.state, State::Queued { .. })
+        && (&record.spec.namespace, &record.spec.lane) == (&claim.namespace, &claim.lane)
+        && timer::due(record, now).is_some()
+}
+
+/// Whether the claim holds `record`, and would be told so again.
+fn held_by(record: &Execution, claim: &Claim, now: Time) -> bool {
+    record.spec.namespace == claim.namespace
+        && record.lease().is_some_and(|lease| lease.id.request == claim.request)
+        && timer::due(record, now).is_none()
+}

@@ -1,0 +1,182 @@
+//! Makes histories from a seed: mostly what fits the model's present state, some that does not.
+
+use fastrand::Rng;
+use ff_core::limits::RUNS;
+use ff_core::machine::{
+    Action, Cancel, Claim, Command, GrantNext, GrantOffer, Hold, Replay, Reply, Submit, Target,
+};
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::placement::Attention;
+use ff_core::state::Worker;
+use ff_core::table::Node;
+use ff_core::{Execution, ExecutionId, Millis};
+use ff_store::{ListScan, Position, Which};
+
+use super::Agreement;
+use super::compare::Answer;
+use super::look::Look;
+use super::make::{self, one};
+use super::op::Op;
+use super::pair::View;
+
+/// One history in so many uses up all runs of an execution.
+const WORN: u64 = 100;
+
+/// Makes one history.
+pub(crate) struct Generator {
+    pub(super) rng: Rng,
+    pub(super) past: Past,
+    agreement: Agreement,
+    /// Steps to take before chance has a say, last one first.
+    planned: Vec<Op>,
+}
+
+/// What was sent and given so far.
+#[derive(Default)]
+pub(super) struct Past {
+    pub(super) sent: Vec<Command>,
+    pub(super) submits: Vec<Submit>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) grants: Vec<GrantNext>,
+    pub(super) holds: Vec<Hold>,
+    pub(super) offers: Vec<(Target, GrantOffer, Worker)>,
+}
+
+impl Generator {
+    pub(crate) fn new(seed: u64, agreement: Agreement) -> Generator {
+        let rng = Rng::with_seed(seed);
+        let mut generator = Generator { rng, past: Past::default(), agreement, planned: vec![] };
+        if seed % WORN == WORN - 1 {
+            generator.plan_all_runs();
+        }
+        generator
+    }
+
+    /// The next step.
+    pub(crate) fn next(&mut self, view: View<'_>) -> Op {
+        if let Some(op) = self.planned.pop() {
+            return op;
+        }
+        loop {
+            let op = match self.rng.u8(..100) {
+                0..14 => Op::Advance(self.span(view)),
+                14..22 => Op::Look(self.look(view)),
+                22..90 => Op::Run(vec![self.command(view)]),
+                _ => Op::Run((0..self.rng.usize(2..7)).map(|_| self.command(view)).collect()),
+            };
+            if self.agreement.can_compare(&op, view) {
+                return op;
+            }
+        }
+    }
+
+    /// Remembers what a command was answered.
+    pub(crate) fn learn(&mut self, command: &Command, answer: &Answer) {
+        let past = &mut self.past;
+        past.sent.push(command.clone());
+        match &command.action {
+            Action::Submit(submit) => past.submits.push(submit.clone()),
+            Action::Claim(claim) => past.claims.push(claim.clone()),
+            Action::GrantNext(grant) => past.grants.push(grant.clone()),
+            _ => {}
+        }
+        match (answer, &command.action) {
+            (Ok(Reply::Claimed(claimed)), _) => {
+                past.holds.extend(claimed.assignments.iter().map(|a| a.hold()));
+            }
+            (Ok(Reply::Granted(granted)), Action::GrantNext(grant)) => {
+                if let Some(offer) = &granted.offer {
+                    let namespace = grant.namespace.clone();
+                    let target = Target { namespace, execution: offer.execution };
+                    past.offers.push((target, offer.clone(), grant.worker.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn command(&mut self, view: View<'_>) -> Command {
+        let action = loop {
+            if let Some(action) = self.action(view) {
+                break action;
+            }
+        };
+        self.with_entropy(action)
+    }
+
+    pub(super) fn with_entropy(&mut self, action: impl Into<Action>) -> Command {
+        Command { entropy: self.rng.u64(..), action: action.into() }
+    }
+
+    /// How long to wait: to a timer, to just before one, or any time.
+    fn span(&mut self, view: View<'_>) -> Millis {
+        let coming = |record: &Execution| record.placed.timer.filter(|at| *at > view.now);
+        let mut timers: Vec<_> = view.held.records.iter().filter_map(coming).collect();
+        timers.sort();
+        let asked = |record: &&Execution| Node::of(Some(record)) == Node::Cancelling;
+        let brief = view.held.records.iter().filter(asked).find_map(coming);
+        let rng = &mut self.rng;
+        match (timers.first(), rng.u8(..100)) {
+            (Some(first), 0..40) => first.since(view.now),
+            (Some(_), 40..52) => brief.unwrap_or_else(|| one(rng, &timers)).since(view.now),
+            (Some(first), 52..60) => Millis::new(first.since(view.now).get() - 1),
+            (_, 97..) => Millis::from_hours(25),
+            (_, 92..97) => Millis::new(rng.u64(..5_000)),
+            _ => Millis::new(rng.u64(..150)),
+        }
+    }
+
+    fn look(&mut self, view: View<'_>) -> Look {
+        let id = self.any_id(view);
+        let tried = self.some(view, |record| record.attempt.as_ref().is_some_and(|a| a.number > 0));
+        let rng = &mut self.rng;
+        let limit = one(rng, &[1, 2, 5, 100]);
+        match rng.u8(..5) {
+            0 => Look::Record(id),
+            1 => {
+                let part = one(rng, &[BlobPart::Input, BlobPart::Result(0), BlobPart::Result(1)]);
+                Look::Blob(BlobKey { execution: id, part })
+            }
+            2 => {
+                let id = tried.map_or(id, |record| record.id);
+                Look::Attempts { id, from: rng.u32(..4), limit }
+            }
+            3 => {
+                let record = view.held.record(id).filter(|_| rng.bool());
+                let after = record.map(|record| Position::of(record));
+                let which = one(rng, &[Which::All, Which::Attention(Attention::Failed)]);
+                Look::List(ListScan { namespace: make::namespace(rng), which, after, limit })
+            }
+            _ => {
+                let timer = view.held.record(id).and_then(|record| record.placed.timer);
+                let after = timer.filter(|_| rng.bool()).map(|at| (at, id));
+                Look::Due { after, limit }
+            }
+        }
+    }
+
+    /// An execution that is there, was there, or never was.
+    pub(super) fn any_id(&mut self, view: View<'_>) -> ExecutionId {
+        match self.rng.u8(..100) {
+            0..3 => make::id(&mut self.rng),
+            3..8 if !self.past.submits.is_empty() => one(&mut self.rng, &self.past.submits).id,
+            _ if !view.held.records.is_empty() => one(&mut self.rng, &view.held.records).id,
+            _ => make::id(&mut self.rng),
+        }
+    }
+
+    /// Submits an execution and replays it until it has no run left.
+    fn plan_all_runs(&mut self) {
+        let mut submit = Submit::new(make::id(&mut self.rng));
+        submit.policy.retention = Millis::from_days(30);
+        let target = Target { namespace: submit.namespace.clone(), execution: submit.id };
+        let mut rounds: Vec<Action> = Vec::new();
+        for run in 0..RUNS {
+            rounds.push(Cancel { target: target.clone(), grace: None, reason: None }.into());
+            rounds.push(Replay { target: target.clone(), run }.into());
+        }
+        let rounds = rounds.into_iter().map(|action| self.with_entropy(action)).collect();
+        let submit = self.with_entropy(submit);
+        self.planned = vec![Op::Run(rounds), Op::Run(vec![submit])];
+    }
+}

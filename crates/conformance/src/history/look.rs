@@ -1,0 +1,41 @@
+//! What is read from both stores.
+
+use bytes::Bytes;
+use ff_core::payload::BlobKey;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::{DueTimers, ListScan, Store, StoreError};
+
+/// Something to read.
+#[derive(Debug, Clone)]
+pub(crate) enum Look {
+    Record(ExecutionId),
+    Blob(BlobKey),
+    Attempts { id: ExecutionId, from: u32, limit: usize },
+    List(ListScan),
+    Due { after: Option<(Time, ExecutionId)>, limit: usize },
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Seen {
+    Record(Option<Box<Execution>>),
+    Blob(Option<Bytes>),
+    Attempts(Vec<Attempt>),
+    List(Vec<Execution>),
+    Due(DueTimers),
+}
+
+impl Look {
+    pub(crate) async fn at(&self, store: &dyn Store) -> Result<Seen, StoreError> {
+        Ok(match self.clone() {
+            Look::Record(id) => Seen::Record(store.record(id).await?.map(Box::new)),
+            Look::Blob(key) => Seen::Blob(store.blob(key).await?),
+            Look::Attempts { id, from, limit } => {
+                Seen::Attempts(store.past_attempts(id, from, limit).await?)
+            }
+            Look::List(scan) => Seen::List(store.list(scan).await?),
+            Look::Due { after, limit } => Seen::Due(store.due(after, limit).await?),
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Random pieces of commands, chosen from few so that they meet.
+
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+use ff_core::machine::Submit;
+use ff_core::policy::{Backoff, Growth, Policy, Retry};
+use ff_core::record::Tags;
+use ff_core::state::{Failure, Worker};
+use ff_core::{
+    Capabilities, Category, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Partition,
+    Payload, RequestId, TagKey, TagValue, Time, When, WorkerId, WorkerInstanceId,
+};
+
+/// One of `all`.
+pub(super) fn one<T: Clone>(rng: &mut Rng, all: &[T]) -> T {
+    all[rng.usize(..all.len())].clone()
+}
+
+/// Whether something that happens in `percent` of 100 cases happens.
+pub(super) fn chance(rng: &mut Rng, percent: u8) -> bool {
+    rng.u8(..100) < percent
+}
+
+pub(super) fn millis(rng: &mut Rng, all: &[u64]) -> Millis {
+    Millis::new(one(rng, all))
+}
+
+pub(super) fn namespace(rng: &mut Rng) -> Namespace {
+    let name = if chance(rng, 93) { "acme" } else { "rival" };
+    Namespace::new(name).unwrap()
+}
+
+pub(super) fn lane(rng: &mut Rng) -> Lane {
+    let name = if chance(rng, 90) { "default" } else { "slow" };
+    Lane::new(name).unwrap()
+}
+
+pub(super) fn worker(rng: &mut Rng) -> Worker {
+    let name = one(rng, &["ada", "bob"]);
+    let instance = WorkerInstanceId::new(format!("{name}-1")).unwrap();
+    Worker { id: WorkerId::new(name).unwrap(), instance }
+}
+
+pub(super) fn requires(rng: &mut Rng) -> Capabilities {
+    Capabilities::parse(one(rng, &["", "", "", "", "a", "b", "a,b"])).unwrap()
+}
+
+pub(super) fn offers(rng: &mut Rng) -> Capabilities {
+    Capabilities::parse(one(rng, &["", "a", "a,b", "a,b", "a,b", "a,b,c", "a,b,c"])).unwrap()
+}
+
+pub(super) fn request(rng: &mut Rng) -> RequestId {
+    RequestId::new(rng.u128(..))
+}
+
+/// An id in the only partition. Ids of one history are random, so their order is not that of time.
+pub(super) fn id(rng: &mut Rng) -> ExecutionId {
+    let clock = Time::from_ms(1_700_000_000_000 + rng.u64(..3));
+    ExecutionId::mint(clock, Partition::ONLY, rng.u32(..), rng.u64(..))
+}
+
+pub(super) fn payload(rng: &mut Rng) -> Payload {
+    let len = one(rng, &[0, 1, 7, 20, 64, 65, 300]);
+    let bytes: Vec<u8> = (0..len).map(|_| rng.u8(..)).collect();
+    if chance(rng, 50) { Payload::json(bytes) } else { Payload::bytes(bytes) }
+}
+
+pub(super) fn tags(rng: &mut Rng) -> Tags {
+    let some = (0..rng.usize(..3)).map(|_| {
+        let key = TagKey::new(one(rng, &["a", "b", "c"])).unwrap();
+        (key, TagValue::new(one(rng, &["", "x", "größe"])).unwrap())
+    });
+    some.collect()
+}
+
+pub(super) fn priority(rng: &mut Rng) -> u16 {
+    one(rng, &[0, 0, 0, 1, 5, 9_000])
+}
+
+pub(super) fn category(rng: &mut Rng) -> Category {
+    Category::new(one(rng, &["error", "error", "network", "timeout"])).unwrap()
+}
+
+pub(super) fn failure(rng: &mut Rng) -> Failure {
+    Failure {
+        category: category(rng),
+        retryable: chance(rng, 85),
+        message: one(rng, &["", "broken", "größe"]).into(),
+    }
+}
+
+pub(super) fn when(rng: &mut Rng, now: Time) -> When {
+    match rng.u8(..10) {
+        0..4 => When::Now,
+        4..7 => When::After(millis(rng, &[0, 1, 50, 300, 2_000])),
+        7..9 => When::At(now + millis(rng, &[1, 100, 700])),
+        _ => When::At(now - millis(rng, &[0, 1, 5_000])),
+    }
+}
+
+fn backoff(rng: &mut Rng) -> Backoff {
+    match rng.u8(..3) {
+        0 => Backoff::none(),
+        1 => Backoff::fixed(millis(rng, &[1, 200])),
+        _ => Backoff {
+            growth: Growth::Exponential,
+            base: millis(rng, &[10, 100]),
+            cap: millis(rng, &[150, 1_000]),
+            jitter_percent: one(rng, &[0, 50, 100]),
+        },
+    }
+}
+
+pub(super) fn policy(rng: &mut Rng, keyed: bool) -> Policy {
+    let categories =
+        chance(rng, 30).then(|| BTreeSet::from([Category::error(), category(rng), category(rng)]));
+    let max_attempts = one(rng, &[1, 2, 3]);
+    Policy {
+        retry: Retry { max_attempts, backoff: backoff(rng), categories },
+        attempt_timeout: chance(rng, 40).then(|| millis(rng, &[60, 300, 1_500, 6_000])),
+        deadline: chance(rng, 45).then(|| millis(rng, &[150, 500, 1_500, 4_000])),
+        lease_ttl: millis(rng, &[100, 400, 2_000, 5_000]),
+        max_reclaims: one(rng, &[0, 1, 2]),
+        retention: match keyed {
+            true => Millis::from_hours(24),
+            false => millis(rng, &[1, 100, 100, 1_000, 1_000, 86_400_000]),
+        },
+    }
+}
+
+pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
+    let key =
+        chance(rng, 25).then(|| IdempotencyKey::new(one(rng, &["k1", "k2", "k3", "k4"])).unwrap());
+    Submit {
+        id: id(rng),
+        namespace: namespace(rng),
+        lane: lane(rng),
+        kind: Kind::new(one(rng, &["task", "render"])).unwrap(),
+        input: payload(rng),
+        tags: tags(rng),
+        priority: priority(rng),
+        start: if chance(rng, 70) { When::Now } else { when(rng, now) },
+        policy: policy(rng, key.is_some()),
+        key,
+        requires: requires(rng),
+    }
+}

@@ -1,0 +1,182 @@
+//! Random histories: the same commands on the model and on a subject, compared at every step.
+//!
+//! A seed makes a history. After every step the answers and everything both stores hold must be
+//! equal. `FF_SEED=7` runs that history alone and tells each step, `FF_HISTORIES=100000` runs so
+//! many. A history that fails is shortened, as far as dropping steps goes, before it is told.
+
+mod commands;
+mod compare;
+mod generate;
+mod look;
+mod make;
+mod op;
+mod pair;
+mod shrink;
+mod tally;
+
+use std::env;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::subject::Making;
+use generate::Generator;
+use op::Op;
+use pair::Pair;
+use tally::Tally;
+
+/// What a run of histories is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// How many histories.
+    pub count: u64,
+    /// How many commands each has, at least.
+    pub commands: usize,
+    /// What must be equal.
+    pub agreement: Agreement,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { count: 2_000, commands: 60, agreement: Agreement::Exact }
+    }
+}
+
+/// What must be equal after each step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// Everything.
+    Exact,
+    /// Everything but the numbers of leases within their claim and the order of a claim's answer,
+    /// which a conflict changes. For stores in which conflicts happen.
+    UpToLeaseNumbers,
+}
+
+/// Runs histories on fresh subjects, and checks that they were not vacuous.
+///
+/// # Panics
+/// When a subject and the model differ, or when too little happened to tell.
+pub fn histories(name: &str, make: fn() -> Making, options: Options) {
+    if let Some(seed) = number("FF_SEED") {
+        return tell(name, seed, make, options);
+    }
+    let count = number("FF_HISTORIES").unwrap_or(options.count);
+    let (next, stop) = (AtomicU64::new(0), Mutex::new(None));
+    let total = Mutex::new(Tally::default());
+    let worker = || {
+        let runtime = runtime();
+        let mut tally = Tally::default();
+        while stop.lock().unwrap().is_none() {
+            let seed = next.fetch_add(1, Ordering::SeqCst);
+            if seed >= count {
+                break;
+            }
+            match runtime.block_on(history(seed, make, options, false)) {
+                Ok(counted) => tally.add(&counted),
+                Err(failure) => drop(stop.lock().unwrap().get_or_insert((seed, failure))),
+            }
+        }
+        total.lock().unwrap().add(&tally);
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(worker);
+        }
+    });
+    if let Some((seed, failure)) = stop.into_inner().unwrap() {
+        let shrunk = runtime().block_on(shrink::shrink(failure, make, options.agreement));
+        panic!("{name}: run it alone with FF_SEED={seed}\n{shrunk}");
+    }
+    let tally = total.into_inner().unwrap();
+    tally.report(name, count);
+    if count >= Options::default().count {
+        tally.assert_not_vacuous(name);
+    }
+}
+
+/// A history that came out differently.
+pub(crate) struct Failure {
+    /// Its steps, up to the one that failed.
+    pub(crate) steps: Vec<Op>,
+    /// What differed.
+    pub(crate) why: String,
+}
+
+/// Makes and runs one history.
+async fn history(
+    seed: u64,
+    make: fn() -> Making,
+    options: Options,
+    told: bool,
+) -> Result<Tally, Failure> {
+    let mut pair = Pair::new(make().await, options.agreement).await;
+    let mut generator = Generator::new(seed, options.agreement);
+    let mut tally = Tally::default();
+    let mut steps = Vec::new();
+    while tally.commands() < options.commands as u64 {
+        let op = generator.next(pair.view());
+        steps.push(op.clone());
+        if told {
+            eprintln!("{op}");
+        }
+        match pair.step(&op, &mut tally).await {
+            Ok(answers) => {
+                for (command, answer) in op.commands().iter().zip(&answers) {
+                    generator.learn(command, answer);
+                    if told {
+                        eprintln!("    {answer:?}");
+                    }
+                }
+            }
+            Err(why) => return Err(Failure { steps, why }),
+        }
+    }
+    match pair.audit().await {
+        Ok(()) => Ok(tally),
+        Err(why) => Err(Failure { steps, why }),
+    }
+}
+
+/// Runs one history and tells every step.
+fn tell(name: &str, seed: u64, make: fn() -> Making, options: Options) {
+    eprintln!("{name}: history {seed}");
+    if let Err(failure) = runtime().block_on(history(seed, make, options, true)) {
+        panic!("{name}: FF_SEED={seed}: {}", failure.why);
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text}; give a number")))
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Makes a backend run random histories: a module `$name` with the test that does.
+///
+/// `$factory` makes a fresh subject: an `async fn() -> Subject`.
+#[macro_export]
+macro_rules! histories {
+    ($name:ident, $factory:expr) => {
+        $crate::histories!($name, $factory, $crate::Options::default());
+    };
+    ($name:ident, $factory:expr, $options:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[test]
+            fn random_histories_agree_with_the_model() {
+                fn subject() -> $crate::Making {
+                    Box::pin(($factory)())
+                }
+                $crate::histories(stringify!($name), subject, $options);
+            }
+        }
+    };
+}

@@ -1,0 +1,124 @@
+//! The model and a subject, side by side.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ff_backend_memory::MemoryStore;
+use ff_core::machine::{Command, Reply};
+use ff_core::{RequestId, Time};
+use ff_store::{Clock, Store, audit};
+use ff_testkit::ManualClock;
+
+use super::Agreement;
+use super::compare::{Answer, Leases};
+use super::look::Look;
+use super::op::Op;
+use super::tally::Tally;
+use crate::snapshot::{Snapshot, snapshot};
+use crate::subject::Subject;
+
+/// The model and a subject that have seen the same history.
+pub(crate) struct Pair {
+    model: MemoryStore,
+    clock: ManualClock,
+    subject: Subject,
+    agreement: Agreement,
+    /// What the model holds.
+    held: Snapshot,
+    leases: Leases,
+    /// The requests that ever leased or reserved something.
+    leased: HashSet<RequestId>,
+}
+
+/// What the model shows of itself at one moment.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) held: &'a Snapshot,
+    pub(crate) now: Time,
+    pub(crate) leased: &'a HashSet<RequestId>,
+}
+
+impl Pair {
+    /// A fresh model beside a fresh subject, at the same time.
+    pub(crate) async fn new(subject: Subject, agreement: Agreement) -> Pair {
+        let clock = ManualClock::at(subject.clock.now().await.as_ms());
+        let model = MemoryStore::serial(Arc::new(clock.clone()));
+        let (held, leases, leased) = Default::default();
+        Pair { model, clock, subject, agreement, held, leases, leased }
+    }
+
+    /// What the model shows.
+    pub(crate) fn view(&self) -> View<'_> {
+        View { held: &self.held, now: Clock::now(&self.clock), leased: &self.leased }
+    }
+
+    /// Does one step on both. An error says what differs.
+    pub(crate) async fn step(&mut self, op: &Op, tally: &mut Tally) -> Result<Vec<Answer>, String> {
+        match op {
+            Op::Advance(span) => {
+                self.clock.advance(*span);
+                self.subject.clock.advance(*span).await;
+                Ok(Vec::new())
+            }
+            Op::Look(look) => self.look(look).await.map(|()| Vec::new()),
+            Op::Run(batch) => self.run(batch, tally).await,
+        }
+    }
+
+    async fn look(&self, look: &Look) -> Result<(), String> {
+        let model = look.at(&self.model).await;
+        let subject = look.at(&*self.subject.store).await;
+        self.agreement.of_reads(&model, &subject).map_or(Ok(()), Err)
+    }
+
+    /// Runs a batch as one on the subject and command by command on the model, which tells each
+    /// command's moves.
+    async fn run(&mut self, batch: &[Command], tally: &mut Tally) -> Result<Vec<Answer>, String> {
+        let translated = batch.iter().map(|command| self.leases.translate(command)).collect();
+        let theirs = self.subject.store.execute(translated).await;
+        if theirs.len() != batch.len() {
+            return Err(format!("{} answers to {} commands", theirs.len(), batch.len()));
+        }
+        let mut ours = Vec::new();
+        for (command, their) in batch.iter().zip(&theirs) {
+            let our = self.model.execute(vec![command.clone()]).await.remove(0);
+            let after = snapshot(&self.model).await.map_err(|error| error.to_string())?;
+            tally.command(command, &our, &self.held, &after, Clock::now(&self.clock))?;
+            self.held = after;
+            if let Some(difference) = self.agreement.of_answers(&our, their) {
+                return Err(difference);
+            }
+            self.leases.note(&our, their);
+            self.leased.extend(requests(&our));
+            ours.push(our);
+        }
+        let subject = snapshot(&*self.subject.store).await.map_err(|error| error.to_string())?;
+        self.agreement.of_states(&self.held, &subject).map_or(Ok(ours), Err)
+    }
+
+    /// Whether `op` can be compared on the two.
+    pub(crate) fn comparable(&self, op: &Op) -> bool {
+        self.agreement.can_compare(op, self.view())
+    }
+
+    /// Whether the subject keeps every invariant.
+    pub(crate) async fn audit(&self) -> Result<(), String> {
+        let rows = self.subject.store.rows().await.map_err(|error| error.to_string())?;
+        let report = audit::audit(rows).await.map_err(|error| error.to_string())?;
+        match report.violations.is_empty() {
+            true => Ok(()),
+            false => Err(format!("the subject breaks {:#?}", report.violations)),
+        }
+    }
+}
+
+/// The requests that `answer` leased or reserved something for.
+fn requests(answer: &Answer) -> Vec<RequestId> {
+    match answer {
+        Ok(Reply::Claimed(claimed)) => {
+            claimed.assignments.iter().map(|a| a.fence.lease.request).collect()
+        }
+        Ok(Reply::Granted(granted)) => granted.offer.iter().map(|offer| offer.request).collect(),
+        _ => Vec::new(),
+    }
+}

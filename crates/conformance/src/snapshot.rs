@@ -1,0 +1,169 @@
+//! Everything a store holds, to compare before with after and one store with another.
+
+use std::fmt;
+
+use bytes::Bytes;
+use ff_core::payload::BlobKey;
+use ff_core::placement::Entry;
+use ff_core::record::{Attempt, Exit};
+use ff_core::state::State;
+use ff_core::{Execution, ExecutionId, LeaseId};
+use ff_store::audit::Row;
+use ff_store::{Store, StoreError};
+
+/// How many differences are told.
+const MAX_DIFFERENCES: usize = 20;
+
+/// Every row of a store, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Records, by id.
+    pub records: Vec<Execution>,
+    /// Index entries.
+    pub entries: Vec<(ExecutionId, Entry)>,
+    /// Registered classes: namespace, lane, required set.
+    pub classes: Vec<[String; 3]>,
+    /// Bytes beside records.
+    pub blobs: Vec<(BlobKey, Bytes)>,
+    /// Earlier attempts, by id and number.
+    pub attempts: Vec<(ExecutionId, Attempt)>,
+    /// What could not be read.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// Reads everything `store` holds.
+pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
+    let mut rows = store.rows().await?;
+    let mut all = Snapshot::default();
+    while let Some(row) = rows.next().await {
+        match row? {
+            Row::Record(record) => all.records.push(*record),
+            Row::Entry(entry, id) => all.entries.push((id, entry)),
+            Row::Class(class) => all.classes.push([
+                class.namespace.to_string(),
+                class.lane.to_string(),
+                class.class.to_string(),
+            ]),
+            Row::Blob(key, bytes) => all.blobs.push((key, bytes)),
+            Row::PastAttempt(id, attempt) => all.attempts.push((id, *attempt)),
+            Row::Unreadable { place, why } => all.unreadable.push((place, why)),
+        }
+    }
+    all.records.sort_by_key(|record| record.id);
+    all.entries.sort();
+    all.classes.sort();
+    all.blobs.sort();
+    all.attempts.sort_by_key(|(id, attempt)| (*id, attempt.number));
+    all.unreadable.sort();
+    Ok(all)
+}
+
+impl Snapshot {
+    /// The record of `id`.
+    pub fn record(&self, id: ExecutionId) -> Option<&Execution> {
+        let place = self.records.binary_search_by_key(&id, |record| record.id).ok()?;
+        self.records.get(place)
+    }
+
+    /// Every row that names `id`, in words.
+    pub fn naming(&self, id: ExecutionId) -> Vec<String> {
+        let records = self.records.iter().map(|r| (r.id, format!("record {r:?}")));
+        let entries = self.entries.iter().map(|(id, e)| (*id, format!("entry {e:?}")));
+        let blobs = self.blobs.iter().map(|(k, _)| (k.execution, format!("bytes {:?}", k.part)));
+        let attempts = self.attempts.iter().map(|(id, a)| (*id, format!("attempt {}", a.number)));
+        let rows = records.chain(entries).chain(blobs).chain(attempts);
+        rows.filter(|(owner, _)| *owner == id).map(|(_, row)| row).collect()
+    }
+
+    /// Panics, telling what differs, unless nothing does.
+    #[track_caller]
+    pub fn assert_same(&self, before: &Snapshot) {
+        let differences = before.differences(self);
+        assert!(differences.is_empty(), "the store changed:\n{}", differences.join("\n"));
+    }
+
+    /// What is only here (`-`) and only in `other` (`+`), at most a screenful.
+    pub fn differences(&self, other: &Snapshot) -> Vec<String> {
+        let mut found = Vec::new();
+        if self != other {
+            compare("record", &self.records, &other.records, &mut found);
+            compare("entry", &self.entries, &other.entries, &mut found);
+            compare("class", &self.classes, &other.classes, &mut found);
+            compare("bytes", &self.blobs, &other.blobs, &mut found);
+            compare("attempt", &self.attempts, &other.attempts, &mut found);
+            compare("unreadable", &self.unreadable, &other.unreadable, &mut found);
+        }
+        found
+    }
+
+    /// Without the number of writes that made it: a repeated heartbeat may count one more.
+    pub fn without_versions(mut self) -> Snapshot {
+        for record in &mut self.records {
+            record.version = ff_core::record::Version::first(0);
+        }
+        self
+    }
+
+    /// Without the numbers of leases within their claim: a claim that others were in the way of
+    /// numbers its leases with gaps.
+    pub(crate) fn without_lease_numbers(mut self) -> Snapshot {
+        let unnumbered = |lease: &mut LeaseId| lease.index = 0;
+        for record in &mut self.records {
+            if let State::Active { lease, .. } = &mut record.state {
+                unnumbered(&mut lease.id);
+            }
+            if let Some(Exit { lease, .. }) = &mut record.last_exit {
+                unnumbered(lease);
+            }
+            if let Some(attempt) = &mut record.attempt {
+                unnumbered(&mut attempt.lease);
+            }
+        }
+        for (_, attempt) in &mut self.attempts {
+            unnumbered(&mut attempt.lease);
+        }
+        self
+    }
+}
+
+fn compare<T: PartialEq + fmt::Debug>(
+    what: &str,
+    ours: &[T],
+    theirs: &[T],
+    into: &mut Vec<String>,
+) {
+    let only = |sign: char, these: &[T], those: &[T]| -> Vec<String> {
+        let missing = these.iter().filter(|row| !those.contains(row));
+        missing.map(|row| format!("{sign} {what} {row:?}")).collect()
+    };
+    let (gone, new) = (only('-', ours, theirs), only('+', theirs, ours));
+    if gone.is_empty() && new.is_empty() && ours.len() != theirs.len() {
+        into.push(format!("~ {what} rows are repeated: {} and {}", ours.len(), theirs.len()));
+    }
+    let room = MAX_DIFFERENCES.saturating_sub(into.len());
+    into.extend(gone.into_iter().chain(new).take(room));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_told() {
+        let class = |lane: &str| ["default".to_owned(), lane.to_owned(), "gpu".to_owned()];
+        let ours = Snapshot { classes: vec![class("a"), class("b")], ..Snapshot::default() };
+        let theirs = Snapshot { classes: vec![class("b"), class("c")], ..Snapshot::default() };
+        let told = ours.differences(&theirs);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("- class") && told[0].contains("\"a\""), "{told:?}");
+        assert!(told[1].starts_with("+ class") && told[1].contains("\"c\""), "{told:?}");
+    }
+
+    #[test]
+    fn a_repeated_row_is_a_difference() {
+        let class = ["default".to_owned(), "a".to_owned(), "gpu".to_owned()];
+        let once = Snapshot { classes: vec![class.clone()], ..Snapshot::default() };
+        let twice = Snapshot { classes: vec![class.clone(), class], ..Snapshot::default() };
+        assert_eq!(once.differences(&twice).len(), 1);
+    }
+}

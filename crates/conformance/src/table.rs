@@ -1,0 +1,340 @@
+//! The table of facts: the one list from which every backend's tests are made.
+
+/// Calls a macro with `[args] module { fact fact .. } ..` for every fact there is.
+#[macro_export]
+macro_rules! every_fact {
+    ([$($with:tt)+] $($args:tt)*) => {
+        $($with)+! { [$($args)*]
+            submit {
+                new_work_waits_in_its_queue
+                everything_submitted_is_kept
+                work_with_a_later_start_is_delayed
+                delayed_work_takes_the_place_of_its_start
+                a_start_in_the_past_means_now
+                the_same_id_and_body_again_finds_the_first
+                the_same_id_with_another_body_is_refused
+                the_deadline_is_armed_at_submission
+                as_many_tags_as_allowed_are_kept
+                a_lane_full_of_classes_takes_no_new_class
+            }
+            claim {
+                an_empty_lane_gives_nothing
+                a_claim_looks_only_at_its_lane
+                higher_priority_goes_first
+                equal_priority_goes_first_in_first_out
+                work_of_one_millisecond_goes_by_its_ids
+                one_step_of_priority_outweighs_any_age
+                a_claim_takes_at_most_what_it_asks_for
+                each_execution_of_a_claim_has_its_own_lease
+                a_claim_stops_at_a_mebibyte_of_input
+                a_claim_takes_one_execution_however_large_its_input
+                claimed_work_is_not_claimed_again
+                an_assignment_tells_all_a_worker_needs
+                claimed_work_is_active_and_knows_its_worker
+                a_retried_claim_finds_the_same_leases_and_takes_no_more
+                a_retried_claim_that_never_arrived_takes_work
+                a_retried_claim_finds_only_what_is_still_held
+                a_retried_claim_does_not_revive_an_expired_lease
+                work_whose_deadline_has_passed_is_not_handed_out
+                delayed_work_is_not_claimable_before_its_time
+                concurrent_claims_take_each_execution_once
+            }
+            capability {
+                a_worker_gets_only_what_it_covers
+                work_without_requirements_goes_to_anyone
+                a_set_is_the_same_however_it_was_written
+                an_incapable_worker_changes_nothing
+                two_workers_together_do_not_cover_a_requirement
+                a_scarce_class_at_the_head_hides_nothing
+                the_best_of_all_covered_classes_goes_first
+                every_class_a_worker_covers_is_looked_at
+                a_class_is_registered_while_it_has_something_queued
+            }
+            grant {
+                a_grant_takes_the_head_out_of_the_queue
+                a_grant_in_flight_does_not_hold_up_its_lane
+                an_empty_lane_grants_nothing
+                granted_work_is_claimed_by_its_worker
+                a_grant_used_twice_gives_the_same_lease
+                only_its_worker_can_use_a_grant
+                work_that_was_not_granted_is_refused
+                an_expired_grant_is_refused_before_any_tick
+                an_expired_grant_returns_to_its_place
+                a_retried_grant_answers_the_same
+                a_retried_grant_that_never_arrived_reserves_work
+                a_grant_looks_at_capabilities_and_priority
+                a_grant_finds_no_work_past_its_deadline
+                a_granted_execution_can_pass_its_deadline
+                granted_work_that_was_paused_continues_its_attempt
+                a_claim_retried_with_a_grants_request_does_not_use_it
+            }
+            lease {
+                a_renewal_lasts_the_whole_ttl_from_now
+                renewal_by_a_stale_holder_is_refused
+                a_stale_holder_changes_nothing
+                a_lease_ends_on_time_whether_or_not_anybody_looks
+                a_lease_holds_until_its_last_millisecond
+                a_fence_that_differs_in_any_part_is_refused
+                each_lease_has_the_next_epoch
+                an_expired_lease_is_claimable_by_another_worker
+                lost_leases_do_not_hide_later_ones
+                reclaimed_work_goes_behind_what_waits
+                work_that_kills_its_workers_ends_failed
+                work_that_may_lose_no_lease_fails_with_the_first
+                a_lost_lease_spends_no_retry
+                progress_is_kept_with_the_attempt
+                progress_does_not_renew
+                one_bad_renewal_of_a_batch_spoils_no_other
+            }
+            timeout {
+                an_attempt_that_runs_too_long_is_tried_again
+                a_holder_past_its_timeout_is_refused_before_any_tick
+                a_renewal_does_not_extend_the_timeout
+                the_timeout_is_armed_whole_at_each_claim
+                a_paused_attempt_does_not_time_out
+                the_last_attempt_to_time_out_ends_in_failure
+                a_timeout_is_retried_only_if_its_category_is
+                a_deadline_ends_work_in_every_state
+                a_deadline_counts_from_submission_over_all_attempts
+            }
+            exit {
+                completing_ends_the_execution_with_its_result
+                completing_twice_answers_the_same
+                completing_with_another_result_is_refused
+                the_first_exit_of_a_lease_stands
+                an_exit_is_answered_again_while_the_next_holder_works
+                concurrent_exits_of_one_lease_have_one_outcome
+                every_way_out_cleans_up
+                a_former_holder_is_refused_whatever_the_way_out
+                a_finished_execution_does_not_change
+            }
+            fail {
+                a_failure_is_tried_again_after_its_backoff
+                a_backoff_that_is_over_takes_the_place_of_its_end
+                a_retry_without_backoff_goes_behind_what_waits
+                a_permanent_failure_is_not_retried
+                the_last_allowed_attempt_ends_in_failure
+                only_listed_categories_are_retried
+                an_exponential_backoff_doubles_up_to_its_cap
+                jitter_shortens_a_wait_by_at_most_its_part
+                every_failure_stays_readable_with_its_attempt
+                a_failure_told_twice_counts_once
+            }
+            delay {
+                a_delay_frees_the_worker_and_keeps_the_attempt
+                a_delay_that_is_over_continues_the_same_attempt
+                a_delay_that_is_over_takes_the_place_of_its_end
+                a_delay_into_the_past_is_over_at_once
+                a_delay_into_the_past_goes_behind_what_waits
+                a_delay_spends_no_retry
+                a_delay_told_twice_is_one_delay
+                a_paused_attempt_keeps_its_progress
+                a_paused_execution_that_expires_ends_its_attempt
+            }
+            hand_back {
+                handing_back_keeps_the_place_in_the_queue
+                handing_back_keeps_the_attempt_and_spends_no_retry
+                a_worker_hands_back_all_it_holds_at_once
+                the_next_worker_does_not_lose_its_lease_to_the_last
+            }
+            cancel {
+                unfinished_work_is_cancelled_in_every_state
+                cancelling_ends_a_paused_attempt
+                cancelling_does_not_rewrite_how_an_attempt_ended
+                the_holder_of_cancelled_work_is_told_so
+                an_earlier_holder_of_cancelled_work_is_only_stale
+                the_reason_is_kept
+                cancelling_twice_answers_the_same
+                work_that_ended_otherwise_cannot_be_cancelled
+                a_grace_leaves_the_holder_time_and_tells_it
+                a_grace_means_nothing_to_work_that_nobody_holds
+                a_holder_can_complete_within_the_grace
+                any_other_exit_within_the_grace_cancels
+                the_end_of_the_grace_ends_the_hold
+                a_lease_lost_within_the_grace_is_not_reclaimed
+                a_second_cancel_never_lengthens_the_grace
+                a_cancel_without_grace_ends_a_grace
+                a_holder_can_cancel_its_own_work
+                a_grant_of_cancelled_work_is_stale
+            }
+            revoke {
+                revoked_work_returns_to_its_place
+                revoked_work_continues_its_attempt_at_no_cost
+                a_revoked_holder_is_refused
+                revoking_twice_ends_no_later_lease
+                a_lease_that_does_not_hold_cannot_be_revoked
+                revoking_within_a_grace_cancels
+                a_lease_after_revoke_cancel_and_replay_can_be_renewed
+            }
+            priority {
+                a_raised_priority_goes_first
+                a_change_of_priority_keeps_the_place_among_equals
+                work_that_is_not_queued_keeps_its_new_priority
+                the_same_priority_again_changes_nothing
+                finished_work_keeps_its_priority
+                a_holder_keeps_its_lease_when_the_priority_changes
+            }
+            tags {
+                tags_are_set_replaced_and_removed
+                the_same_tags_again_change_nothing
+                more_tags_than_allowed_are_refused
+                finished_work_keeps_its_tags
+                the_next_holder_sees_the_new_tags
+            }
+            tick {
+                timers_are_named_when_they_are_due_and_not_before
+                the_earliest_timer_comes_first
+                the_next_timer_is_told_beyond_what_is_due
+                pages_of_timers_neither_skip_nor_repeat
+                a_stuck_timer_does_not_hide_those_behind_it
+                a_tick_before_its_time_changes_nothing
+                a_tick_of_nothing_does_nothing
+                work_without_a_timer_is_not_ticked
+                a_tick_does_the_earliest_thing_and_tells_the_next
+                of_things_due_together_the_deadline_comes_first
+                ticking_twice_does_a_thing_once
+                several_engines_do_each_thing_once
+                a_renewed_lease_has_one_timer
+            }
+            replay {
+                every_outcome_can_be_replayed
+                a_replay_starts_from_clean_counters
+                old_results_stay_readable
+                old_outcomes_stay_readable
+                attempts_go_on_counting_over_runs
+                a_replay_goes_behind_what_waits
+                a_replay_told_twice_starts_one_run
+                a_replay_of_another_run_is_refused
+                unfinished_work_cannot_be_replayed
+                the_number_of_runs_is_bounded
+                a_replay_arms_the_deadline_anew
+                a_replayed_execution_is_not_removed
+                a_replayed_failure_is_no_longer_listed_as_failed
+                the_holder_of_an_old_run_is_refused_in_the_new_one
+            }
+            retention {
+                finished_work_stays_readable_until_its_retention_is_over
+                after_retention_nothing_names_the_execution
+                every_outcome_is_removed_in_the_end
+                removed_work_is_not_found
+                unfinished_work_is_never_removed
+                an_idempotency_key_holds_as_long_as_its_execution
+                an_id_is_forgotten_with_its_execution
+            }
+            listing {
+                the_newest_come_first
+                an_empty_namespace_lists_nothing
+                a_listing_shows_whole_records
+                lane_and_kind_filter
+                every_state_can_be_listed
+                all_given_tags_must_match
+                a_span_of_time_includes_its_start_and_not_its_end
+                pages_of_one_millisecond_neither_skip_nor_repeat
+                pages_hold_while_executions_change
+                a_cursor_outlives_the_execution_it_stands_on
+                failed_work_is_listed_in_pages_too
+                filters_hold_over_pages
+                a_page_of_nothing_or_of_too_much_is_refused
+                a_cursor_that_was_not_given_is_refused
+            }
+            attempts {
+                work_that_was_never_claimed_has_no_attempt
+                attempts_are_numbered_from_zero_without_gaps
+                every_route_of_a_claim_tells_the_attempt_that_is_stored
+                each_end_of_an_attempt_has_its_reason
+                an_attempt_knows_when_it_began_and_ended_and_who_ran_it
+                attempts_are_read_in_pages
+                a_page_of_no_or_too_many_attempts_is_refused
+                an_attempt_in_progress_has_no_end
+            }
+            payload {
+                inputs_come_out_as_they_went_in
+                results_come_out_as_they_went_in
+                inputs_come_out_by_every_route_of_a_claim
+                an_input_over_the_limit_is_refused
+                a_result_over_the_limit_is_refused_and_the_lease_kept
+                only_completed_work_has_a_result
+                a_run_that_never_was_has_no_result
+            }
+            batch {
+                each_submit_of_a_batch_has_its_own_answer
+                commands_of_a_batch_run_in_order
+                each_completion_of_a_batch_has_its_own_answer
+                an_empty_batch_is_refused
+                a_batch_of_too_many_is_refused_whole
+                a_batch_of_as_many_as_allowed_is_taken
+                a_batch_with_too_many_bytes_is_refused_whole
+            }
+            idempotency {
+                fifty_concurrent_submits_with_one_key_make_one_execution
+                fifty_concurrent_submits_of_one_id_make_one_execution
+                the_same_key_and_body_finds_the_first_whatever_the_id
+                the_same_key_with_another_body_is_refused
+                a_submit_can_be_repeated
+                taking_work_can_be_repeated
+                every_exit_can_be_repeated
+                every_operators_call_can_be_repeated
+                a_heartbeat_can_be_repeated
+                a_repeated_batch_answers_the_same
+                work_handed_back_unseen_can_be_taken_by_the_same_call_and_ended
+            }
+            namespace {
+                an_execution_of_another_namespace_is_not_found
+                another_namespaces_execution_reads_as_absent
+                claims_and_grants_take_only_from_their_namespace
+                a_retried_claim_of_another_namespace_finds_nothing
+                a_key_names_one_execution_in_each_namespace
+                an_id_taken_in_another_namespace_is_refused
+                a_listing_shows_only_its_namespace
+            }
+            bad_input {
+                names_that_break_the_rules_are_refused
+                keys_tags_and_capabilities_that_break_the_rules_are_refused
+                ids_that_are_not_ids_are_refused
+                an_unknown_id_is_not_found
+                an_unknown_id_cannot_be_read
+                an_unknown_lease_is_stale
+                a_submit_out_of_bounds_is_refused
+                a_policy_out_of_bounds_is_refused
+                too_many_retried_categories_are_refused
+                a_key_needs_a_retention_of_a_day
+                a_claim_of_none_or_too_many_is_refused
+                a_grant_of_no_or_too_much_time_is_refused
+                messages_over_the_limit_are_refused
+                numbers_out_of_range_are_refused
+                too_many_tags_at_once_are_refused
+            }
+            clock {
+                a_clock_set_back_revives_no_stale_holder
+                a_clock_set_back_expires_nothing_early
+                a_clock_set_back_loses_no_timer
+                a_clock_that_jumps_ahead_costs_leases_and_nothing_else
+            }
+            wakeup {
+                a_waiting_claim_ends_empty_when_its_time_is_over
+                work_that_is_there_is_not_waited_for
+                a_waiter_is_called_for_submitted_work
+                a_waiter_is_called_for_every_way_into_its_queue
+                of_two_waiters_one_gets_one_execution
+                as_many_waiters_as_executions_get_one_each
+                a_waiter_that_cannot_run_it_is_not_in_the_way
+                waiters_of_other_lanes_and_namespaces_are_not_called
+                a_claim_racing_a_submit_does_not_miss_it
+                a_waiter_that_goes_away_hands_back_what_it_took
+                a_call_to_a_waiter_that_goes_away_reaches_the_next
+                without_announcements_the_best_work_is_found_by_the_net
+                without_announcements_every_waiter_is_served
+                the_timer_loop_hears_of_an_earlier_timer
+                the_timer_loop_hears_of_a_timer_set_while_it_reads
+            }
+            audit {
+                an_empty_store_passes
+                a_store_with_work_in_every_state_passes
+                every_index_entry_is_counted
+                records_come_before_what_belongs_to_them
+                time_alone_breaks_nothing
+                an_audit_changes_nothing
+            }
+        }
+    };
+}

@@ -1,0 +1,250 @@
+//! The exam and the histories are themselves examined: each planted bug must be caught.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ff_backend_memory::MemoryStore;
+use ff_conformance::{Making, Options, Subject, histories, sit};
+use ff_core::machine::{Action, Command, Hold, Reply, Ticked};
+use ff_core::payload::BlobKey;
+use ff_core::placement::Entry;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::audit::{Row, Rows};
+use ff_store::{DueTimers, ListScan, Stats, Store, StoreError, Wakeups};
+use ff_testkit::ManualClock;
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bug {
+    /// A repeated claim takes more work.
+    RetryIsForgotten,
+    /// Any namespace will do.
+    NamespaceIsIgnored,
+    /// The epoch is taken for the whole fence.
+    EpochIsEnough,
+    /// Time does nothing.
+    TicksAreLost,
+    /// A claim takes one more than was asked for.
+    ClaimsTakeMore,
+    /// A payload ends at its first NUL.
+    BytesAreText,
+    /// An index keeps an entry that should be gone.
+    EntryIsLeft,
+    /// A page begins after all that was created with its cursor.
+    EqualTimesAreSkipped,
+    /// The last timer of a page is left out.
+    LastTimerIsHidden,
+    /// Attempts are told from the one after the one asked for.
+    AttemptIsSkipped,
+    /// Nobody hears of new work.
+    NothingIsAnnounced,
+}
+
+struct Planted {
+    store: MemoryStore,
+    bug: Bug,
+    /// An entry that is never removed.
+    left: Mutex<Option<Row>>,
+    /// Where nothing is announced.
+    unheard: Wakeups,
+}
+
+impl Planted {
+    async fn spoil(&self, command: &mut Command) {
+        match (self.bug, &mut command.action) {
+            (Bug::RetryIsForgotten, Action::Claim(claim)) => claim.retry = false,
+            (Bug::ClaimsTakeMore, Action::Claim(claim)) if claim.max > 0 => claim.max += 1,
+            (Bug::NamespaceIsIgnored, Action::Cancel(cancel)) => {
+                if let Ok(Some(record)) = self.store.record(cancel.target.execution).await {
+                    cancel.target.namespace = record.spec.namespace.clone();
+                }
+            }
+            (Bug::EpochIsEnough, Action::Complete(complete)) => {
+                self.forge(&mut complete.hold).await;
+            }
+            _ => {}
+        }
+    }
+
+    async fn forge(&self, hold: &mut Hold) {
+        if let Ok(Some(record)) = self.store.record(hold.target.execution).await
+            && let Some(fence) = record.fence()
+            && fence.epoch == hold.fence.epoch
+        {
+            hold.fence = fence;
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Planted {
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        let mut answers = Vec::new();
+        for mut command in batch {
+            self.spoil(&mut command).await;
+            if self.bug == Bug::TicksAreLost && matches!(command.action, Action::Tick(_)) {
+                answers.push(Ok(Reply::Ticked(Ticked { did: None, next: None })));
+                continue;
+            }
+            answers.extend(self.store.execute(vec![command]).await);
+        }
+        answers
+    }
+
+    async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        self.store.record(id).await
+    }
+
+    async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
+        let blob = self.store.blob(key).await?;
+        Ok(blob.map(|bytes| match bytes.iter().position(|byte| *byte == 0) {
+            Some(end) if self.bug == Bug::BytesAreText => bytes.slice(..end),
+            _ => bytes,
+        }))
+    }
+
+    async fn past_attempts(
+        &self,
+        id: ExecutionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        let skip = u32::from(self.bug == Bug::AttemptIsSkipped && from > 0);
+        self.store.past_attempts(id, from + skip, limit).await
+    }
+
+    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+        let after = scan.after.map(|place| place.created);
+        let mut records = self.store.list(scan).await?;
+        if self.bug == Bug::EqualTimesAreSkipped {
+            records.retain(|record| after.is_none_or(|created| record.created < created));
+        }
+        Ok(records)
+    }
+
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError> {
+        let mut timers = self.store.due(after, limit).await?;
+        if self.bug == Bug::LastTimerIsHidden && timers.due.len() > 1 {
+            timers.due.pop();
+        }
+        Ok(timers)
+    }
+
+    async fn rows(&self) -> Result<Rows, StoreError> {
+        if self.bug != Bug::EntryIsLeft {
+            return self.store.rows().await;
+        }
+        let mut all = Vec::new();
+        let mut rows = self.store.rows().await?;
+        while let Some(row) = rows.next().await {
+            all.push(row?);
+        }
+        let queued = all.iter().find(|row| matches!(row, Row::Entry(Entry::Queue(_), _)));
+        let mut left = self.left.lock().unwrap();
+        *left = left.take().or_else(|| queued.cloned());
+        let gone = left.clone().filter(|left| !all.contains(left));
+        drop(left);
+        let (sender, stream) = Rows::channel();
+        tokio::spawn(async move {
+            for row in all.into_iter().chain(gone) {
+                sender.send(Ok(row)).await.unwrap();
+            }
+        });
+        Ok(stream)
+    }
+
+    fn partitions(&self) -> u16 {
+        self.store.partitions()
+    }
+
+    fn wakeups(&self) -> &Wakeups {
+        match self.bug {
+            Bug::NothingIsAnnounced => &self.unheard,
+            _ => self.store.wakeups(),
+        }
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.store.stats()
+    }
+}
+
+async fn planted(bug: Bug) -> Subject {
+    let clock = ManualClock::default();
+    let store = MemoryStore::serial(Arc::new(clock.clone()));
+    Subject::new(Planted { store, bug, left: Mutex::default(), unheard: Wakeups::default() }, clock)
+}
+
+/// One test for each bug that random histories catch, which must tell the seed.
+macro_rules! caught_by_histories {
+    ($($test:ident: $bug:ident),+ $(,)?) => {
+        mod caught_by_histories {
+            use super::*;
+
+            $(#[test]
+            #[should_panic(expected = "FF_SEED=")]
+            fn $test() {
+                fn subject() -> Making {
+                    Box::pin(planted(Bug::$bug))
+                }
+                histories("planted", subject, Options { count: 400, ..Options::default() });
+            })+
+        }
+    };
+}
+
+caught_by_histories!(
+    a_forgotten_retry: RetryIsForgotten,
+    an_ignored_namespace: NamespaceIsIgnored,
+    a_fence_that_is_only_an_epoch: EpochIsEnough,
+    lost_ticks: TicksAreLost,
+    a_claim_that_takes_more: ClaimsTakeMore,
+    bytes_taken_for_text: BytesAreText,
+    an_entry_left_behind: EntryIsLeft,
+    a_listing_that_skips_equal_times: EqualTimesAreSkipped,
+    a_hidden_timer: LastTimerIsHidden,
+    a_skipped_attempt: AttemptIsSkipped,
+);
+
+/// One test for each bug that a fact catches.
+macro_rules! caught_by_facts {
+    ($($test:ident: $bug:ident, $fact:literal),+ $(,)?) => {
+        mod caught_by_facts {
+            use super::*;
+
+            $(#[test]
+            #[should_panic]
+            fn $test() {
+                fn subject() -> Making {
+                    Box::pin(planted(Bug::$bug))
+                }
+                sit($fact, subject);
+            })+
+        }
+    };
+}
+
+caught_by_facts!(
+    a_forgotten_retry: RetryIsForgotten,
+        "claim::a_retried_claim_finds_the_same_leases_and_takes_no_more",
+    an_ignored_namespace: NamespaceIsIgnored,
+        "namespace::an_execution_of_another_namespace_is_not_found",
+    a_fence_that_is_only_an_epoch: EpochIsEnough,
+        "lease::a_fence_that_differs_in_any_part_is_refused",
+    lost_ticks: TicksAreLost, "lease::work_that_kills_its_workers_ends_failed",
+    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_what_it_asks_for",
+    bytes_taken_for_text: BytesAreText, "payload::inputs_come_out_as_they_went_in",
+    an_entry_left_behind: EntryIsLeft, "capability::an_incapable_worker_changes_nothing",
+    a_listing_that_skips_equal_times: EqualTimesAreSkipped,
+        "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
+    a_hidden_timer: LastTimerIsHidden, "tick::the_earliest_timer_comes_first",
+    a_skipped_attempt: AttemptIsSkipped, "attempts::attempts_are_read_in_pages",
+    lost_announcements: NothingIsAnnounced, "wakeup::a_claim_racing_a_submit_does_not_miss_it",
+);

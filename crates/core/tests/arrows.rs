@@ -1,0 +1,99 @@
+//! The machine makes exactly the moves of the transition table, and random histories are not
+//! vacuous: they take every arrow often and see every refusal they can provoke.
+
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ff_core::machine::{Reply, Submit};
+use ff_core::table::{ARROWS, Arrow};
+use ff_core::{Capabilities, Code, Refusal, limits};
+use world::make::{brief, cancel, complete, id, replay, submit};
+use world::random::{Move, Script};
+use world::{World, report};
+
+const SEEDS: u64 = 300;
+const STEPS: usize = 300;
+const LEAST: u64 = 20;
+
+/// What the histories of all seeds did.
+#[derive(Default)]
+struct Seen {
+    arrows: BTreeMap<Arrow, u64>,
+    codes: BTreeMap<Code, u64>,
+}
+
+fn histories() -> Seen {
+    let mut seen = Seen::default();
+    for seed in 0..SEEDS {
+        let mut world = World::new();
+        let mut script = Script::new(seed);
+        for _ in 0..STEPS {
+            match script.next(&world) {
+                Move::Wait(span) => world.now = world.now + span,
+                Move::StepBack(span) => world.now = world.now - span,
+                Move::Run(command) => {
+                    if let Err(refusal) = world.run(&command) {
+                        *seen.codes.entry(refusal.code()).or_default() += 1;
+                    }
+                }
+            }
+        }
+        for (arrow, count) in world.arrows {
+            *seen.arrows.entry(arrow).or_default() += count;
+        }
+    }
+    seen
+}
+
+#[test]
+fn every_arrow_of_the_table_is_taken_and_no_other() {
+    let seen = histories().arrows;
+    for ((from, verb, to), count) in &seen {
+        eprintln!("{count:7}  {} --{verb}--> {}", from.as_str(), to.as_str());
+    }
+    let table: BTreeSet<_> = ARROWS.iter().copied().collect();
+    assert_eq!(table.len(), ARROWS.len(), "no arrow is listed twice");
+    let taken: BTreeSet<_> = seen.keys().copied().collect();
+    assert_eq!(taken.difference(&table).collect::<Vec<_>>(), [] as [&Arrow; 0]);
+    assert_eq!(table.difference(&taken).collect::<Vec<_>>(), [] as [&Arrow; 0]);
+    let rare: Vec<_> = seen.iter().filter(|(_, count)| **count < LEAST).collect();
+    assert_eq!(rare, [], "every arrow is taken at least {LEAST} times");
+    report::counts("arrows", &[("arrows", taken.len() as u64)]);
+}
+
+#[test]
+fn random_histories_see_every_refusal_but_the_limits_of_collections() {
+    let seen = histories().codes;
+    eprintln!("{seen:?}");
+    let missing: Vec<_> = Code::ALL.into_iter().filter(|code| !seen.contains_key(code)).collect();
+    assert_eq!(missing, [Code::LimitReached]);
+}
+
+#[test]
+fn the_number_of_runs_is_bounded() {
+    let mut world = World::new();
+    world.submitted(1, brief());
+    for run in 0..limits::RUNS - 1 {
+        world.act(cancel(id(1), None)).unwrap();
+        assert_eq!(world.act(replay(id(1), run)), Ok(Reply::Replayed(run + 1)));
+    }
+    let last = world.claimed("a");
+    world.act(complete(last.hold(), "done")).unwrap();
+    let refusal = world.act(replay(id(1), limits::RUNS - 1));
+    assert_eq!(refusal, Err(Refusal::LimitReached { what: "runs", most: limits::RUNS.into() }));
+}
+
+#[test]
+fn the_number_of_required_sets_queued_in_a_lane_is_bounded() {
+    let requires = |n: u32| Capabilities::new([format!("c{n}")]).unwrap();
+    let mut world = World::new();
+    let most = limits::CLASSES_PER_LANE as u32;
+    for n in 0..most {
+        world.act(Submit { requires: requires(n), ..submit(n, brief()) }).unwrap();
+    }
+    let over = Submit { requires: requires(most), ..submit(most, brief()) };
+    assert_eq!(world.act(over).map_err(|r| r.code()), Err(Code::LimitReached));
+    world.act(Submit { requires: requires(0), ..submit(most, brief()) }).unwrap();
+    world.act(submit(most + 1, brief())).unwrap();
+}

@@ -1,0 +1,204 @@
+//! Who is claimed first: strict priority, then the place in the queue, which every command keeps
+//! or renews by its own rule.
+#![allow(clippy::unwrap_used)]
+
+mod world;
+
+use ff_core::machine::{Claim, SetPriority, Submit};
+use ff_core::placement::Score;
+use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::{Capabilities, ExecutionId, Lane, Namespace, Time, When, limits};
+use proptest::prelude::*;
+use world::make::{
+    assignments, brief, cancel, claim, delay, fail, hand_back, id, ms, replay, revoke, submit,
+    target,
+};
+use world::{START, World};
+
+/// The order in which everything in the default lane is claimed.
+fn order(world: &mut World) -> Vec<ExecutionId> {
+    let reply = world.act(Claim { max: 256, ..claim("a", 77) }).unwrap();
+    assignments(reply).iter().map(|assignment| assignment.execution).collect()
+}
+
+/// A held execution, ten milliseconds after its submission.
+fn held(policy: Policy) -> (World, ff_core::machine::Hold) {
+    let (mut world, assignment) = World::held(policy);
+    world.advance(ms(10));
+    (world, assignment.hold())
+}
+
+fn queued_at(world: &World) -> Time {
+    let record = world.record(id(1));
+    assert!(record.placed.score.is_some(), "it is queued");
+    record.queued_at
+}
+
+#[test]
+fn a_higher_priority_goes_first_and_equals_go_first_in_first_out() {
+    let mut world = World::new();
+    for (n, priority) in [(1, 0), (2, 5), (3, 0), (4, 5), (5, limits::PRIORITY)] {
+        world.act(Submit { priority, ..submit(n, brief()) }).unwrap();
+        world.advance(ms(1));
+    }
+    assert_eq!(order(&mut world), [5, 2, 4, 1, 3].map(id));
+}
+
+#[test]
+fn of_two_submitted_in_one_millisecond_the_lower_id_goes_first() {
+    let mut world = World::new();
+    for n in [3, 1, 2] {
+        world.submitted(n, brief());
+    }
+    assert_eq!(order(&mut world), [1, 2, 3].map(id));
+}
+
+#[test]
+fn a_claim_sees_only_its_namespace_its_lane_and_what_it_covers() {
+    let mut world = World::new();
+    let gpu = Capabilities::new(["gpu"]).unwrap();
+    let other = Namespace::new("other").unwrap();
+    world.act(Submit { requires: gpu.clone(), ..submit(1, brief()) }).unwrap();
+    world.act(Submit { namespace: other, ..submit(2, brief()) }).unwrap();
+    world.act(Submit { lane: Lane::new("slow").unwrap(), ..submit(3, brief()) }).unwrap();
+    world.submitted(4, brief());
+    assert_eq!(order(&mut world), [id(4)]);
+    let reply = world.act(Claim { capabilities: gpu, ..claim("b", 78) }).unwrap();
+    assert_eq!(assignments(reply)[0].execution, id(1));
+}
+
+proptest! {
+    #[test]
+    fn scores_order_by_priority_then_time_and_stay_exact(
+        a in (0..=limits::PRIORITY, 0..=1_000_000_000_000u64),
+        b in (0..=limits::PRIORITY, 0..=1_000_000_000_000u64),
+    ) {
+        let score = |(priority, at): (u16, u64)| Score::of(priority, START + ms(at));
+        let earlier = a.0 > b.0 || (a.0 == b.0 && a.1 < b.1);
+        // Within the 31 years that a step of priority outweighs.
+        prop_assume!(a.0 == b.0 || a.1.abs_diff(b.1) < 1_000_000_000_000);
+        prop_assert_eq!(score(a) < score(b), earlier);
+        prop_assert_eq!(score(a).get() as f64 as i64, score(a).get());
+    }
+}
+
+#[test]
+fn every_score_that_a_record_can_have_is_exact() {
+    for priority in [0, 1, limits::PRIORITY] {
+        for at in [Time::EPOCH, START, Time::MAX] {
+            assert!(Score::of(priority, at).get().unsigned_abs() < 1 << 53);
+        }
+    }
+}
+
+#[test]
+fn a_new_execution_queues_at_its_creation() {
+    let mut world = World::new();
+    world.submitted(1, brief());
+    assert_eq!(queued_at(&world), world.record(id(1)).created);
+}
+
+#[test]
+fn a_delayed_start_queues_at_its_due_time_however_late_the_tick() {
+    let mut world = World::new();
+    let start = When::After(ms(50));
+    world.act(Submit { start, ..submit(1, brief()) }).unwrap();
+    world.advance(ms(500));
+    world.tick(id(1));
+    assert_eq!(queued_at(&world), START + ms(50));
+}
+
+#[test]
+fn a_delay_by_the_holder_queues_at_its_due_time() {
+    let (mut world, hold) = held(brief());
+    world.act(delay(hold, ms(50))).unwrap();
+    world.advance(ms(500));
+    world.tick(id(1));
+    assert_eq!(queued_at(&world), START + ms(60));
+}
+
+#[test]
+fn a_delay_until_the_past_queues_now() {
+    let (mut world, hold) = held(brief());
+    let until = When::At(START);
+    world.act(ff_core::machine::Delay { hold, until }).unwrap();
+    assert_eq!(queued_at(&world), START + ms(10));
+}
+
+#[test]
+fn an_expired_grant_returns_to_its_place() {
+    let mut world = World::new();
+    world.submitted(1, brief());
+    world.advance(ms(10));
+    world.granted("a", 1, ms(50));
+    world.fire(id(1));
+    assert_eq!(queued_at(&world), START);
+}
+
+#[test]
+fn a_hand_back_keeps_the_place() {
+    let (mut world, hold) = held(brief());
+    world.act(hand_back(hold)).unwrap();
+    assert_eq!(queued_at(&world), START);
+}
+
+#[test]
+fn a_revocation_keeps_the_place() {
+    let (mut world, hold) = held(brief());
+    world.act(revoke(&hold)).unwrap();
+    assert_eq!(queued_at(&world), START);
+}
+
+#[test]
+fn a_change_of_priority_keeps_the_place_among_equals() {
+    let mut world = World::new();
+    world.submitted(1, brief());
+    world.advance(ms(10));
+    world.act(Submit { priority: 7, ..submit(2, brief()) }).unwrap();
+    world.act(SetPriority { target: target(id(1)), priority: 7 }).unwrap();
+    assert_eq!(queued_at(&world), START);
+    assert_eq!(order(&mut world), [1, 2].map(id));
+}
+
+#[test]
+fn a_retry_queues_now() {
+    let (mut world, hold) = held(brief());
+    world.act(fail(hold, true)).unwrap();
+    assert_eq!(queued_at(&world), START + ms(10));
+}
+
+#[test]
+fn a_retry_after_backoff_queues_at_its_due_time() {
+    let retry = Retry { backoff: Backoff::fixed(ms(50)), ..brief().retry };
+    let (mut world, hold) = held(Policy { retry, ..brief() });
+    world.act(fail(hold, true)).unwrap();
+    world.advance(ms(500));
+    world.tick(id(1));
+    assert_eq!(queued_at(&world), START + ms(60));
+}
+
+#[test]
+fn a_reclaim_queues_now_so_that_poison_never_returns_to_the_head() {
+    let (mut world, _) = held(brief());
+    world.submitted(2, brief());
+    world.advance(ms(490));
+    world.tick(id(1));
+    assert_eq!(queued_at(&world), START + ms(500));
+    assert_eq!(order(&mut world), [2, 1].map(id));
+}
+
+#[test]
+fn an_attempt_timeout_queues_now() {
+    let (mut world, _) = held(Policy { attempt_timeout: Some(ms(50)), ..brief() });
+    world.fire(id(1));
+    assert_eq!(queued_at(&world), START + ms(50));
+}
+
+#[test]
+fn a_replay_queues_now() {
+    let (mut world, _) = held(brief());
+    world.act(cancel(id(1), None)).unwrap();
+    world.advance(ms(10));
+    world.act(replay(id(1), 0)).unwrap();
+    assert_eq!(queued_at(&world), START + ms(20));
+}
