@@ -17,6 +17,7 @@ const PAGES: &[Page] = &[
     Page { path: "docs/reference/errors.md", topic: "errors" },
     Page { path: "docs/reference/cli.md", topic: "cli" },
     Page { path: "docs/reference/limits.md", topic: "limits" },
+    Page { path: "docs/reference/metrics.md", topic: "metrics" },
 ];
 
 /// Writes every page that differs from what `ff` prints.

@@ -1,1 +1,29 @@
-//! The embedded default store.
+//! The embedded default store: one SQLite file, nothing to install.
+//!
+//! One thread owns the one connection that writes and runs whatever callers have queued as one
+//! transaction, so that many share one sync to disk. Reads have connections of their own. Nothing
+//! is decided from the memory of the process: several processes may open the same file.
+
+mod clock;
+mod codec;
+mod commit;
+mod connection;
+mod error;
+mod group;
+mod limit;
+mod nominate;
+mod options;
+mod query;
+mod reader;
+mod rows;
+mod schema;
+mod stats;
+mod store;
+mod transaction;
+mod watch;
+mod writer;
+
+pub use limit::{LimitPlan, limit};
+pub use options::{Durability, Location, Options};
+pub use stats::Stats;
+pub use store::{SqliteStore, backend};

@@ -48,3 +48,8 @@ pub use handler::{Bytes, Handler, Json, Output};
 pub use runtime::{Running, WorkerRuntime};
 pub use task::{ClaimedTask, StopReason};
 pub use worker::FlowFabricWorker;
+
+/// The worker in the README is compiled as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

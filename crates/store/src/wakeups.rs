@@ -78,8 +78,19 @@ struct Line {
 struct Waiter {
     capabilities: Capabilities,
     wake: Notify,
-    /// It was called because somebody looked without being told and found work.
-    by_net: AtomicBool,
+    /// What it was last called for.
+    call: Mutex<Option<Cause>>,
+}
+
+/// What a waiter was called for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Cause {
+    /// Work of this class.
+    Work(Capabilities),
+    /// Somebody looked without being told and found work.
+    Net,
+    /// Something unknown.
+    Maybe,
 }
 
 /// Why a waiter was called.
@@ -98,7 +109,7 @@ impl Wakeups {
             match announcement {
                 Announcement::Work { namespace, lane, class } => {
                     if let Some(line) = lock(&self.lines).get_mut(&(namespace, lane)) {
-                        line.call(|waiter| waiter.capabilities.covers(&class), Call::Announced);
+                        line.call_for(class);
                     }
                 }
                 Announcement::Timer(due) => {
@@ -120,7 +131,7 @@ impl Wakeups {
 
     /// A place for work of `queue`. [Join](Ticket::join) the line, look at the store, then wait.
     pub fn ticket(&self, queue: Queue, capabilities: Capabilities) -> Ticket {
-        let waiter = Waiter { capabilities, wake: Notify::new(), by_net: AtomicBool::new(false) };
+        let waiter = Waiter { capabilities, wake: Notify::new(), call: Mutex::new(None) };
         Ticket {
             lines: self.lines.clone(),
             queue,
@@ -152,22 +163,33 @@ impl Wakeups {
 }
 
 impl Line {
-    fn call(&mut self, fits: impl Fn(&Waiter) -> bool, call: Call) {
-        let place = self.waiting.iter().position(|waiter| fits(waiter));
+    /// Calls the first in line who covers `class`.
+    fn call_for(&mut self, class: Capabilities) {
+        let place = self.waiting.iter().position(|waiter| waiter.capabilities.covers(&class));
         if let Some(waiter) = place.and_then(|place| self.waiting.remove(place)) {
-            waiter.by_net.store(call == Call::Net, Ordering::SeqCst);
-            waiter.wake.notify_one();
+            waiter.call(Cause::Work(class));
         }
     }
 
     fn call_all(&mut self) {
         for waiter in self.waiting.drain(..) {
-            waiter.wake.notify_one();
+            waiter.call(Cause::Maybe);
         }
     }
 
     fn place(&self, waiter: &Arc<Waiter>) -> Option<usize> {
         self.waiting.iter().position(|other| Arc::ptr_eq(other, waiter))
+    }
+}
+
+impl Waiter {
+    fn call(&self, cause: Cause) {
+        *lock(&self.call) = Some(cause);
+        self.wake.notify_one();
+    }
+
+    fn take_call(&self) -> Option<Cause> {
+        lock(&self.call).take()
     }
 }
 
@@ -187,6 +209,8 @@ impl Ticket {
     pub fn join(&self) {
         self.unanswered.store(true, Ordering::SeqCst);
         let mut lines = lock(&self.lines);
+        // The look that follows answers whatever it was called for.
+        self.waiter.take_call();
         let line = lines
             .entry(self.queue.clone())
             .or_insert_with(|| Line { waiting: VecDeque::new(), net_turn: Instant::now() + NET });
@@ -209,9 +233,9 @@ impl Ticket {
             };
             tokio::select! {
                 () = self.waiter.wake.notified() => {
-                    return match self.waiter.by_net.swap(false, Ordering::SeqCst) {
-                        true => Call::Net,
-                        false => Call::Announced,
+                    return match *lock(&self.waiter.call) {
+                        Some(Cause::Net) => Call::Net,
+                        _ => Call::Announced,
                     };
                 }
                 () = tokio::time::sleep_until(turn) => {}
@@ -229,7 +253,11 @@ impl Ticket {
     /// Lets the next in line look too: work was found that nobody was told of.
     pub fn pass_on(&self) {
         if let Some(line) = lock(&self.lines).get_mut(&self.queue) {
-            line.call(|waiter| !std::ptr::eq(waiter, &*self.waiter), Call::Net);
+            let other = |waiter: &Arc<Waiter>| !Arc::ptr_eq(waiter, &self.waiter);
+            let place = line.waiting.iter().position(other);
+            if let Some(waiter) = place.and_then(|place| line.waiting.remove(place)) {
+                waiter.call(Cause::Net);
+            }
         }
     }
 }
@@ -238,12 +266,15 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut lines = lock(&self.lines);
         let Some(line) = lines.get_mut(&self.queue) else { return };
-        let place = line.place(&self.waiter);
-        if let Some(place) = place {
+        if let Some(place) = line.place(&self.waiter) {
             line.waiting.remove(place);
         }
-        if place.is_none() || self.unanswered.load(Ordering::SeqCst) {
-            line.call_all();
+        match self.waiter.take_call() {
+            // A look that did not come back may have been for anything.
+            _ if self.unanswered.load(Ordering::SeqCst) => line.call_all(),
+            Some(Cause::Work(class)) => line.call_for(class),
+            Some(Cause::Net | Cause::Maybe) => line.call_all(),
+            None => {}
         }
         if line.waiting.is_empty() {
             lines.remove(&self.queue);
@@ -251,6 +282,6 @@ impl Drop for Ticket {
     }
 }
 
-fn lock(lines: &Mutex<HashMap<Queue, Line>>) -> MutexGuard<'_, HashMap<Queue, Line>> {
-    lines.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

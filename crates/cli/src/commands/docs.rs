@@ -21,6 +21,7 @@ enum Topic {
     Errors,
     Cli,
     Limits,
+    Metrics,
 }
 
 impl Docs {
@@ -30,6 +31,7 @@ impl Docs {
             Topic::Errors => docs::errors::page(),
             Topic::Cli => docs::cli::page(),
             Topic::Limits => docs::limits::page(),
+            Topic::Metrics => docs::metrics::page(),
         };
         session.output.bytes(page.as_bytes())?;
         Ok(Verdict::Good)

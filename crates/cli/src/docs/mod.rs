@@ -3,6 +3,7 @@
 pub(crate) mod cli;
 pub(crate) mod errors;
 pub(crate) mod limits;
+pub(crate) mod metrics;
 pub(crate) mod states;
 
 /// The first lines of a page.

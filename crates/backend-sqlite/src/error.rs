@@ -1,0 +1,61 @@
+//! What can go wrong beneath a store, and what callers are told of it.
+
+use ff_store::StoreError;
+use rusqlite::ErrorCode;
+
+/// A failure inside this crate.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// SQLite failed.
+    Sql(rusqlite::Error),
+    /// SQLite gave something that is not what was stored.
+    Unreadable(String),
+}
+
+impl Fault {
+    /// Whether only what was looked at is bad, and the transaction around it is not.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self, Fault::Unreadable(_))
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        use rusqlite::Error as E;
+        match error {
+            E::FromSqlConversionFailure(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::Utf8Error(..)
+            | E::InvalidColumnType(..) => Fault::Unreadable(error.to_string()),
+            error => Fault::Sql(error),
+        }
+    }
+}
+
+impl From<rusqlite::types::FromSqlError> for Fault {
+    fn from(error: rusqlite::types::FromSqlError) -> Fault {
+        Fault::Unreadable(error.to_string())
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> StoreError {
+        let error = match fault {
+            Fault::Unreadable(what) => return StoreError::Corrupt(what),
+            Fault::Sql(error) => error,
+        };
+        let what = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Busy("another process is writing".into())
+            }
+            Some(
+                ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::ConstraintViolation
+                | ErrorCode::TypeMismatch,
+            ) => StoreError::Corrupt(what),
+            _ => StoreError::Unavailable(what),
+        }
+    }
+}

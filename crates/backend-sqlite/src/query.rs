@@ -1,0 +1,168 @@
+//! Reads of single things, listings and timers, for commands and callers alike.
+
+use bytes::Bytes;
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::{DueTimers, ListScan, Position, Which};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+
+use crate::clock::StoreClock;
+use crate::codec;
+use crate::error::Fault;
+
+/// The record of `id`.
+pub(crate) fn record(connection: &Connection, id: ExecutionId) -> Result<Option<Execution>, Fault> {
+    let mut select = connection.prepare_cached("SELECT record FROM execution WHERE id = ?1")?;
+    let mut rows = select.query([id.as_bytes()])?;
+    match rows.next()? {
+        Some(row) => codec::record(id, row.get_ref(0)?.as_blob()?).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Bytes beside a record.
+pub(crate) fn blob(connection: &Connection, key: BlobKey) -> Result<Option<Bytes>, Fault> {
+    let mut select =
+        connection.prepare_cached("SELECT bytes FROM blob WHERE id = ?1 AND part = ?2")?;
+    let mut rows = select.query((key.execution.as_bytes(), part_number(key.part)))?;
+    match rows.next()? {
+        Some(row) => Ok(Some(Bytes::copy_from_slice(row.get_ref(0)?.as_blob()?))),
+        None => Ok(None),
+    }
+}
+
+/// How a part is numbered in the table.
+pub(crate) fn part_number(part: BlobPart) -> i64 {
+    match part {
+        BlobPart::Input => -1,
+        BlobPart::Result(run) => run.into(),
+    }
+}
+
+/// The id in column `column`.
+pub(crate) fn id(row: &Row<'_>, column: usize) -> Result<ExecutionId, Fault> {
+    let bytes = row.get_ref(column)?.as_blob()?;
+    ExecutionId::from_bytes(bytes)
+        .map_err(|_| Fault::Unreadable(format!("{bytes:02x?} is not an execution id")))
+}
+
+/// The time in column `column`.
+pub(crate) fn time(row: &Row<'_>, column: usize) -> Result<Time, Fault> {
+    let ms: i64 = row.get(column)?;
+    match u64::try_from(ms) {
+        Ok(ms) if ms <= Time::MAX.as_ms() => Ok(Time::from_ms(ms)),
+        _ => Err(Fault::Unreadable(format!("{ms} is not a time"))),
+    }
+}
+
+/// Attempts of `id` from number `from` on, at most `limit`.
+pub(crate) fn past_attempts(
+    connection: &Connection,
+    id: ExecutionId,
+    from: u32,
+    limit: usize,
+) -> Result<Vec<Attempt>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT number, attempt FROM attempt WHERE id = ?1 AND number >= ?2 \
+         ORDER BY number LIMIT ?3",
+    )?;
+    let mut rows = select.query((id.as_bytes(), from, limit as i64))?;
+    let mut attempts = Vec::new();
+    while let Some(row) = rows.next()? {
+        attempts.push(attempt(id, row.get(0)?, row.get_ref(1)?.as_blob()?)?);
+    }
+    Ok(attempts)
+}
+
+/// Attempt `number` of `id`.
+pub(crate) fn attempt(id: ExecutionId, number: i64, bytes: &[u8]) -> Result<Attempt, Fault> {
+    match codec::decode::<Attempt>(bytes) {
+        Ok(attempt) if i64::from(attempt.number) == number => Ok(attempt),
+        Ok(_) => Err(Fault::Unreadable(format!("attempt {number} of {id}: has another number"))),
+        Err(why) => Err(Fault::Unreadable(format!("attempt {number} of {id}: {why}"))),
+    }
+}
+
+/// A stretch of a listing, newest first.
+pub(crate) fn list(connection: &Connection, scan: &ListScan) -> Result<Vec<Execution>, Fault> {
+    let first = Position { created: Time::MAX, id: [u8::MAX; 16] };
+    let Position { created, id } = scan.after.unwrap_or(first);
+    let (namespace, created, limit) =
+        (scan.namespace.as_str(), created.as_ms() as i64, scan.limit as i64);
+    match scan.which {
+        Which::All => listed(
+            connection,
+            "SELECT list.id, execution.record FROM list LEFT JOIN execution USING (id) \
+             WHERE namespace = ?1 AND (created, list.id) < (?2, ?3) \
+             ORDER BY created DESC, list.id DESC LIMIT ?4",
+            (namespace, created, id, limit),
+        ),
+        Which::Attention(attention) => listed(
+            connection,
+            "SELECT attention.id, execution.record FROM attention LEFT JOIN execution USING (id) \
+             WHERE namespace = ?1 AND attention = ?5 AND (created, attention.id) < (?2, ?3) \
+             ORDER BY created DESC, attention.id DESC LIMIT ?4",
+            (namespace, created, id, limit, attention.as_str()),
+        ),
+    }
+}
+
+fn listed(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+) -> Result<Vec<Execution>, Fault> {
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query(parameters)?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = id(row, 0)?;
+        match row.get_ref(1)?.as_blob_or_null()? {
+            Some(bytes) => records.push(codec::record(id, bytes)?),
+            None => return Err(Fault::Unreadable(format!("execution {id}: listed but absent"))),
+        }
+    }
+    Ok(records)
+}
+
+/// Timers at or before the store's time, earliest first, after `after`, at most `limit`.
+pub(crate) fn due(
+    connection: &Connection,
+    clock: &StoreClock,
+    after: Option<(Time, ExecutionId)>,
+    limit: usize,
+) -> Result<DueTimers, Fault> {
+    // One transaction, so that the time and both looks at the timers are of one moment.
+    let transaction = connection.unchecked_transaction()?;
+    let now = clock.read(&transaction)?.now;
+    let now_ms = now.as_ms() as i64;
+    let (after_due, after_id) = match after {
+        Some((due, id)) => (due.as_ms() as i64, *id.as_bytes()),
+        None => (-1, [0; 16]),
+    };
+    let mut select = transaction.prepare_cached(
+        "SELECT due, id FROM timer WHERE due <= ?1 AND (due, id) > (?2, ?3) \
+         ORDER BY due, id LIMIT ?4",
+    )?;
+    let mut rows = select.query((now_ms, after_due, after_id, limit as i64))?;
+    let mut due = Vec::new();
+    while let Some(row) = rows.next()? {
+        due.push((time(row, 0)?, id(row, 1)?));
+    }
+    let mut first = transaction
+        .prepare_cached("SELECT due FROM timer WHERE due > ?1 ORDER BY due, id LIMIT 1")?;
+    let next = first.query_and_then([now_ms], |row| time(row, 0))?.next().transpose()?;
+    Ok(DueTimers { now, due, next })
+}
+
+/// The execution that a submitter named so.
+pub(crate) fn named(
+    connection: &Connection,
+    namespace: &str,
+    key: &str,
+) -> Result<Option<ExecutionId>, Fault> {
+    let mut select = connection
+        .prepare_cached("SELECT id FROM idempotency_key WHERE namespace = ?1 AND key = ?2")?;
+    select.query_row((namespace, key), |row| Ok(id(row, 0))).optional()?.transpose()
+}

@@ -1,0 +1,207 @@
+//! Every row of the store as of one moment, for audit and comparison.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ff_core::machine::LaneClass;
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::placement::{Attention, Entry, QueueEntry, Score};
+use ff_core::{Capabilities, IdempotencyKey, Lane, Namespace, RequestId};
+use ff_store::StoreError;
+use ff_store::audit::{Row, Rows};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::connection;
+use crate::error::Fault;
+use crate::{codec, query};
+
+type SqlRow<'a> = rusqlite::Row<'a>;
+type Emit<'a> = dyn FnMut(Row) -> ControlFlow<()> + 'a;
+
+/// A table and how one of its rows is read.
+type Table = (&'static str, &'static str, fn(&SqlRow<'_>) -> Result<Row, Fault>);
+
+/// Records first; then everything that belongs to them.
+const TABLES: &[Table] = &[
+    ("execution", "SELECT id, version, record FROM execution ORDER BY id", record),
+    ("queue", "SELECT id, namespace, lane, class, score FROM queue", queue_entry),
+    ("timer", "SELECT id, due FROM timer", timer_entry),
+    ("request", "SELECT id, request FROM request", request_entry),
+    ("list", "SELECT id, namespace, created FROM list", list_entry),
+    ("attention", "SELECT id, namespace, created, attention FROM attention", attention_entry),
+    ("idempotency_key", "SELECT id, namespace, key FROM idempotency_key", key_entry),
+    ("class", "SELECT namespace, lane, class FROM class", class),
+    ("blob", "SELECT id, part, bytes FROM blob", blob),
+    ("attempt", "SELECT id, number, attempt FROM attempt", attempt),
+];
+
+/// Streams all rows from a thread and a connection of their own. The moment is that of the call.
+pub(crate) async fn stream(path: &Path, busy_timeout: Duration) -> Result<Rows, StoreError> {
+    let path = path.to_owned();
+    let (sender, rows) = Rows::channel();
+    let (begun, beginning) = oneshot::channel();
+    let thread = move || {
+        let connection = match begin(&path, busy_timeout) {
+            Ok(connection) => connection,
+            Err(error) => return drop(begun.send(Err(error))),
+        };
+        if begun.send(Ok(())).is_err() {
+            return;
+        }
+        let mut emit = |row| match sender.blocking_send(Ok(row)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        };
+        if let Err(fault) = scan(&connection, &mut emit) {
+            // Nobody is left to hear of it when this fails too.
+            let _ = sender.blocking_send(Err(fault.into()));
+        }
+    };
+    std::thread::Builder::new()
+        .name("ff-sqlite-rows".into())
+        .spawn(thread)
+        .map_err(|error| StoreError::Unavailable(format!("cannot start a thread: {error}")))?;
+    let cut = || StoreError::Unavailable("a read was cut short".into());
+    beginning.await.map_err(|_| cut())??;
+    Ok(rows)
+}
+
+fn begin(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
+    let connection = connection::reader(path, busy_timeout)?;
+    // The transaction is of the moment of its first read.
+    connection.execute_batch("BEGIN; SELECT value FROM meta LIMIT 1;").map_err(Fault::from)?;
+    Ok(connection)
+}
+
+/// All rows at once, inside one read of the writer's connection.
+pub(crate) fn collect(connection: &Connection) -> Result<Vec<Row>, Fault> {
+    let mut all = Vec::new();
+    scan(connection, &mut |row| {
+        all.push(row);
+        ControlFlow::Continue(())
+    })?;
+    Ok(all)
+}
+
+/// Rows that are already there, as a stream.
+pub(crate) fn replay(all: Vec<Row>) -> Rows {
+    let (sender, rows) = Rows::channel();
+    tokio::spawn(async move {
+        for row in all {
+            if sender.send(Ok(row)).await.is_err() {
+                return;
+            }
+        }
+    });
+    rows
+}
+
+fn scan(connection: &Connection, emit: &mut Emit<'_>) -> Result<(), Fault> {
+    for (table, sql, read) in TABLES {
+        let mut select = connection.prepare(sql)?;
+        let mut rows = select.query(())?;
+        let mut number = 0;
+        while let Some(row) = rows.next()? {
+            number += 1;
+            let row = match read(row) {
+                Err(Fault::Unreadable(why)) => {
+                    Row::Unreadable { place: format!("table {table}, row {number}"), why }
+                }
+                row => row?,
+            };
+            if emit(row).is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn record(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let id = query::id(row, 0)?;
+    let version: i64 = row.get(1)?;
+    let record = codec::record(id, row.get_ref(2)?.as_blob()?)?;
+    if record.version.get() as i64 != version {
+        let why = format!("execution {id}: its row has another version than its record");
+        return Err(Fault::Unreadable(why));
+    }
+    Ok(Row::Record(Box::new(record)))
+}
+
+fn queue_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let place = QueueEntry {
+        namespace: text(row, 1, |text| Namespace::new(text))?,
+        lane: text(row, 2, |text| Lane::new(text))?,
+        class: text(row, 3, Capabilities::parse)?,
+        score: Score::from_stored(row.get(4)?),
+    };
+    Ok(Row::Entry(Entry::Queue(place), query::id(row, 0)?))
+}
+
+fn timer_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    Ok(Row::Entry(Entry::Timer(query::time(row, 1)?), query::id(row, 0)?))
+}
+
+fn request_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let request = RequestId::new(u128::from_be_bytes(row.get(1)?));
+    Ok(Row::Entry(Entry::Request(request), query::id(row, 0)?))
+}
+
+fn list_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let namespace = text(row, 1, |text| Namespace::new(text))?;
+    Ok(Row::Entry(Entry::List(namespace, query::time(row, 2)?), query::id(row, 0)?))
+}
+
+fn attention_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let namespace = text(row, 1, |text| Namespace::new(text))?;
+    let created = query::time(row, 2)?;
+    let attention = match row.get_ref(3)?.as_str()? {
+        word if word == Attention::Failed.as_str() => Attention::Failed,
+        word => return Err(Fault::Unreadable(format!("{word:?} is no reason for attention"))),
+    };
+    Ok(Row::Entry(Entry::Attention(namespace, attention, created), query::id(row, 0)?))
+}
+
+fn key_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let namespace = text(row, 1, |text| Namespace::new(text))?;
+    let key = text(row, 2, |text| IdempotencyKey::new(text))?;
+    Ok(Row::Entry(Entry::Key(namespace, key), query::id(row, 0)?))
+}
+
+fn class(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    Ok(Row::Class(LaneClass {
+        namespace: text(row, 0, |text| Namespace::new(text))?,
+        lane: text(row, 1, |text| Lane::new(text))?,
+        class: text(row, 2, Capabilities::parse)?,
+    }))
+}
+
+fn blob(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let execution = query::id(row, 0)?;
+    let part =
+        match row.get(1)? {
+            -1 => BlobPart::Input,
+            run => BlobPart::Result(u32::try_from(run).map_err(|_| {
+                Fault::Unreadable(format!("execution {execution}: has no run {run}"))
+            })?),
+        };
+    let bytes = Bytes::copy_from_slice(row.get_ref(2)?.as_blob()?);
+    Ok(Row::Blob(BlobKey { execution, part }, bytes))
+}
+
+fn attempt(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let id = query::id(row, 0)?;
+    let attempt = query::attempt(id, row.get(1)?, row.get_ref(2)?.as_blob()?)?;
+    Ok(Row::PastAttempt(id, Box::new(attempt)))
+}
+
+fn text<T>(
+    row: &SqlRow<'_>,
+    column: usize,
+    read: impl Fn(&str) -> Result<T, ff_core::Refusal>,
+) -> Result<T, Fault> {
+    read(row.get_ref(column)?.as_str()?).map_err(|why| Fault::Unreadable(why.to_string()))
+}

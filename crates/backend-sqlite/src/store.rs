@@ -1,0 +1,154 @@
+//! The store: commands go to the writer, reads to the readers.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ff_core::machine::{Command, Reply};
+use ff_core::payload::BlobKey;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::audit::Rows;
+use ff_store::roles::Backend;
+use ff_store::{DueTimers, ListScan, Store, StoreError, Wakeups};
+use rusqlite::Connection;
+
+use crate::clock::StoreClock;
+use crate::error::Fault;
+use crate::group::Group;
+use crate::options::{Location, Options};
+use crate::reader::Readers;
+use crate::stats::Stats;
+use crate::writer::Writer;
+use crate::{connection, query, rows};
+
+/// A store in one SQLite file, or in memory.
+pub struct SqliteStore {
+    clock: Arc<StoreClock>,
+    wakeups: Arc<Wakeups>,
+    // Closed before the writer: the last connection to close tidies the file up.
+    file: Option<File>,
+    writer: Writer,
+}
+
+/// What a store in a file has besides its writer.
+struct File {
+    path: PathBuf,
+    busy_timeout: Duration,
+    readers: Readers,
+}
+
+impl SqliteStore {
+    /// Opens the store, making it if it is missing and bringing its tables up to date. A file of
+    /// another product or of a newer release is refused as [`StoreError::Incompatible`] and left
+    /// as it is.
+    ///
+    /// It waits for the disk, and for other processes that write, on the calling thread.
+    pub fn open(options: Options) -> Result<SqliteStore, StoreError> {
+        let connection = connection::writer(&options)?;
+        let file = match options.location {
+            Location::Memory => None,
+            Location::File(path) => {
+                let readers = Readers::open(&path, options.busy_timeout, options.readers)?;
+                Some(File { path, busy_timeout: options.busy_timeout, readers })
+            }
+        };
+        let clock = Arc::new(StoreClock::new(options.clock));
+        let wakeups = Arc::<Wakeups>::default();
+        let writer = Writer::start(Group {
+            connection,
+            clock: clock.clone(),
+            wakeups: wakeups.clone(),
+            counters: Arc::default(),
+        })?;
+        Ok(SqliteStore { clock, wakeups, file, writer })
+    }
+
+    /// What the writer has done since the store was opened.
+    pub fn stats(&self) -> Stats {
+        self.writer.stats()
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.file {
+            Some(file) => file.readers.read(read).await,
+            // A database in memory belongs to the connection that made it.
+            None => self.writer.read(read).await,
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.file.as_ref().map(|file| &file.path);
+        f.debug_struct("SqliteStore").field("path", &path).finish_non_exhaustive()
+    }
+}
+
+/// Opens a store and puts the roles on it.
+pub fn backend(options: Options) -> Result<Backend<SqliteStore>, StoreError> {
+    SqliteStore::open(options).map(Backend::new)
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        self.writer.execute(batch).await
+    }
+
+    async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        self.read(move |connection| query::record(connection, id)).await
+    }
+
+    async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
+        self.read(move |connection| query::blob(connection, key)).await
+    }
+
+    async fn past_attempts(
+        &self,
+        id: ExecutionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        self.read(move |connection| query::past_attempts(connection, id, from, limit)).await
+    }
+
+    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+        self.read(move |connection| query::list(connection, &scan)).await
+    }
+
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError> {
+        let clock = self.clock.clone();
+        self.read(move |connection| query::due(connection, &clock, after, limit)).await
+    }
+
+    async fn rows(&self) -> Result<Rows, StoreError> {
+        match &self.file {
+            Some(file) => rows::stream(&file.path, file.busy_timeout).await,
+            None => Ok(rows::replay(self.writer.read(rows::collect).await?)),
+        }
+    }
+
+    fn stats(&self) -> Option<ff_store::Stats> {
+        let Stats { commands, commits, .. } = self.writer.stats();
+        Some(ff_store::Stats { commands, syncs: commits })
+    }
+
+    fn partitions(&self) -> u16 {
+        1
+    }
+
+    fn wakeups(&self) -> &Wakeups {
+        &self.wakeups
+    }
+}

@@ -1,0 +1,229 @@
+//! The one thread that writes, and the way to it.
+//!
+//! Whatever callers have queued meanwhile becomes one transaction and shares one sync to disk.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ff_core::machine::{Action, Command};
+use ff_store::StoreError;
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::error::Fault;
+use crate::group::{Answer, Group};
+use crate::stats::{Counters, Stats};
+use crate::watch::{self, Watch};
+
+/// How many calls may wait for the writer; further ones wait for a place.
+const QUEUED_CALLS: usize = 4_096;
+/// How many commands share a transaction, save when one call brings more.
+const GROUP_COMMANDS: usize = 512;
+/// How many bytes of payload share a transaction, save when one call brings more.
+const GROUP_BYTES: usize = 4 << 20;
+/// Which part of the time of the last commit is worth waiting for those it answered.
+const PATIENCE: u32 = 4;
+/// The longest such wait.
+const PATIENCE_MOST: Duration = Duration::from_millis(1);
+
+/// Something to do with the connection that writes.
+enum Job {
+    Execute(Call),
+    Read(Box<dyn FnOnce(&Connection) + Send>, OwnedSemaphorePermit),
+}
+
+/// Commands of one caller.
+struct Call {
+    batch: Vec<Command>,
+    answer: oneshot::Sender<Vec<Answer>>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The way to the writer. Dropping it lets the writer finish what is queued and end.
+pub(crate) struct Writer {
+    jobs: Option<Sender<Job>>,
+    places: Arc<Semaphore>,
+    counters: Arc<Counters>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Gives `group` and its connection to a thread of its own.
+    pub(crate) fn start(group: Group) -> Result<Writer, StoreError> {
+        let (jobs, queue) = mpsc::channel();
+        let counters = group.counters.clone();
+        let mut desk = Desk::new(group, queue);
+        let thread = std::thread::Builder::new()
+            .name("ff-sqlite-writer".into())
+            .spawn(move || desk.work())
+            .map_err(|error| StoreError::Unavailable(format!("cannot start a thread: {error}")))?;
+        let places = Arc::new(Semaphore::new(QUEUED_CALLS));
+        Ok(Writer { jobs: Some(jobs), places, counters, thread: Some(thread) })
+    }
+
+    /// Runs commands in order; each gets its own answer.
+    pub(crate) async fn execute(&self, batch: Vec<Command>) -> Vec<Answer> {
+        let commands = batch.len();
+        let (answer, answered) = oneshot::channel();
+        self.send(|_place| Job::Execute(Call { batch, answer, _place })).await;
+        answered.await.unwrap_or_else(|_| vec![Err(gone()); commands])
+    }
+
+    /// Runs `read` on the connection that writes, between transactions.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let read = move |connection: &Connection| {
+            // A caller that has gone needs no answer.
+            let _ = answer.send(read(connection));
+        };
+        self.send(|place| Job::Read(Box::new(read), place)).await;
+        Ok(answered.await.map_err(|_| gone())??)
+    }
+
+    /// What was done so far.
+    pub(crate) fn stats(&self) -> Stats {
+        self.counters.read()
+    }
+
+    /// Queues a job. One that cannot be queued is dropped, and with it the way to answer, by which
+    /// its caller sees that the writer is gone.
+    async fn send(&self, job: impl FnOnce(OwnedSemaphorePermit) -> Job) {
+        if let Ok(place) = self.places.clone().acquire_owned().await
+            && let Some(jobs) = &self.jobs
+        {
+            let _ = jobs.send(job(place));
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the writer of a store ended in a panic");
+        }
+    }
+}
+
+fn gone() -> StoreError {
+    StoreError::Unavailable("the writer did not answer".into())
+}
+
+/// Where the writer sits.
+struct Desk {
+    group: Group,
+    queue: Receiver<Job>,
+    /// Taken from the queue and still to do.
+    backlog: VecDeque<Job>,
+    /// How many calls the next group would have if everybody who was just answered called again.
+    expected: usize,
+    /// How long it is worth waiting for them. Without it callers fall into two cohorts, each
+    /// waiting for the sync of the other.
+    wait_until: Instant,
+}
+
+impl Desk {
+    fn new(group: Group, queue: Receiver<Job>) -> Desk {
+        let (backlog, wait_until) = (VecDeque::new(), Instant::now());
+        Desk { group, queue, backlog, expected: 0, wait_until }
+    }
+
+    /// Works until nobody can send any more and everything is done.
+    fn work(&mut self) {
+        let mut watch = Watch::start(&self.group.connection);
+        loop {
+            let job = match self.backlog.pop_front() {
+                Some(job) => Ok(job),
+                None => self.queue.recv_timeout(watch::EVERY),
+            };
+            match job {
+                Ok(job) => {
+                    // Whoever is not answered because of this sees that its call was dropped.
+                    if catch_unwind(AssertUnwindSafe(|| self.turn(job))).is_err() {
+                        tracing::error!("the writer of a store panicked and goes on");
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if watch.sees_others(&self.group.connection) {
+                self.group.wakeups.announce_maybe();
+            }
+        }
+    }
+
+    fn turn(&mut self, job: Job) {
+        let first = match job {
+            Job::Execute(call) => call,
+            Job::Read(read, _place) => return read(&self.group.connection),
+        };
+        let calls = self.gather(first);
+        let commands: Vec<_> = calls.iter().flat_map(|call| &call.batch).collect();
+        let done = self.group.run(&commands);
+        // Callers answered below may be back before the last of them is answered.
+        self.backlog.extend(self.queue.try_iter());
+        self.expected = self.backlog.len() + calls.len();
+        let mut answers = done.answers.into_iter();
+        for call in calls {
+            let own = answers.by_ref().take(call.batch.len()).collect();
+            // A caller that has gone needs no answer.
+            let _ = call.answer.send(own);
+        }
+        self.group.wakeups.announce(done.announcements);
+        self.wait_until = Instant::now() + (done.commit_time / PATIENCE).min(PATIENCE_MOST);
+    }
+
+    /// The calls that share a transaction with `first`.
+    fn gather(&mut self, first: Call) -> Vec<Call> {
+        let (mut commands, mut bytes) = first.size();
+        let mut calls = vec![first];
+        while commands < GROUP_COMMANDS && bytes < GROUP_BYTES {
+            match self.next(calls.len()) {
+                Some(Job::Execute(call)) => {
+                    let size = call.size();
+                    (commands, bytes) = (commands + size.0, bytes + size.1);
+                    calls.push(call);
+                }
+                Some(read) => {
+                    self.backlog.push_front(read);
+                    break;
+                }
+                None => break,
+            }
+        }
+        calls
+    }
+
+    /// The next job; when there is none, one that comes before it is too late to wait for it.
+    fn next(&mut self, gathered: usize) -> Option<Job> {
+        if let Some(job) = self.backlog.pop_front().or_else(|| self.queue.try_recv().ok()) {
+            return Some(job);
+        }
+        if gathered >= self.expected {
+            return None;
+        }
+        let left = self.wait_until.saturating_duration_since(Instant::now());
+        self.queue.recv_timeout(left).ok()
+    }
+}
+
+impl Call {
+    /// How many commands it has and how many bytes of payload.
+    fn size(&self) -> (usize, usize) {
+        let bytes = self.batch.iter().map(|command| match &command.action {
+            Action::Submit(submit) => submit.input.bytes.len(),
+            Action::Complete(complete) => complete.result.bytes.len(),
+            _ => 0,
+        });
+        (self.batch.len(), bytes.sum())
+    }
+}

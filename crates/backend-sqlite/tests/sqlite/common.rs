@@ -1,0 +1,100 @@
+//! What the tests of this crate share.
+
+use std::path::PathBuf;
+
+use ff_backend_sqlite::{Durability, Options, SqliteStore, backend};
+use ff_core::machine::{Assignment, Claim, Command, Complete, Reply, Submit, Target};
+use ff_core::state::Worker;
+use ff_core::{
+    Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, WorkerId,
+    WorkerInstanceId,
+};
+use ff_store::roles::Backend;
+use ff_store::{ClientBackend, Store, WorkerBackend, mint};
+use tempfile::TempDir;
+
+/// A directory that goes with the test, and a store's file in it.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.directory.path().join("ff.db")
+    }
+
+    /// Nothing here is cut off from power, so nothing waits for the disk.
+    pub(crate) fn options(&self) -> Options {
+        Options::file(self.file()).durability(Durability::Off)
+    }
+
+    pub(crate) fn open(&self) -> Backend<SqliteStore> {
+        backend(self.options()).unwrap()
+    }
+
+    /// A connection past the store: for planted damage, and to look at what is stored.
+    pub(crate) fn sql(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.file()).unwrap()
+    }
+}
+
+pub(crate) fn new_id() -> ExecutionId {
+    mint::execution_id(Partition::ONLY)
+}
+
+pub(crate) fn target(execution: ExecutionId) -> Target {
+    Target { namespace: Namespace::default(), execution }
+}
+
+pub(crate) fn worker() -> Worker {
+    Worker {
+        id: WorkerId::new("tester").unwrap(),
+        instance: WorkerInstanceId::new("tester-1").unwrap(),
+    }
+}
+
+/// A claim of up to `max` executions that need nothing.
+pub(crate) fn claim(max: u16) -> Claim {
+    Claim {
+        namespace: Namespace::default(),
+        lane: Lane::default(),
+        worker: worker(),
+        capabilities: Capabilities::NONE,
+        request: mint::request_id(),
+        max,
+        first: 0,
+        retry: false,
+    }
+}
+
+pub(crate) fn complete(assignment: &Assignment) -> Complete {
+    Complete { hold: assignment.hold(), result: Payload::bytes("done") }
+}
+
+pub(crate) fn command(action: impl Into<ff_core::machine::Action>) -> Command {
+    mint::command(action)
+}
+
+pub(crate) async fn submit(backend: &Backend<SqliteStore>, submit: Submit) -> ExecutionId {
+    let answers = backend.submit(vec![submit]).await.unwrap();
+    answers.into_iter().next().unwrap().unwrap().execution
+}
+
+pub(crate) async fn take(backend: &Backend<SqliteStore>, max: u16) -> Vec<Assignment> {
+    backend.claim(claim(max), Millis::ZERO).await.unwrap().assignments
+}
+
+/// Runs commands as one call; every one must be accepted.
+pub(crate) async fn accepted(backend: &Backend<SqliteStore>, commands: Vec<Command>) -> Vec<Reply> {
+    backend.store().execute(commands).await.into_iter().map(|answer| answer.unwrap()).collect()
+}
+
+/// What an audit of everything stored finds wrong.
+pub(crate) async fn violations(store: &impl Store) -> Vec<String> {
+    let report = ff_store::audit::audit(store.rows().await.unwrap()).await.unwrap();
+    report.violations.into_iter().map(|v| format!("{}: {}", v.rule.as_str(), v.detail)).collect()
+}

@@ -1,0 +1,144 @@
+//! One bad item costs one item. The damage is planted past the store.
+
+use crate::common::{self, Place, accepted, claim, command, complete, submit, take, target};
+use ff_core::ExecutionId;
+use ff_core::Namespace;
+use ff_core::machine::{GrantNext, Reply, Submit, Tick};
+use ff_core::{Millis, payload::BlobKey, payload::BlobPart};
+use ff_store::listing::{Filter, Listing};
+use ff_store::{ClientBackend, Store, StoreError};
+
+fn spoil(place: &Place, id: ExecutionId) {
+    let sql = "UPDATE execution SET record = x'01ff' WHERE id = ?1";
+    assert_eq!(place.sql().execute(sql, [id.as_bytes()]).unwrap(), 1);
+}
+
+fn listing() -> Listing {
+    Listing { namespace: Namespace::default(), filter: Filter::default(), after: None, limit: 10 }
+}
+
+#[track_caller]
+fn names<T: std::fmt::Debug>(answer: Result<T, StoreError>, id: ExecutionId) {
+    match answer {
+        Err(StoreError::Corrupt(what)) => assert!(what.contains(&id.to_string()), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_record_is_told_wherever_it_is_named() {
+    let place = Place::new();
+    let backend = place.open();
+    let bad = submit(&backend, Submit::new(common::new_id())).await;
+    spoil(&place, bad);
+    names(backend.describe(&target(bad)).await, bad);
+    names(backend.list(&listing()).await, bad);
+    let tick = vec![command(Tick { execution: bad })];
+    names(backend.store().execute(tick).await.remove(0), bad);
+    let broken = common::violations(&**backend.store()).await;
+    assert!(broken.iter().any(|v| v.starts_with("readable") && v.contains(&bad.to_string())));
+}
+
+#[tokio::test]
+async fn a_listed_execution_that_is_absent_is_told_and_not_left_out() {
+    let place = Place::new();
+    let backend = place.open();
+    let lost = submit(&backend, Submit::new(common::new_id())).await;
+    place.sql().execute("DELETE FROM execution", ()).unwrap();
+    names(backend.list(&listing()).await, lost);
+}
+
+#[tokio::test]
+async fn work_behind_an_unreadable_record_is_claimed() {
+    let place = Place::new();
+    let backend = place.open();
+    let bad = submit(&backend, Submit::new(common::new_id())).await;
+    let good = submit(&backend, Submit::new(common::new_id())).await;
+    spoil(&place, bad);
+    let taken = take(&backend, 1).await;
+    assert_eq!(taken.len(), 1);
+    assert_eq!(taken[0].execution, good);
+}
+
+#[tokio::test]
+async fn work_behind_an_unreadable_record_is_granted() {
+    let place = Place::new();
+    let backend = place.open();
+    let bad = submit(&backend, Submit::new(common::new_id())).await;
+    let good = submit(&backend, Submit::new(common::new_id())).await;
+    spoil(&place, bad);
+    let claim = claim(1);
+    let grant = GrantNext {
+        namespace: claim.namespace,
+        lane: claim.lane,
+        worker: claim.worker,
+        capabilities: claim.capabilities,
+        request: claim.request,
+        ttl: Millis::from_secs(1),
+        retry: false,
+    };
+    match accepted(&backend, vec![command(grant)]).await.remove(0) {
+        Reply::Granted(granted) => assert_eq!(granted.offer.unwrap().execution, good),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_record_fails_its_own_command_and_no_other_of_its_group() {
+    let place = Place::new();
+    let backend = place.open();
+    let bad = submit(&backend, Submit::new(common::new_id())).await;
+    spoil(&place, bad);
+    let before = backend.store().stats();
+    let (first, last) = (common::new_id(), common::new_id());
+    let batch = vec![
+        command(Submit::new(first)),
+        command(Tick { execution: bad }),
+        command(Submit::new(last)),
+    ];
+    let mut answers = backend.store().execute(batch).await;
+    answers.pop().unwrap().unwrap();
+    names(answers.pop().unwrap(), bad);
+    answers.pop().unwrap().unwrap();
+    let after = backend.store().stats();
+    assert_eq!(after.groups - before.groups, 1, "the group is not run again");
+    assert_eq!(after.commits - before.commits, 1);
+    assert!(backend.store().record(first).await.unwrap().is_some());
+    assert!(backend.store().record(last).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_command_that_breaks_the_transaction_fails_alone() {
+    let place = Place::new();
+    let backend = place.open();
+    submit(&backend, Submit::new(common::new_id())).await;
+    let taken = take(&backend, 1).await;
+    let bad = taken[0].execution;
+    place.sql().execute("UPDATE execution SET version = version + 1", ()).unwrap();
+    let (first, last) = (common::new_id(), common::new_id());
+    let batch =
+        vec![command(Submit::new(first)), command(complete(&taken[0])), command(Submit::new(last))];
+    let mut answers = backend.store().execute(batch).await;
+    answers.pop().unwrap().unwrap();
+    names(answers.pop().unwrap(), bad);
+    answers.pop().unwrap().unwrap();
+    assert!(backend.store().record(first).await.unwrap().is_some());
+    assert!(backend.store().record(last).await.unwrap().is_some());
+    let result = BlobKey { execution: bad, part: BlobPart::Result(0) };
+    assert!(backend.store().blob(result).await.unwrap().is_none(), "nothing of it is written");
+}
+
+#[tokio::test]
+async fn a_record_of_a_later_format_is_unreadable() {
+    let place = Place::new();
+    let backend = place.open();
+    let id = submit(&backend, Submit::new(common::new_id())).await;
+    place
+        .sql()
+        .execute("UPDATE execution SET record = CAST(x'02' || substr(record, 2) AS BLOB)", ())
+        .unwrap();
+    match backend.describe(&target(id)).await {
+        Err(StoreError::Corrupt(what)) => assert!(what.contains("format 2"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
