@@ -56,10 +56,12 @@ impl Writer {
     pub(crate) fn start(group: Group) -> Result<Writer, StoreError> {
         let (jobs, queue) = mpsc::channel();
         let counters = group.counters.clone();
+        // From here on, what others write is seen.
+        let watch = Watch::start(&group.connection);
         let mut desk = Desk::new(group, queue);
         let thread = std::thread::Builder::new()
             .name("ff-sqlite-writer".into())
-            .spawn(move || desk.work())
+            .spawn(move || desk.work(watch))
             .map_err(|error| StoreError::Unavailable(format!("cannot start a thread: {error}")))?;
         let places = Arc::new(Semaphore::new(QUEUED_CALLS));
         Ok(Writer { jobs: Some(jobs), places, counters, thread: Some(thread) })
@@ -138,8 +140,7 @@ impl Desk {
     }
 
     /// Works until nobody can send any more and everything is done.
-    fn work(&mut self) {
-        let mut watch = Watch::start(&self.group.connection);
+    fn work(&mut self, mut watch: Watch) {
         loop {
             let job = match self.backlog.pop_front() {
                 Some(job) => Ok(job),
