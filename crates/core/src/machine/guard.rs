@@ -19,6 +19,23 @@ impl<'a> Context<'a> {
         Ok(record)
     }
 
+    /// The record of `target`, which must not be finished for `command` to have a meaning.
+    pub(super) fn unfinished(
+        &self,
+        target: &Target,
+        command: &'static str,
+    ) -> Result<&'a Execution, Refusal> {
+        let record = self.found(target)?;
+        match record.state {
+            State::Finished { .. } => Err(Refusal::WrongState {
+                command,
+                state: record.public_state(),
+                needs: "unfinished",
+            }),
+            _ => Ok(record),
+        }
+    }
+
     /// The record of `hold`, whose lease must be the present one and in time.
     pub(super) fn held(&self, hold: &Hold) -> Result<Held<'a>, Refusal> {
         let record = self.found(&hold.target)?;

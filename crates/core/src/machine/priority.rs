@@ -3,7 +3,6 @@
 use super::{Context, Decide, ReadSet, Reply, Step, Target};
 use crate::limits::PRIORITY;
 use crate::refusal::Refusal;
-use crate::state::State;
 
 /// Sets the priority. Its place among equals is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,14 +23,7 @@ impl Decide for SetPriority {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let record = context.found(&self.target)?;
-        if let State::Finished { .. } = record.state {
-            return Err(Refusal::WrongState {
-                command: "a change of priority",
-                state: record.public_state(),
-                needs: "unfinished",
-            });
-        }
+        let record = context.unfinished(&self.target, "a change of priority")?;
         if record.priority == self.priority {
             return Ok(Step::answer(Reply::Done));
         }

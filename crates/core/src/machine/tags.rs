@@ -5,7 +5,6 @@ use crate::limits::TAGS;
 use crate::name::TagKey;
 use crate::record::Tags;
 use crate::refusal::Refusal;
-use crate::state::State;
 
 /// Sets some tags and removes others; the rest stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,14 +28,7 @@ impl Decide for SetTags {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let record = context.found(&self.target)?;
-        if let State::Finished { .. } = record.state {
-            return Err(Refusal::WrongState {
-                command: "a change of tags",
-                state: record.public_state(),
-                needs: "unfinished",
-            });
-        }
+        let record = context.unfinished(&self.target, "a change of tags")?;
         let mut after = record.clone();
         after.tags.retain(|key, _| !self.remove.contains(key));
         after.tags.extend(self.set.clone());
