@@ -16,6 +16,10 @@ use crate::task::StopReason;
 /// The least time between two heartbeats.
 const BREATH: Duration = Duration::from_millis(20);
 
+/// The store has at least this long to answer, also when a lease is about to end: it decides
+/// whether the lease is lost, not this process's clock.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
 /// A lease that is kept alive.
 #[derive(Debug)]
 pub(crate) struct Pulse {
@@ -170,8 +174,7 @@ async fn beat(backend: Arc<dyn WorkerBackend>, pulses: Arc<Pulses>) {
         if due.is_empty() {
             continue;
         }
-        let holds = due.iter().map(|pulse| pulse.hold.clone()).collect();
-        match backend.renew(holds).await {
+        match renew(&*backend, &due, sent).await {
             Ok(answers) => {
                 for (pulse, answer) in due.iter().zip(answers) {
                     pulse.hear(sent, answer);
@@ -186,4 +189,18 @@ async fn beat(backend: Arc<dyn WorkerBackend>, pulses: Arc<Pulses>) {
         }
         tokio::time::sleep(BREATH).await;
     }
+}
+
+/// Renews `due`, without waiting longer than the first of them lasts: a store that does not answer
+/// must not keep a holder from hearing that its lease has ended.
+async fn renew(
+    backend: &dyn WorkerBackend,
+    due: &[Arc<Pulse>],
+    sent: Instant,
+) -> Result<Vec<Result<Renewed, StoreError>>, StoreError> {
+    let first_end = due.iter().map(|pulse| pulse.ends()).min().unwrap_or(sent);
+    let patience = first_end.max(sent + LEAST_PATIENCE);
+    let holds = due.iter().map(|pulse| pulse.hold.clone()).collect();
+    let late = |_| StoreError::Unavailable("the renewal was not answered in time".into());
+    tokio::time::timeout_at(patience, backend.renew(holds)).await.map_err(late)?
 }
