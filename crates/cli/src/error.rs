@@ -23,6 +23,23 @@ pub(crate) enum Error {
     /// The store or the machine said no.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Nobody answers where a server should be.
+    #[error(
+        "no server answers at {url}: {why}; start one with `ff dev` or `ff serve --store \
+         sqlite:PATH`, or give --store sqlite:PATH to work without one"
+    )]
+    NoServer {
+        /// Where.
+        url: String,
+        /// What happened instead.
+        why: String,
+    },
+    /// The server does not know the caller.
+    #[error("the server at {url} asks for its token, and FF_TOKEN is not set to it")]
+    Unauthenticated {
+        /// Which server.
+        url: String,
+    },
     /// The execution did not end while it was waited for.
     #[error("{0}")]
     WaitTimeout(String),
@@ -75,6 +92,8 @@ impl Error {
                 ..plain(Code::InvalidArgument.as_str())
             },
             Error::Store(error) => error.into(),
+            Error::NoServer { .. } => ErrorView { retryable: true, ..plain("store_unavailable") },
+            Error::Unauthenticated { .. } => plain("unauthenticated"),
             Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
             Error::Output(_) => plain("output_failed"),
             Error::Bench(ff_bench::BenchError::Store(error)) => error.into(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ff_api::client::{HttpClient, HttpOptions};
 use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace};
-use ff_store::{EngineBackend, Roles};
+use ff_store::{EngineBackend, Roles, StoreError};
 
 use crate::args::Global;
 use crate::error::Error;
@@ -13,6 +13,11 @@ use crate::output::Output;
 
 /// The server that is asked when nothing else is said.
 const DEFAULT_URL: &str = "http://127.0.0.1:7272";
+
+/// How the HTTP client begins to tell that it found nobody at an address.
+const NOT_CONNECTED: &str = "client error (Connect): ";
+/// How it ends telling that the server wants a token.
+const NOT_KNOWN: &str = "(unauthenticated)";
 
 /// What a command works with.
 pub(crate) struct Session<'a> {
@@ -77,6 +82,25 @@ impl<'a> Session<'a> {
     /// The store, which must be given: this command does what a server cannot be asked for.
     pub(crate) async fn open_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
         Ok(ff_backends::open(self.store_url()?).await?)
+    }
+
+    /// `error`, with what a caller of the server can do about it.
+    pub(crate) fn explained(&self, error: Error) -> Error {
+        let url = self.url.clone();
+        match error {
+            Error::Store(StoreError::Unavailable(why)) if self.store.is_none() => {
+                match why.split_once(NOT_CONNECTED) {
+                    Some((_, why)) => Error::NoServer { url, why: why.to_owned() },
+                    None => StoreError::Unavailable(why).into(),
+                }
+            }
+            Error::Store(StoreError::Incompatible(why))
+                if self.store.is_none() && why.ends_with(NOT_KNOWN) =>
+            {
+                Error::Unauthenticated { url }
+            }
+            other => other,
+        }
     }
 
     /// The execution, as this namespace names it.

@@ -23,7 +23,8 @@ async fn greet(task: TaskContext, Json(name): Json<String>) -> Result<Json<Strin
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::var("FF_URL").unwrap_or_else(|_| "http://127.0.0.1:7272".into());
-    let server = Arc::new(HttpClient::new(HttpOptions::new(url))?);
+    let token = std::env::var("FF_TOKEN").ok();
+    let server = Arc::new(HttpClient::new(HttpOptions { token, ..HttpOptions::new(url) })?);
     WorkerRuntime::new(server).lane("hello")?.on("greet", greet)?.concurrency(4).run().await?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ff_core::WorkerId;
 use ff_sdk::Client;
+use serde::Serialize;
 
 use super::Verdict;
 use super::serve::Service;
@@ -38,7 +39,9 @@ impl Dev {
         let store = format!("sqlite:{}", home.file().display());
         let backend = ff_backends::open(&store).await?;
         let service = Service::start(backend.clone(), self.listen, session).await?;
-        welcome(session, &service.url, &store);
+        let started = Started { url: &service.url, store: &store };
+        session.output.answer(&started, |_| String::new())?;
+        welcome(session, &started);
         if self.quiet {
             signals.next().await;
         } else {
@@ -84,7 +87,14 @@ impl Home {
     }
 }
 
-fn welcome(session: &Session<'_>, url: &str, store: &str) {
+/// What a script is told of it.
+#[derive(Serialize)]
+struct Started<'a> {
+    url: &'a str,
+    store: &'a str,
+}
+
+fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
     let style = Style::of_stderr();
     let given = match url == "http://127.0.0.1:7272" {
         true => String::new(),

@@ -48,23 +48,27 @@ impl From<Verdict> for ExitCode {
 /// Does what the command line asks for.
 pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
     let session = Session::new(cli.global, output);
-    match cli.command {
-        Command::Dev(command) => command.run(&session).await,
-        Command::Serve(command) => command.run(&session).await,
-        Command::Submit(command) => command.run(&session).await,
-        Command::Ls(command) => command.run(&session).await,
-        Command::Show(command) => command.run(&session).await,
-        Command::Attempts(command) => command.run(&session).await,
-        Command::Result(command) => command.run(&session).await,
-        Command::Input(command) => command.run(&session).await,
-        Command::Cancel(command) => command.run(&session).await,
-        Command::Replay(command) => command.run(&session).await,
-        Command::Priority(command) => command.run(&session).await,
-        Command::Tags(command) => command.run(&session).await,
-        Command::Revoke(command) => command.run(&session).await,
-        Command::Worker(command) => command.run(&session).await,
-        Command::Check(command) => command.run(&session).await,
-        Command::Bench(command) => command.run(&session).await,
-        Command::Docs(command) => command.run(&session),
+    carry_out(cli.command, &session).await.map_err(|error| session.explained(error))
+}
+
+async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, Error> {
+    match command {
+        Command::Dev(command) => command.run(session).await,
+        Command::Serve(command) => command.run(session).await,
+        Command::Submit(command) => command.run(session).await,
+        Command::Ls(command) => command.run(session).await,
+        Command::Show(command) => command.run(session).await,
+        Command::Attempts(command) => command.run(session).await,
+        Command::Result(command) => command.run(session).await,
+        Command::Input(command) => command.run(session).await,
+        Command::Cancel(command) => command.run(session).await,
+        Command::Replay(command) => command.run(session).await,
+        Command::Priority(command) => command.run(session).await,
+        Command::Tags(command) => command.run(session).await,
+        Command::Revoke(command) => command.run(session).await,
+        Command::Worker(command) => command.run(session).await,
+        Command::Check(command) => command.run(session).await,
+        Command::Bench(command) => command.run(session).await,
+        Command::Docs(command) => command.run(session),
     }
 }

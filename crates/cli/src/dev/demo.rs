@@ -1,13 +1,13 @@
-//! The demo's workers: most do as they are told, one stops breathing.
+//! The demo's workers: most do as they are told, some stop breathing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::machine::Claim;
+use ff_core::machine::{Claim, Complete};
 use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Millis, Namespace, WorkerId, WorkerInstanceId};
+use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
 use ff_sdk::{Json, Running, TaskContext, TaskError, WorkerRuntime};
-use ff_store::{EngineBackend, mint};
+use ff_store::{EngineBackend, StoreError, mint};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::trickle::FRAGILE;
@@ -16,7 +16,7 @@ use crate::error::Error;
 /// The demo's workers.
 pub(crate) struct Workers {
     running: Vec<Running>,
-    _vanishing: DropGuard,
+    _fragile: DropGuard,
 }
 
 impl Workers {
@@ -34,14 +34,8 @@ pub(crate) async fn start(
     name: WorkerId,
 ) -> Result<Workers, Error> {
     let stop = CancellationToken::new();
-    let vanishing = vanish(backend.clone(), name.clone());
-    let stopped = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            () = vanishing => {}
-            () = stopped.cancelled() => {}
-        }
-    });
+    let fragile = fragile(backend.clone(), name.clone());
+    tokio::spawn(stop.clone().run_until_cancelled_owned(fragile));
     let mut running = Vec::new();
     for number in 1..=2 {
         let instance = WorkerInstanceId::new(format!("{name}-{number}"))?;
@@ -49,15 +43,13 @@ pub(crate) async fn start(
             .named(name.clone(), instance)
             .concurrency(4)
             .drain(Duration::from_millis(200))
-            .lane("default")?
-            .lane(FRAGILE)?
             .on("greet", greet)?
             .on("flaky", flaky)?
             .on("doomed", doomed)?;
         let started = runtime.start().await;
         running.push(started.map_err(|error| Error::Runtime(std::io::Error::other(error)))?);
     }
-    Ok(Workers { running, _vanishing: stop.drop_guard() })
+    Ok(Workers { running, _fragile: stop.drop_guard() })
 }
 
 async fn greet(task: TaskContext, Json(name): Json<String>) -> Result<Json<String>, TaskError> {
@@ -79,27 +71,38 @@ async fn doomed(_task: TaskContext, Json(name): Json<String>) -> Result<(), Task
     Err(TaskError::permanent(format!("there is no such thing as {name}")))
 }
 
-/// Claims what has never been tried and then stops breathing, as a killed process does: the lease
-/// runs out, and another worker gets a second attempt.
-async fn vanish(backend: Arc<dyn EngineBackend>, name: WorkerId) {
-    let (Ok(lane), Ok(instance)) =
-        (Lane::new(FRAGILE), WorkerInstanceId::new(format!("{name}-killed")))
-    else {
-        return;
-    };
-    loop {
-        let claim = Claim {
-            namespace: Namespace::default(),
-            lane: lane.clone(),
-            worker: Worker { id: name.clone(), instance: instance.clone() },
-            capabilities: Capabilities::NONE,
-            request: mint::request_id(),
-            max: 1,
-            first: 0,
-            retry: false,
-        };
-        if backend.claim(claim, Millis::from_secs(30)).await.is_err() {
+/// Serves the lane that loses its workers. Who claims something that was never tried stops
+/// breathing, as a killed process does: the lease runs out, and whoever comes next gets it as a
+/// second attempt and does it.
+async fn fragile(backend: Arc<dyn EngineBackend>, name: WorkerId) {
+    for number in 1.. {
+        if let Err(error) = claim_fragile(&*backend, &name, number).await {
+            tracing::warn!(%error, "the fragile lane is not served");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
+}
+
+async fn claim_fragile(
+    backend: &dyn EngineBackend,
+    name: &WorkerId,
+    number: u64,
+) -> Result<(), StoreError> {
+    let instance = WorkerInstanceId::new(format!("{name}-fragile-{number}"))?;
+    let claim = Claim {
+        namespace: Namespace::default(),
+        lane: Lane::new(FRAGILE)?,
+        worker: Worker { id: name.clone(), instance },
+        capabilities: Capabilities::NONE,
+        request: mint::request_id(),
+        max: 1,
+        first: 0,
+        retry: false,
+    };
+    let claimed = backend.claim(claim, Millis::from_secs(30)).await?;
+    for assignment in claimed.assignments.iter().filter(|a| a.fence.attempt > 0) {
+        let result = Payload::json(&b"\"hello, at last\""[..]);
+        backend.complete(vec![Complete { hold: assignment.hold(), result }]).await?;
+    }
+    Ok(())
 }

@@ -23,7 +23,7 @@ use ff_api::WorkerReportView;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Namespace};
 use ff_engine::timers::{self, Timers};
-use ff_store::Roles;
+use ff_store::{Roles, StoreError, WorkerBackend};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -75,6 +75,12 @@ struct Context {
 /// Works until it is told to stop. On a store of its own it lets time pass meanwhile; a server does
 /// that by itself.
 pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportView, Error> {
+    // A wrong token is told at once; a server that is not there yet may come.
+    if let Place::Server(client) = &place
+        && let Err(error @ StoreError::Incompatible(_)) = client.ping().await
+    {
+        return Err(error.into());
+    }
     let log = Log::to_stderr();
     let shutdown = Shutdown::on_signals(options.drain, log.clone()).map_err(Error::Runtime)?;
     let time_stops = CancellationToken::new();

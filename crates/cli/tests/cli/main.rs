@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod check;
 mod docs;
+#[path = "../fixture/mod.rs"]
 mod fixture;
 mod json;
 mod operator;

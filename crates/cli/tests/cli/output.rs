@@ -81,13 +81,3 @@ fn help_and_version_are_data() {
         assert!(!done.stdout.is_empty());
     }
 }
-
-#[test]
-fn a_sound_store_passes_its_check() {
-    let ff = Ff::new();
-    ff.submit(&[]);
-    let done = ff.run(&["check"]);
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), "the store is sound\n"));
-    let text = String::from_utf8(done.stdout).unwrap();
-    assert!(text.starts_with("records     1\n") && text.contains("violations  0\n"), "{text}");
-}

@@ -1,0 +1,47 @@
+//! `ff check` tells a sound store from one that is not.
+
+use crate::fixture::Ff;
+use ff_core::ExecutionId;
+
+#[test]
+fn a_sound_store_passes_its_check() {
+    let ff = Ff::new();
+    ff.submit(&[]);
+    let done = ff.run(&["check"]);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), "the store is sound\n"));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.starts_with("records     1\n") && text.contains("violations  0\n"), "{text}");
+    let report = ff.json(&["check"]);
+    assert_eq!(report["violations"], serde_json::json!([]));
+}
+
+#[test]
+fn violations_are_listed_and_the_check_fails() {
+    let ff = Ff::new();
+    let unlisted = ff.submit(&[]);
+    let emptied = ff.submit(&["--input", "1"]);
+    let planted = rusqlite::Connection::open(ff.path("ff.db")).unwrap();
+    for (table, id) in [("list", &unlisted), ("blob", &emptied)] {
+        let id: ExecutionId = id.parse().unwrap();
+        let sql = format!("DELETE FROM {table} WHERE id = ?1");
+        assert_eq!(planted.execute(&sql, [id.as_bytes()]).unwrap(), 1);
+    }
+    drop(planted);
+
+    let done = ff.run(&["check"]);
+    assert_eq!(done.code, Some(1));
+    assert_eq!(done.stderr, "the store is not sound; keep a copy of it as it is\n");
+    let text = String::from_utf8(done.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(&lines[..3], ["records     2", "entries     3", "violations  2"]);
+    assert!(lines[3].starts_with(&format!("entry_there: {unlisted}: List(")), "{text}");
+    assert_eq!(lines[4], format!("payload_there: {emptied}: Input is missing"));
+
+    let done = ff.run(&["check", "--json"]);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(1), ""));
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let rules: Vec<_> =
+        report["violations"].as_array().unwrap().iter().map(|v| &v["rule"]).collect();
+    assert_eq!(rules, ["entry_there", "payload_there"]);
+    assert_eq!((&report["records"], &report["further"]), (&2.into(), &0.into()));
+}
