@@ -53,7 +53,7 @@ impl Options {
             location,
             durability: Durability::default(),
             clock: Arc::new(SystemClock),
-            busy_timeout: Duration::from_secs(5),
+            busy_timeout: Duration::from_secs(3),
             readers: 2,
         }
     }
@@ -68,7 +68,7 @@ impl Options {
         Options { clock, ..self }
     }
 
-    /// How long to wait for another process that is writing before answering `store_busy`; 5 s,
+    /// How long to wait for another process that is writing before answering `store_busy`; 3 s,
     /// unless said.
     pub fn busy_timeout(self, busy_timeout: Duration) -> Options {
         Options { busy_timeout, ..self }

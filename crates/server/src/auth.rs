@@ -17,9 +17,10 @@ pub(crate) async fn authenticate(
     let Some(token) = &state.config.token else { return next.run(request).await };
     let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
+    let shown = shown.and_then(|value| value.split_once(' '));
+    let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     // Compared also when nothing was shown: every wrong request costs the same.
-    if token.is(shown.unwrap_or("")) {
+    if token.is(shown.map_or("", |(_, token)| token)) {
         return next.run(request).await;
     }
     ApiError::http(

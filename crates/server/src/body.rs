@@ -3,9 +3,11 @@
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use ff_api::http::Object;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
+use crate::complaint;
 use crate::error::ApiError;
 use crate::state::AppState;
 
@@ -52,7 +54,7 @@ async fn collect(body: Body, most: usize, state: &AppState) -> Result<Bytes, Api
     match tokio::time::timeout(state.config.body_timeout, whole).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(ApiError::too_large(most)),
-        Ok(Err(_)) => Err(invalid("the body broke off".into(), None)),
+        Ok(Err(_)) => Err(invalid("the body broke off".into())),
         Err(_) => Err(ApiError::http(
             StatusCode::REQUEST_TIMEOUT,
             "request_timeout",
@@ -63,19 +65,20 @@ async fn collect(body: Body, most: usize, state: &AppState) -> Result<Bytes, Api
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let read = serde_path_to_error::deserialize(&mut json);
+    let Object(value) = read.map_err(|error| {
         let path = error.path().to_string();
-        invalid(error.into_inner().to_string(), (path != ".").then_some(path))
+        let why = error.into_inner().to_string();
+        if path == "." {
+            return invalid(complaint::anywhere(&why));
+        }
+        let (field, detail) = complaint::at(&path, &why);
+        ApiError { field: Some(field), ..invalid(detail) }
     })?;
-    json.end().map_err(|error| invalid(error.to_string(), None))?;
+    json.end().map_err(|error| invalid(error.to_string()))?;
     Ok(value)
 }
 
-fn invalid(detail: String, field: Option<String>) -> ApiError {
-    let detail = match &field {
-        Some(field) => format!("{field}: {detail}"),
-        None => detail,
-    };
-    let detail: String = detail.chars().take(300).collect();
-    ApiError { field, ..ApiError::http(StatusCode::BAD_REQUEST, "invalid_json", detail) }
+fn invalid(detail: String) -> ApiError {
+    ApiError::http(StatusCode::BAD_REQUEST, "invalid_json", detail)
 }

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ff_core::Millis;
+use ff_core::limits::CLAIM_WAIT_MAX;
 use sha2::{Digest, Sha256};
 
 /// The address the server binds when it is told nothing else.
@@ -20,10 +22,14 @@ pub struct Config {
     pub connections: usize,
     /// How many claims may wait for work at once.
     pub waiting_claims: usize,
+    /// How long a claim may wait for work, whatever it asks for; a client asks again.
+    pub longest_wait: Millis,
     /// How long a client may take to send its headers, or anything at all.
     pub header_timeout: Duration,
-    /// How long a client may take to send its body.
+    /// How long a client may take to send its body, or take nothing of an answer.
     pub body_timeout: Duration,
+    /// How long a request may take, waiting for work included.
+    pub request_timeout: Duration,
     /// How long requests may go on after a stop.
     pub drain: Duration,
 }
@@ -35,8 +41,10 @@ impl Default for Config {
             token: None,
             connections: 4_096,
             waiting_claims: 2_048,
+            longest_wait: CLAIM_WAIT_MAX,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(20),
+            request_timeout: Duration::from_secs(120),
             drain: Duration::from_secs(10),
         }
     }

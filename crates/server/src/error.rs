@@ -28,8 +28,10 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
     ("no_such_route", 404, "The server has no such path."),
     ("method_not_allowed", 405, "The path exists, but not with this method; see `Allow`."),
     ("request_timeout", 408, "The body did not arrive in time."),
+    ("uri_too_long", 414, "The path and query are longer than the server reads; ask for less."),
     ("unsupported_media_type", 415, "The route takes `application/json`, not compressed."),
     ("overloaded", 429, "Too many claims are waiting; try again after a pause."),
+    ("headers_too_large", 431, "The headers are more or longer than the server reads; send fewer."),
     ("internal", 500, "A fault of the server; its log has the request's id."),
 ];
 
@@ -87,9 +89,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         let status = status_of(&error);
         let detail = match &error {
-            StoreError::Refused(_) | StoreError::RefusedRemotely { .. } | StoreError::Contention => {
-                error.to_string()
-            }
+            StoreError::Refused(_)
+            | StoreError::RefusedRemotely { .. }
+            | StoreError::Contention => error.to_string(),
             // What the store itself says is for the log, not for callers.
             StoreError::Busy(_) => "the store is busy; try again".into(),
             StoreError::Unavailable(_) => {

@@ -3,22 +3,28 @@
 use std::time::Instant;
 
 use axum::Json;
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ff_api::http::Problem;
 
+use crate::bounds;
 use crate::error::ApiError;
+use crate::state::AppState;
 
 /// Finishes a request.
-pub(crate) async fn finish(request: Request, next: Next) -> Response {
+pub(crate) async fn finish(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
     let id = uuid::Uuid::new_v4().to_string();
     let started = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = route.unwrap_or_else(|| "none".to_owned());
-    let mut response = problem(next.run(request).await, &id);
+    let mut response = problem(answer(&state, request, next).await, &id);
     let status = response.status();
     crate::metrics::request(&method, &route, status, started.elapsed());
     tracing::debug!(request = %id, %method, route, status = status.as_u16(), "request");
@@ -28,7 +34,24 @@ pub(crate) async fn finish(request: Request, next: Next) -> Response {
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // A payload may claim to be a page; a browser that is led to it runs nothing of it.
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     response
+}
+
+async fn answer(state: &AppState, request: Request, next: Next) -> Response {
+    if let Err(error) = bounds::check(&request) {
+        return error.into_response();
+    }
+    match tokio::time::timeout(state.config.request_timeout, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let detail = "the store did not answer in time; repeat the request as it was sent";
+            ApiError::http(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", detail)
+                .into_response()
+        }
+    }
 }
 
 /// Writes the body of a refused request; other answers pass.
@@ -70,7 +93,10 @@ fn problem(mut response: Response, id: &str) -> Response {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         // What is left of a body that was not read cannot be told from the next request.
-        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
+        StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::REQUEST_TIMEOUT
+        | StatusCode::URI_TOO_LONG
+        | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         _ => {}

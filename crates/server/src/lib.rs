@@ -6,6 +6,8 @@
 
 mod auth;
 mod body;
+mod bounds;
+mod complaint;
 mod config;
 mod error;
 mod finish;
@@ -15,6 +17,7 @@ mod router;
 mod routes;
 mod serve;
 mod state;
+mod stream;
 
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code};

@@ -19,17 +19,36 @@ pub const ALL: &[(&str, &str, &str)] = &[
     ("ff_refusals_total", "code", "Commands refused or failed, by code."),
 ];
 
+/// The buckets of what is measured in seconds: from a fast read to the longest wait for work.
+const SECONDS: [f64; 12] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0, 60.0];
+
 static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
 /// Starts counting. One process counts once, however many servers it runs.
 pub(crate) fn install() {
-    HANDLE.get_or_init(|| match PrometheusBuilder::new().install_recorder() {
-        Ok(handle) => Some(handle),
-        Err(error) => {
-            tracing::warn!(%error, "metrics are off");
-            None
+    HANDLE.get_or_init(|| {
+        let builder = PrometheusBuilder::new().set_buckets(&SECONDS);
+        match builder.and_then(PrometheusBuilder::install_recorder) {
+            Ok(handle) => {
+                describe();
+                Some(handle)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "metrics are off");
+                None
+            }
         }
     });
+}
+
+fn describe() {
+    for &(name, _, what) in ALL {
+        match name.ends_with("_total") {
+            true => metrics::describe_counter!(name, what),
+            false => metrics::describe_histogram!(name, what),
+        }
+    }
 }
 
 /// What was counted, as text.
@@ -44,7 +63,12 @@ pub(crate) fn render() -> String {
 }
 
 pub(crate) fn request(method: &Method, route: &str, status: StatusCode, took: Duration) {
-    let labels = [("method", method.to_string()), ("route", route.to_owned())];
+    // A client may make up methods, and each label is kept for ever.
+    let method = match *method {
+        Method::GET | Method::HEAD | Method::POST => method.as_str(),
+        _ => "other",
+    };
+    let labels = [("method", method.to_owned()), ("route", route.to_owned())];
     metrics::histogram!("ff_http_request_seconds", &labels).record(took.as_secs_f64());
     let [method, route] = labels;
     let labels = [method, route, ("status", status.as_u16().to_string())];

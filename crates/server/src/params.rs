@@ -3,12 +3,14 @@
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use ff_api::http::schema::Name;
 use ff_core::machine::Target;
-use ff_core::{ExecutionId, Namespace, Refusal, WorkerId};
+use ff_core::{Namespace, Refusal, WorkerId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
+use crate::complaint;
 use crate::error::ApiError;
 use crate::state::AppState;
 
@@ -19,7 +21,7 @@ use crate::state::AppState;
 pub(crate) struct Scope {
     /// The tenant; `default` when absent.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<Name>)]
     pub(crate) namespace: Namespace,
 }
 
@@ -33,9 +35,39 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Params<T> {
         match Query::<T>::try_from_uri(&parts.uri) {
             Ok(Query(value)) => Ok(Params(value)),
             Err(rejection) => {
-                let detail: String = rejection.body_text().chars().take(300).collect();
-                Err(ApiError::http(StatusCode::BAD_REQUEST, "invalid_query", detail))
+                let (field, detail) = wrong(&rejection.body_text());
+                let error = ApiError::http(StatusCode::BAD_REQUEST, "invalid_query", detail);
+                Err(ApiError { field, ..error })
             }
+        }
+    }
+}
+
+/// Which parameter is wrong, if it is one that the route takes, and why.
+fn wrong(text: &str) -> (Option<String>, String) {
+    let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(text);
+    if let Some(unknown) = text.find("unknown field `") {
+        return (None, complaint::anywhere(&text[unknown..]));
+    }
+    match text.split_once(": ") {
+        Some((name, why)) if !name.contains(' ') => {
+            let (field, detail) = complaint::at(name, why);
+            (Some(field), detail)
+        }
+        _ => (None, complaint::anywhere(text)),
+    }
+}
+
+/// The text in the path.
+pub(crate) struct Named(pub(crate) String);
+
+impl FromRequestParts<AppState> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(text)) => Ok(Named(text)),
+            Err(_) => Err(Refusal::invalid("path", "is not readable text; check the URL").into()),
         }
     }
 }
@@ -48,15 +80,9 @@ impl FromRequestParts<AppState> for At {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
-        let execution = path_id(parts, state).await?;
-        Ok(At(Target { namespace: scope.namespace, execution }))
+        let Named(execution) = Named::from_request_parts(parts, state).await?;
+        Ok(At(Target { namespace: scope.namespace, execution: execution.parse()? }))
     }
-}
-
-/// The execution in the path.
-pub(crate) async fn path_id(parts: &mut Parts, state: &AppState) -> Result<ExecutionId, ApiError> {
-    let text = path_text(parts, state).await?;
-    Ok(text.parse::<ExecutionId>()?)
 }
 
 /// The worker in the path and the namespace in the query.
@@ -70,14 +96,7 @@ impl FromRequestParts<AppState> for As {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
-        let worker = WorkerId::new(path_text(parts, state).await?)?;
-        Ok(As { worker, namespace: scope.namespace })
-    }
-}
-
-async fn path_text(parts: &mut Parts, state: &AppState) -> Result<String, ApiError> {
-    match Path::<String>::from_request_parts(parts, state).await {
-        Ok(Path(text)) => Ok(text),
-        Err(_) => Err(Refusal::invalid("id", "is not readable text; check the path").into()),
+        let Named(worker) = Named::from_request_parts(parts, state).await?;
+        Ok(As { worker: WorkerId::new(worker)?, namespace: scope.namespace })
     }
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
+use ff_api::http::Problem;
 use ff_store::EngineBackend;
 use tokio_util::sync::CancellationToken;
-use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -16,7 +18,7 @@ use crate::auth::authenticate;
 use crate::config::Config;
 use crate::error::ApiError;
 use crate::finish::finish;
-use crate::routes::{executions, holder, meta, operator, workers};
+use crate::routes::{claim, executions, holder, meta, operator, workers};
 use crate::state::AppState;
 
 #[derive(OpenApi)]
@@ -32,9 +34,24 @@ use crate::state::AppState;
         (name = "holder", description = "What the holder of a lease says."),
         (name = "workers", description = "Claim work and keep it."),
         (name = "meta", description = "The server itself."),
-    )
+    ),
+    components(schemas(Problem)),
+    modifiers(&Bearer),
+    security(("token" = []))
 )]
 struct Api;
+
+/// The token, as the document describes it.
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, document: &mut Document) {
+        let mut scheme = Http::new(HttpAuthScheme::Bearer);
+        scheme.description = Some("The server's token; one on loopback may ask for none.".into());
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+    }
+}
 
 /// Everything the server answers.
 pub fn router(
@@ -43,19 +60,16 @@ pub fn router(
     stopping: CancellationToken,
 ) -> Router {
     let state = AppState::new(backend, config, stopping);
-    let (guarded, document) = guarded().split_for_parts();
-    let document = Arc::new(document);
-    let guarded = guarded
-        .route("/openapi.json", axum::routing::get(move || meta::openapi(document.clone())))
-        .layer(middleware::from_fn_with_state(state.clone(), authenticate));
+    let (guarded, _) = guarded().split_for_parts();
     let (open, _) = open().split_for_parts();
     guarded
+        .layer(middleware::from_fn_with_state(state.clone(), authenticate))
         .merge(open)
         .fallback(|| async {
             let detail = "the server has no such path; see /openapi.json";
             ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)
         })
-        .layer(middleware::from_fn(finish))
+        .layer(middleware::from_fn_with_state(state.clone(), finish))
         .with_state(state)
 }
 
@@ -85,13 +99,14 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(holder::delay))
         .routes(routes!(holder::progress))
         .routes(routes!(holder::cancel_held))
-        .routes(routes!(workers::claim))
+        .routes(routes!(claim::claim))
         .routes(routes!(workers::complete))
         .routes(routes!(workers::heartbeat))
         .routes(routes!(workers::disconnect))
         .routes(routes!(workers::grant))
         .routes(routes!(workers::claim_granted))
         .routes(routes!(meta::metrics))
+        .routes(routes!(meta::openapi))
 }
 
 /// Routes that do not.

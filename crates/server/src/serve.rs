@@ -5,21 +5,18 @@ use std::sync::Arc;
 
 use axum::Router;
 use ff_store::EngineBackend;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::bounds;
 use crate::config::{Config, ConfigError};
 use crate::router::router;
-
-/// Most bytes of a request's line and headers.
-const HEADER_BYTES: usize = 32 << 10;
-/// Most headers of a request.
-const HEADERS: usize = 64;
+use crate::stream::Stream;
 
 /// A server that is bound and not yet serving.
 pub struct Server {
@@ -49,55 +46,60 @@ impl Server {
 
     /// Serves until `shutdown`, then lets running requests finish for the drain time.
     pub async fn run(self, shutdown: CancellationToken) {
-        let app = router(self.backend, self.config.clone(), shutdown.clone());
-        let permits = Arc::new(Semaphore::new(self.config.connections));
-        let open = TaskTracker::new();
-        loop {
-            let Ok(permit) = permits.clone().acquire_owned().await else { break };
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                () = shutdown.cancelled() => break,
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    let connection =
-                        connection(stream, app.clone(), self.config.clone(), shutdown.clone());
-                    open.spawn(async move {
-                        connection.await;
-                        drop(permit);
-                    });
-                }
-                Err(error) => {
-                    // Out of descriptors, most likely: give connections time to end.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                }
+        let Server { listener, backend, config } = self;
+        let app = router(backend, config.clone(), shutdown.clone());
+        let permits = Arc::new(Semaphore::new(config.connections));
+        let (open, cut) = (TaskTracker::new(), CancellationToken::new());
+        let accepting = async {
+            loop {
+                // A permit first: who comes past the cap waits in the listener's queue.
+                let Ok(permit) = permits.clone().acquire_owned().await else { return };
+                let stream = accept(&listener).await;
+                let serving = connection(stream, app.clone(), config.clone(), shutdown.clone());
+                let cut = cut.clone();
+                open.spawn(async move {
+                    cut.run_until_cancelled(serving).await;
+                    drop(permit);
+                });
             }
-        }
+        };
+        shutdown.run_until_cancelled(accepting).await;
+        drop(listener);
         open.close();
-        if tokio::time::timeout(self.config.drain, open.wait()).await.is_err() {
+        if tokio::time::timeout(config.drain, open.wait()).await.is_err() {
             tracing::warn!(open = open.len(), "requests were cut off by the stop");
+            cut.cancel();
+            open.wait().await;
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) => {
+                // Out of descriptors, most likely: give connections time to end.
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
         }
     }
 }
 
 async fn connection(stream: TcpStream, app: Router, config: Config, shutdown: CancellationToken) {
-    // A client that says nothing is not waited for: hyper's own limit starts at the first byte.
-    let mut byte = [0];
-    let first = tokio::select! {
-        first = tokio::time::timeout(config.header_timeout, stream.peek(&mut byte)) => first,
-        () = shutdown.cancelled() => return,
-    };
-    if !matches!(first, Ok(Ok(1..))) || stream.set_nodelay(true).is_err() {
+    if stream.set_nodelay(true).is_err() {
         return;
     }
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    let stream = Stream::new(stream, config.body_timeout, shutdown.clone());
+    let mut builder = http1::Builder::new();
+    // The limit for headers starts when hyper begins to wait for them, so it also bounds how long a
+    // connection may be silent, new or kept alive.
     builder
-        .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout)
-        .max_buf_size(HEADER_BYTES)
-        .max_headers(HEADERS);
+        .max_buf_size(bounds::HARD_HEADER_BYTES)
+        .max_headers(bounds::HARD_HEADERS);
     let service = TowerToHyperService::new(app);
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     let mut serving = std::pin::pin!(serving);

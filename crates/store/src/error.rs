@@ -109,13 +109,16 @@ impl StoreError {
     /// The failure that a server told of by its code; an unknown code keeps whether it is worth
     /// trying again.
     pub fn from_code(code: &str, message: String, retryable: bool) -> StoreError {
+        // What the server says is a whole sentence; ours say the same around a cause.
+        let cause = || "so says the server".to_owned();
         match code {
-            "store_busy" => StoreError::Busy(message),
+            "store_busy" => StoreError::Busy(cause()),
             "store_contention" => StoreError::Contention,
-            "store_corrupt" => StoreError::Corrupt(message),
-            "store_incompatible" => StoreError::Incompatible(message),
+            "store_unavailable" => StoreError::Unavailable(cause()),
+            "store_corrupt" => StoreError::Corrupt(cause()),
+            "store_incompatible" => StoreError::Incompatible(cause()),
             _ if retryable => StoreError::Unavailable(message),
-            _ => StoreError::Corrupt(format!("{message} ({code})")),
+            _ => StoreError::Incompatible(format!("{message} ({code})")),
         }
     }
 

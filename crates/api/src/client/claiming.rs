@@ -1,7 +1,7 @@
 //! Claims: what a call took whose caller went away before the answer came is handed back.
 //!
 //! Ending the connection tells the server, but an answer may already be on its way. So the server
-//! is asked once more, as after a lost reply, and what it names is given up.
+//! is asked a little later, as after a lost reply, and what it names is given up.
 
 use std::time::Duration;
 
@@ -13,6 +13,10 @@ use tokio::runtime::Handle;
 use super::answers::claimed;
 use super::transport::HttpClient;
 use crate::http::ClaimRequest;
+
+/// How long the end of the connection may take to reach the server. A claim that still waits there
+/// could take work after the server was asked what it took.
+const HEAD_START: Duration = Duration::from_millis(100);
 
 impl HttpClient {
     /// Claims; when the caller goes away meanwhile, what was taken is handed back.
@@ -34,6 +38,7 @@ impl HttpClient {
     }
 
     async fn give_up(self, claim: Claim) {
+        tokio::time::sleep(HEAD_START).await;
         let again = Claim { retry: true, ..claim };
         // Without an answer here, the lease runs out by itself.
         let Ok(taken) = self.send_claim(&again, Millis::ZERO).await else { return };

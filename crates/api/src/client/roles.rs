@@ -197,8 +197,13 @@ impl ClientBackend for HttpClient {
 #[async_trait]
 impl WorkerBackend for HttpClient {
     async fn ping(&self) -> Result<(), StoreError> {
-        // Any path behind the token: a wrong token is found at once.
-        self.get_payload("/v1/executions?limit=1").await.map(drop)
+        // An id that nobody has used: a wrong token is found at once, and the store is asked.
+        let namespace = Namespace::default();
+        let target = Target { execution: self.new_id(&namespace, None), namespace };
+        match self.describe(&target).await {
+            Err(error) if error.refused() != Some(ff_core::Code::NotFound) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
@@ -291,8 +296,7 @@ fn list_path(listing: &Listing) -> String {
     add("lane", filter.lane.as_ref().map(ToString::to_string));
     add("kind", filter.kind.as_ref().map(ToString::to_string));
     add("state", filter.state.map(|state| state.to_string()));
-    let tags: Vec<_> = filter.tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    add("tags", (!tags.is_empty()).then(|| tags.join(",")));
+    add("tags", (!filter.tags.is_empty()).then(|| crate::http::write_tags(&filter.tags)));
     add("from", filter.from.map(|at| crate::Timestamp(at).to_string()));
     add("to", filter.to.map(|at| crate::Timestamp(at).to_string()));
     add("cursor", listing.after.as_ref().map(ToString::to_string));

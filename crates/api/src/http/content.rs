@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::strict;
+use super::{schema, strict};
 
 /// A payload: `json` is any JSON value, kept as the bytes it came in; `base64` is any bytes, of
 /// type `content_type`. At most one of the two is given; neither means no bytes.
@@ -17,13 +17,15 @@ use super::strict;
 pub struct Content {
     /// The media type; with `json` it is `application/json` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::MediaType>)]
     pub content_type: Option<String>,
     /// Any JSON value, nested at most 128 deep.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::json")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value)]
     pub json: Option<Box<RawValue>>,
     /// Any bytes, in base64 with padding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Base64>)]
     pub base64: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, When};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Content, strict};
+use super::{Content, schema, strict};
 use crate::{ErrorView, Timestamp};
 
 /// What a holder shows with every call, as the claim gave it.
@@ -16,10 +16,13 @@ use crate::{ErrorView, Timestamp};
 #[serde(deny_unknown_fields)]
 pub struct FenceBody {
     /// The lease.
+    #[schema(value_type = schema::LeaseName)]
     pub lease: String,
     /// Its epoch.
+    #[schema(format = "uint64")]
     pub epoch: u64,
     /// The attempt it runs.
+    #[schema(format = "uint32")]
     pub attempt: u32,
 }
 
@@ -48,9 +51,10 @@ impl From<Fence> for FenceBody {
 #[serde(deny_unknown_fields)]
 pub struct HoldBody {
     /// The execution.
-    #[schema(value_type = String, format = "uuid")]
+    #[schema(value_type = schema::Id)]
     pub execution: ExecutionId,
     /// The lease on it.
+    #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
 }
 
@@ -74,12 +78,13 @@ impl From<&Hold> for HoldBody {
 pub struct CompleteRequest {
     /// The execution; must be the one in the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = "uuid")]
+    #[schema(value_type = Option<schema::Id>)]
     pub execution: Option<ExecutionId>,
     /// The lease on it.
+    #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
     /// The result.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::object")]
     pub result: Content,
 }
 
@@ -106,6 +111,7 @@ impl From<&Complete> for CompleteRequest {
 pub struct BatchComplete {
     /// The results, each with its execution: 1 to 1000.
     #[serde(deserialize_with = "strict::list")]
+    #[schema(min_items = 1, max_items = 1000)]
     pub completions: Vec<CompleteRequest>,
 }
 
@@ -130,16 +136,18 @@ pub struct ExitAnswer {
 #[serde(deny_unknown_fields)]
 pub struct FailRequest {
     /// The lease.
+    #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
     /// What sort of failure; `error` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<schema::Name>)]
     pub category: Option<Category>,
     /// Whether trying again can help; yes when absent.
     #[serde(default = "yes")]
     pub retryable: bool,
     /// What happened, for people.
     #[serde(default)]
+    #[schema(value_type = schema::Message)]
     pub message: String,
 }
 
@@ -175,9 +183,11 @@ impl From<&Fail> for FailRequest {
 #[serde(deny_unknown_fields)]
 pub struct DelayRequest {
     /// The lease.
+    #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
     /// Continue this long from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 315360000000u64)]
     pub delay_ms: Option<u64>,
     /// Continue at this moment; one in the past means now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,9 +225,11 @@ impl From<&Delay> for DelayRequest {
 #[serde(deny_unknown_fields)]
 pub struct CancelHeldRequest {
     /// The lease.
+    #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
     /// Why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Message>)]
     pub reason: Option<String>,
 }
 
@@ -242,12 +254,15 @@ impl From<&CancelHeld> for CancelHeldRequest {
 #[serde(deny_unknown_fields)]
 pub struct ProgressRequest {
     /// The lease.
+    #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
     /// 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 100)]
     pub percent: Option<u8>,
     /// For people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Message>)]
     pub message: Option<String>,
 }
 

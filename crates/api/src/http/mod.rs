@@ -7,8 +7,10 @@ mod content;
 mod holder;
 mod operator;
 mod problem;
+pub mod schema;
 mod strict;
 mod submit;
+mod tags;
 mod worker;
 
 pub use content::Content;
@@ -18,9 +20,11 @@ pub use holder::{
 };
 pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
 pub use problem::Problem;
+pub use strict::Object;
 pub use submit::{
     BackoffRequest, BatchAnswer, PolicyRequest, SubmitAnswer, SubmitBatch, SubmitRequest,
 };
+pub use tags::{read_tags, write_tags};
 pub use worker::{
     AssignmentView, BeatStatus, BeatView, ClaimGrantedRequest, ClaimRequest, ClaimedView,
     GrantRequest, GrantView, GrantedView, HeartbeatView, Leases,

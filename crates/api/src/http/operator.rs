@@ -6,7 +6,7 @@ use ff_core::{TagKey, TagValue};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::strict;
+use super::{schema, strict};
 
 /// A cancel from outside.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
@@ -14,9 +14,11 @@ use super::strict;
 pub struct CancelRequest {
     /// How long a holder may still work; absent ends its lease at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 86400000)]
     pub grace_ms: Option<u64>,
     /// Why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Message>)]
     pub reason: Option<String>,
 }
 
@@ -33,6 +35,7 @@ pub struct ReplayRequest {
 #[serde(deny_unknown_fields)]
 pub struct PriorityRequest {
     /// Higher goes first: 0 to 9000.
+    #[schema(maximum = 9000)]
     pub priority: u16,
 }
 
@@ -42,11 +45,11 @@ pub struct PriorityRequest {
 pub struct TagsRequest {
     /// Tags to set.
     #[serde(default, deserialize_with = "strict::map")]
-    #[schema(value_type = BTreeMap<String, String>)]
+    #[schema(value_type = BTreeMap<schema::Name, schema::TagText>)]
     pub set: BTreeMap<TagKey, TagValue>,
     /// Tags to remove.
     #[serde(default)]
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<schema::Name>, max_items = 32)]
     pub remove: Vec<TagKey>,
 }
 
@@ -55,5 +58,6 @@ pub struct TagsRequest {
 #[serde(deny_unknown_fields)]
 pub struct RevokeRequest {
     /// The lease to end.
+    #[schema(value_type = schema::LeaseName)]
     pub lease: String,
 }

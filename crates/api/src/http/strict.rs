@@ -1,11 +1,13 @@
-//! Reading what serde alone would let pass: repeated keys of a map, lists without end, JSON nested
-//! so deeply that a reader in another language chokes on it, and `null` taken for absence.
+//! Reading what serde alone would let pass: a list in an object's place, repeated keys of a map,
+//! lists without end, JSON nested so deeply that a reader in another language chokes on it, and
+//! `null` taken for absence.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use ff_core::limits::BATCH;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -73,7 +75,39 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Uniqu
     }
 }
 
-/// A list of at most [`BATCH`] entries; reading stops at the first one too many.
+/// What must be written as an object. Serde would also take a list of its fields' values.
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(OfFields(PhantomData)).map(Object)
+    }
+}
+
+struct OfFields<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OfFields<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(fields))
+    }
+}
+
+/// An object; see [`Object`].
+pub(super) fn object<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Object::deserialize(from).map(|Object(value)| value)
+}
+
+/// A list of at most [`BATCH`] objects; reading stops at the first one too many.
 pub(super) fn list<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -93,7 +127,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(entry) = entries.next_element()? {
+        while let Some(Object(entry)) = entries.next_element()? {
             if list.len() == BATCH {
                 let why = format!("has more than {BATCH} entries; send several requests");
                 return Err(Error::custom(why));
@@ -115,7 +149,14 @@ mod tests {
         #[serde(default, deserialize_with = "map")]
         map: BTreeMap<String, u8>,
         #[serde(default, deserialize_with = "list")]
-        list: Vec<u8>,
+        list: Vec<Entry>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Entry {
+        #[serde(default)]
+        n: u8,
     }
 
     fn read(text: &str) -> Result<Body, serde_json::Error> {
@@ -135,8 +176,18 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_values_is_no_object() {
+        assert_eq!(read(r#"{"list":[{"n":7}]}"#).unwrap().list, [Entry { n: 7 }]);
+        for bad in [r#"{"list":[[7]]}"#, r#"{"list":[[]]}"#, r#"{"list":[{"m":7}]}"#] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(serde_json::from_str::<Object<Entry>>("[7]").is_err());
+        assert!(serde_json::from_str::<Object<Entry>>(r#"{"n":7}"#).is_ok());
+    }
+
+    #[test]
     fn a_list_that_is_too_long_is_refused() {
-        let list = |len: usize| format!(r#"{{"list":[{}]}}"#, vec!["1"; len].join(","));
+        let list = |len: usize| format!(r#"{{"list":[{}]}}"#, vec!["{}"; len].join(","));
         assert_eq!(read(&list(BATCH)).unwrap().list.len(), BATCH);
         assert!(read(&list(BATCH + 1)).is_err());
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::strict;
+use super::{schema, strict};
 use crate::{ErrorView, SubmittedView, Timestamp};
 
 /// Work to accept. Everything is optional; what is absent has the documented default.
@@ -25,48 +25,53 @@ pub struct SubmitRequest {
     /// The id, made by the caller: a UUIDv7. Repeat it when a reply is lost. Without an id and an
     /// idempotency key, a repeated call makes a second execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = "uuid")]
+    #[schema(value_type = Option<schema::Id>)]
     pub id: Option<ExecutionId>,
     /// The queue; `default` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<schema::Name>)]
     pub lane: Option<Lane>,
     /// What sort of work; `task` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<schema::Name>)]
     pub kind: Option<Kind>,
     /// Any JSON value nested at most 128 deep, kept as the bytes it came in.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::json")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value)]
     pub input: Option<Box<RawValue>>,
     /// Any bytes, in base64 with padding, instead of `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Base64>)]
     pub input_base64: Option<String>,
     /// The media type of the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::MediaType>)]
     pub content_type: Option<String>,
     /// Labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "strict::map")]
-    #[schema(value_type = BTreeMap<String, String>)]
+    #[schema(value_type = BTreeMap<schema::Name, schema::TagText>)]
     pub tags: BTreeMap<TagKey, TagValue>,
     /// Higher goes first: 0 to 9000.
     #[serde(default)]
+    #[schema(maximum = 9000)]
     pub priority: u16,
     /// Not before this long from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 315360000000u64)]
     pub delay_ms: Option<u64>,
     /// Not before this moment; a moment in the past means now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Timestamp>,
     /// The caller's own name for the work: the same name with the same body is the same execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<schema::Key>)]
     pub idempotency_key: Option<IdempotencyKey>,
     /// What a worker must offer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
     pub requires: Vec<String>,
     /// What the work asks of the engine.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::object")]
     pub policy: PolicyRequest,
 }
 
@@ -76,28 +81,34 @@ pub struct SubmitRequest {
 pub struct PolicyRequest {
     /// How many attempts of a run may end by failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1000)]
     pub max_attempts: Option<u32>,
     /// How long to wait between attempts.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::object")]
     pub backoff: BackoffRequest,
     /// Which failure categories are retried; all of them when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<schema::Name>>, max_items = 32)]
     pub retry_on: Option<Vec<Category>>,
     /// How long one hold of an attempt may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 315360000000u64)]
     pub attempt_timeout_ms: Option<u64>,
     /// How long a run may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 315360000000u64)]
     pub deadline_ms: Option<u64>,
     /// How long a lease lasts without a renewal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 100, maximum = 86400000)]
     pub lease_ttl_ms: Option<u64>,
     /// How many leases a run may lose before it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 1000)]
     pub max_reclaims: Option<u32>,
     /// How long the execution stays readable after its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 315360000000u64)]
     pub retention_ms: Option<u64>,
 }
 
@@ -107,15 +118,19 @@ pub struct PolicyRequest {
 pub struct BackoffRequest {
     /// `fixed` or `exponential`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(fixed|exponential)$")]
     pub growth: Option<String>,
     /// The wait after the first failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 315360000000u64)]
     pub base_ms: Option<u64>,
     /// The longest wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 315360000000u64)]
     pub cap_ms: Option<u64>,
     /// Which part of the wait is random, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 100)]
     pub jitter_percent: Option<u8>,
 }
 
@@ -125,6 +140,7 @@ pub struct BackoffRequest {
 pub struct SubmitBatch {
     /// The work: 1 to 1000.
     #[serde(deserialize_with = "strict::list")]
+    #[schema(min_items = 1, max_items = 1000)]
     pub executions: Vec<SubmitRequest>,
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::holder::{FenceBody, HoldBody};
-use super::{Content, strict};
+use super::{Content, schema, strict};
 use crate::Timestamp;
 
 /// A claim.
@@ -23,23 +23,26 @@ use crate::Timestamp;
 #[serde(deny_unknown_fields)]
 pub struct ClaimRequest {
     /// The process that claims.
-    #[schema(value_type = String)]
+    #[schema(value_type = schema::Name)]
     pub instance: WorkerInstanceId,
     /// The queue; `default` when absent.
     #[serde(default)]
-    #[schema(value_type = String)]
+    #[schema(value_type = schema::Name)]
     pub lane: Lane,
     /// What the worker offers.
     #[serde(default)]
+    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
     pub capabilities: Vec<String>,
     /// How many at most; 1 when absent.
     #[serde(default = "one")]
+    #[schema(minimum = 1, maximum = 256)]
     pub max: u16,
     /// How long to wait for work, at most 60000; absent means not at all.
     #[serde(default)]
+    #[schema(maximum = 60000)]
     pub wait_ms: u64,
     /// The name of this call: a random UUID, repeated when a reply is lost.
-    #[schema(format = "uuid")]
+    #[schema(value_type = schema::Call)]
     pub request: String,
     /// The reply of an earlier send was lost: what that one took is answered again.
     #[serde(default)]
@@ -101,7 +104,7 @@ impl From<&Claimed> for ClaimedView {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AssignmentView {
     /// The execution.
-    #[schema(value_type = String, format = "uuid")]
+    #[schema(value_type = schema::Id)]
     pub execution: ExecutionId,
     /// Its tenant.
     #[schema(value_type = String)]
@@ -180,6 +183,7 @@ impl AssignmentView {
 pub struct Leases {
     /// The leases: at most 1000.
     #[serde(deserialize_with = "strict::list")]
+    #[schema(max_items = 1000)]
     pub leases: Vec<HoldBody>,
 }
 
@@ -194,7 +198,7 @@ pub struct HeartbeatView {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BeatView {
     /// The execution.
-    #[schema(value_type = String, format = "uuid")]
+    #[schema(value_type = schema::Id)]
     pub execution: ExecutionId,
     /// What became of the lease.
     pub status: BeatStatus,
@@ -227,19 +231,21 @@ pub enum BeatStatus {
 #[serde(deny_unknown_fields)]
 pub struct GrantRequest {
     /// The process it is for.
-    #[schema(value_type = String)]
+    #[schema(value_type = schema::Name)]
     pub instance: WorkerInstanceId,
     /// The queue; `default` when absent.
     #[serde(default)]
-    #[schema(value_type = String)]
+    #[schema(value_type = schema::Name)]
     pub lane: Lane,
     /// What the worker offers.
     #[serde(default)]
+    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
     pub capabilities: Vec<String>,
     /// How long it lasts.
+    #[schema(minimum = 1, maximum = 300000)]
     pub ttl_ms: u64,
     /// The name of this call: a random UUID, repeated when a reply is lost.
-    #[schema(format = "uuid")]
+    #[schema(value_type = schema::Call)]
     pub request: String,
     /// The reply of an earlier send was lost: what that one reserved is answered again.
     #[serde(default)]
@@ -301,7 +307,7 @@ impl GrantedView {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantView {
     /// The execution.
-    #[schema(value_type = String, format = "uuid")]
+    #[schema(value_type = schema::Id)]
     pub execution: ExecutionId,
     /// Its queue.
     #[schema(value_type = String)]
@@ -336,12 +342,13 @@ impl GrantView {
 #[serde(deny_unknown_fields)]
 pub struct ClaimGrantedRequest {
     /// The process it was reserved for.
-    #[schema(value_type = String)]
+    #[schema(value_type = schema::Name)]
     pub instance: WorkerInstanceId,
     /// The execution.
-    #[schema(value_type = String, format = "uuid")]
+    #[schema(value_type = schema::Id)]
     pub execution: ExecutionId,
     /// The request that reserved it.
+    #[schema(value_type = schema::Call)]
     pub request: String,
 }
 

@@ -186,7 +186,7 @@ fn active_work_is_shown_with_its_lease() {
 #[test]
 fn listings_are_the_same_whatever_narrows_them() {
     let both = Both::new();
-    both.http.submit(&["--lane", "a", "--kind", "k", "--tag", "t=x y", "--tag", "u=1"]);
+    both.http.submit(&["--lane", "a", "--kind", "k", "--tag", "t=x, y", "--tag", "u=1"]);
     for _ in 0..4 {
         both.pair(&["--lane", "b"]);
     }
@@ -196,8 +196,8 @@ fn listings_are_the_same_whatever_narrows_them() {
         (&["--lane", "b"], 8),
         (&["--lane", "a", "--kind", "k", "--state", "waiting"], 1),
         (&["--tag", "u=1"], 1),
-        (&["--tag", "t=x y"], 1),
-        (&["--tag", "t=x y", "--tag", "u=1"], 1),
+        (&["--tag", "t=x, y"], 1),
+        (&["--tag", "t=x, y", "--tag", "u=1"], 1),
         (&["--state", "failed"], 0),
         (&["--to", "2020-01-01T00:00:00Z"], 0),
         (&["--namespace", "elsewhere"], 0),

@@ -2,17 +2,16 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::{Json as JsonBody, response::IntoResponse};
-use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest};
+use ff_api::http::schema::{Id, Name};
+use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest, read_tags};
 use ff_api::{
     AttemptView, AttemptsView, ErrorView, ExecutionView, ListPageView, SubmittedView, Timestamp,
 };
 use ff_core::machine::{Submitted, Target};
-use ff_core::{
-    ExecutionId, Kind, Lane, Namespace, Payload, PublicState, Refusal, TagKey, TagValue,
-};
+use ff_core::{Kind, Lane, Namespace, Payload, PublicState, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -21,7 +20,7 @@ use super::Problems;
 use crate::body::{Json, PAYLOAD};
 use crate::error::ApiError;
 use crate::metrics;
-use crate::params::{At, Params, Scope};
+use crate::params::{At, Named, Params, Scope};
 use crate::state::AppState;
 
 /// Accepts work.
@@ -65,6 +64,7 @@ pub(crate) async fn submit_batch(
     let answers = state.backend.submit(commands).await?;
     let new = answers.iter().flatten().filter(|submitted| submitted.created).count();
     metrics::submitted(new as u64);
+    answers.iter().filter_map(|answer| answer.as_ref().err()).for_each(metrics::refused);
     let answers = answers.iter().map(|answer| SubmitAnswer {
         submitted: answer.as_ref().ok().map(SubmittedView::from),
         error: answer.as_ref().err().map(ErrorView::from),
@@ -90,7 +90,7 @@ fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitte
 
 /// One execution.
 #[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions",
-    params(("id" = String, Path, description = "The execution."), Scope), responses(
+    params(("id" = Id, Path, description = "The execution."), Scope), responses(
     (status = 200, description = "The execution.", body = ExecutionView),
     Problems
 ))]
@@ -104,7 +104,7 @@ pub(crate) async fn describe(
 
 /// What an execution was submitted with, as the bytes it came in.
 #[utoipa::path(get, path = "/v1/executions/{id}/input", tag = "executions",
-    params(("id" = String, Path, description = "The execution."), Scope), responses(
+    params(("id" = Id, Path, description = "The execution."), Scope), responses(
     (status = 200, description = "The bytes, with their own content type.",
      body = Vec<u8>, content_type = "*/*"),
     Problems
@@ -123,7 +123,7 @@ pub(crate) async fn input(
 pub(crate) struct ResultQuery {
     /// The tenant; `default` when absent.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<Name>)]
     namespace: Namespace,
     /// The run; the current one when absent.
     run: Option<u32>,
@@ -131,14 +131,14 @@ pub(crate) struct ResultQuery {
 
 /// What an execution completed with, as the bytes its worker sent.
 #[utoipa::path(get, path = "/v1/executions/{id}/result", tag = "executions",
-    params(("id" = String, Path, description = "The execution."), ResultQuery), responses(
+    params(("id" = Id, Path, description = "The execution."), ResultQuery), responses(
     (status = 200, description = "The bytes, with their own content type.",
      body = Vec<u8>, content_type = "*/*"),
     Problems
 ))]
 pub(crate) async fn result(
     State(state): State<AppState>,
-    axum::extract::Path(id): axum::extract::Path<String>,
+    Named(id): Named,
     Params(query): Params<ResultQuery>,
 ) -> Result<Response, ApiError> {
     let target = Target { namespace: query.namespace, execution: id.parse()? };
@@ -147,9 +147,11 @@ pub(crate) async fn result(
 
 fn bytes(payload: Payload) -> Response {
     let mut response = Response::new(Body::from(payload.bytes));
+    let headers = response.headers_mut();
     if let Ok(media) = payload.content_type.as_str().parse() {
-        response.headers_mut().insert(header::CONTENT_TYPE, media);
+        headers.insert(header::CONTENT_TYPE, media);
     }
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     response
 }
 
@@ -160,13 +162,14 @@ fn bytes(payload: Payload) -> Response {
 pub(crate) struct AttemptsQuery {
     /// The tenant; `default` when absent.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<Name>)]
     namespace: Namespace,
     /// The first attempt; 0 when absent.
     #[serde(default)]
     from: u32,
     /// How many at most; 100 when absent.
     #[serde(default = "hundred")]
+    #[param(minimum = 1, maximum = 1000)]
     limit: usize,
 }
 
@@ -176,16 +179,16 @@ fn hundred() -> usize {
 
 /// The attempts of an execution, oldest first.
 #[utoipa::path(get, path = "/v1/executions/{id}/attempts", tag = "executions",
-    params(("id" = String, Path, description = "The execution."), AttemptsQuery), responses(
+    params(("id" = Id, Path, description = "The execution."), AttemptsQuery), responses(
     (status = 200, description = "The attempts.", body = AttemptsView),
     Problems
 ))]
 pub(crate) async fn attempts(
     State(state): State<AppState>,
-    axum::extract::Path(id): axum::extract::Path<String>,
+    Named(id): Named,
     Params(query): Params<AttemptsQuery>,
 ) -> Result<JsonBody<AttemptsView>, ApiError> {
-    let target = Target { namespace: query.namespace, execution: id.parse::<ExecutionId>()? };
+    let target = Target { namespace: query.namespace, execution: id.parse()? };
     let attempts = state.backend.attempts(&target, query.from, query.limit).await?;
     let attempts = attempts.iter().map(AttemptView::from).collect();
     Ok(JsonBody(AttemptsView { attempts }))
@@ -198,39 +201,43 @@ pub(crate) async fn attempts(
 pub(crate) struct ListQuery {
     /// The tenant; `default` when absent.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<Name>)]
     namespace: Namespace,
     /// In this lane.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<Name>)]
     lane: Option<Lane>,
     /// Of this kind.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<Name>)]
     kind: Option<Kind>,
     /// In this state.
+    #[param(pattern = "^(waiting|delayed|active|resumable|completed|failed|cancelled|expired)$")]
     state: Option<String>,
-    /// With these tags: `key=value`, several separated by commas.
+    /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
+    #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.\\-]{0,63}=[ -+\\--~]{0,256}$")]
     tags: Option<String>,
     /// Created at this moment or later.
     from: Option<Timestamp>,
     /// Created before this moment.
     to: Option<Timestamp>,
     /// Where an earlier page ended.
+    #[param(pattern = "^10[0-9a-f]{11}[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
     cursor: Option<String>,
     /// How many at most; 100 when absent.
     #[serde(default = "hundred")]
+    #[param(minimum = 1, maximum = 1000)]
     limit: usize,
 }
 
 impl ListQuery {
     fn listing(self) -> Result<Listing, Refusal> {
-        let tags = self.tags.iter().flat_map(|tags| tags.split(',')).map(tag);
+        let tags = self.tags.as_deref().map(read_tags).transpose()?;
         Ok(Listing {
             namespace: self.namespace,
             filter: Filter {
                 lane: self.lane,
                 kind: self.kind,
                 state: self.state.as_deref().map(str::parse::<PublicState>).transpose()?,
-                tags: tags.collect::<Result<_, _>>()?,
+                tags: tags.unwrap_or_default(),
                 from: self.from.map(|at| at.0),
                 to: self.to.map(|at| at.0),
             },
@@ -238,13 +245,6 @@ impl ListQuery {
             limit: self.limit,
         })
     }
-}
-
-fn tag(text: &str) -> Result<(TagKey, TagValue), Refusal> {
-    let (key, value) = text.split_once('=').ok_or_else(|| {
-        Refusal::invalid("tags", "must be key=value, several separated by commas")
-    })?;
-    Ok((key.parse()?, value.parse()?))
 }
 
 /// Executions, newest first. A page may be short, or empty, and still have a `next`.

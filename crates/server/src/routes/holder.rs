@@ -3,6 +3,7 @@
 use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::http::StatusCode;
+use ff_api::http::schema::Id;
 use ff_api::http::{
     CancelHeldRequest, CompleteRequest, DelayRequest, ExitView, FailRequest, ProgressRequest,
 };
@@ -20,7 +21,7 @@ use crate::state::AppState;
 
 /// Ends the execution with a result.
 #[utoipa::path(post, path = "/v1/executions/{id}/complete", tag = "holder",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = CompleteRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
@@ -38,7 +39,7 @@ pub(crate) async fn complete(
 
 /// Ends the attempt by a failure; the retry policy decides what follows.
 #[utoipa::path(post, path = "/v1/executions/{id}/fail", tag = "holder",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = FailRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
@@ -53,7 +54,7 @@ pub(crate) async fn fail(
 
 /// Puts the execution off; the same attempt continues then.
 #[utoipa::path(post, path = "/v1/executions/{id}/delay", tag = "holder",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = DelayRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
@@ -68,7 +69,7 @@ pub(crate) async fn delay(
 
 /// Cancels what is held.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel-held", tag = "holder",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = CancelHeldRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
@@ -83,7 +84,7 @@ pub(crate) async fn cancel_held(
 
 /// Tells how far the work is. It does not renew the lease.
 #[utoipa::path(post, path = "/v1/executions/{id}/progress", tag = "holder",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = ProgressRequest, responses(
     (status = 204, description = "Noted."),
     Problems

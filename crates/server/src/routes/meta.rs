@@ -1,19 +1,17 @@
 //! The server itself.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use utoipa::openapi::OpenApi;
 
 use super::Problems;
 use crate::error::ApiError;
+use crate::params::Named;
 use crate::state::AppState;
 
 /// Whether the server and its store answer.
-#[utoipa::path(get, path = "/healthz", tag = "meta", responses(
+#[utoipa::path(get, path = "/healthz", tag = "meta", security(()), responses(
     (status = 200, description = "They do.", body = String, content_type = "text/plain"),
     Problems
 ))]
@@ -32,12 +30,12 @@ pub(crate) async fn metrics() -> impl IntoResponse {
 }
 
 /// What a code means and what to do about it.
-#[utoipa::path(get, path = "/errors/{code}", tag = "meta",
+#[utoipa::path(get, path = "/errors/{code}", tag = "meta", security(()),
     params(("code" = String, Path, description = "The code.")), responses(
     (status = 200, description = "The page.", body = String, content_type = "text/plain"),
     Problems
 ))]
-pub(crate) async fn error_page(Path(code): Path<String>) -> Result<String, ApiError> {
+pub(crate) async fn error_page(Named(code): Named) -> Result<String, ApiError> {
     let help = crate::error::help(&code).ok_or_else(|| {
         let detail = "there is no such code; see /openapi.json";
         ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)
@@ -45,7 +43,11 @@ pub(crate) async fn error_page(Path(code): Path<String>) -> Result<String, ApiEr
     Ok(format!("{code}\n\n{help}\n"))
 }
 
-/// The OpenAPI document.
-pub(crate) async fn openapi(document: Arc<OpenApi>) -> impl IntoResponse {
-    Json(document.as_ref().clone())
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "meta", responses(
+    (status = 200, description = "The document.", body = Object),
+    Problems
+))]
+pub(crate) async fn openapi() -> impl IntoResponse {
+    Json(crate::router::openapi())
 }

@@ -1,5 +1,6 @@
 //! The handlers: read the request, call the backend, write the answer. They decide nothing.
 
+pub(crate) mod claim;
 pub(crate) mod executions;
 pub(crate) mod holder;
 pub(crate) mod meta;
@@ -15,35 +16,41 @@ use utoipa::IntoResponses;
 pub(crate) enum Problems {
     /// An argument, the query or the body is not acceptable.
     #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(#[to_schema] Problem),
+    Invalid(Problem),
     /// No token, or not the right one.
     #[response(status = 401, content_type = "application/problem+json")]
-    Unauthenticated(#[to_schema] Problem),
+    Unauthenticated(Problem),
     /// No such execution in this namespace, or no such path.
     #[response(status = 404, content_type = "application/problem+json")]
-    NotFound(#[to_schema] Problem),
+    NotFound(Problem),
     /// The path does not take this method.
     #[response(status = 405, content_type = "application/problem+json")]
-    Method(#[to_schema] Problem),
+    Method(Problem),
     /// The body did not arrive in time.
     #[response(status = 408, content_type = "application/problem+json")]
-    Timeout(#[to_schema] Problem),
+    Timeout(Problem),
     /// The state of things does not allow it.
     #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(#[to_schema] Problem),
+    Conflict(Problem),
     /// The body, or something in it, is too large.
     #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(#[to_schema] Problem),
+    TooLarge(Problem),
+    /// The path and query are too long.
+    #[response(status = 414, content_type = "application/problem+json")]
+    UriTooLong(Problem),
     /// The body is not plain JSON.
     #[response(status = 415, content_type = "application/problem+json")]
-    MediaType(#[to_schema] Problem),
+    MediaType(Problem),
     /// Too many claims wait.
     #[response(status = 429, content_type = "application/problem+json")]
-    Overloaded(#[to_schema] Problem),
+    Overloaded(Problem),
+    /// The headers are too many or too long.
+    #[response(status = 431, content_type = "application/problem+json")]
+    HeadersTooLarge(Problem),
     /// The store holds something unreadable, or the server has a fault.
     #[response(status = 500, content_type = "application/problem+json")]
-    Internal(#[to_schema] Problem),
+    Internal(Problem),
     /// The store does not answer.
     #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(#[to_schema] Problem),
+    Unavailable(Problem),
 }

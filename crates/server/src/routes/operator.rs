@@ -3,6 +3,7 @@
 use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::http::StatusCode;
+use ff_api::http::schema::Id;
 use ff_api::http::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
 use ff_api::{CancelledView, ReplayedView, RevokedView};
 use ff_core::Millis;
@@ -17,7 +18,7 @@ use crate::state::AppState;
 
 /// Cancels: at once, or leaving the holder some time.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel", tag = "operator",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = CancelRequest, responses(
     (status = 200, description = "Cancelled, or about to be.", body = CancelledView),
     Problems
@@ -36,7 +37,7 @@ pub(crate) async fn cancel(
 
 /// Runs an ended execution again.
 #[utoipa::path(post, path = "/v1/executions/{id}/replay", tag = "operator",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = ReplayRequest, responses(
     (status = 200, description = "A new run.", body = ReplayedView),
     Problems
@@ -54,7 +55,7 @@ pub(crate) async fn replay(
 
 /// Changes the priority.
 #[utoipa::path(post, path = "/v1/executions/{id}/priority", tag = "operator",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = PriorityRequest, responses(
     (status = 204, description = "Changed."),
     Problems
@@ -71,7 +72,7 @@ pub(crate) async fn priority(
 
 /// Changes tags.
 #[utoipa::path(post, path = "/v1/executions/{id}/tags", tag = "operator",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = TagsRequest, responses(
     (status = 204, description = "Changed."),
     Problems
@@ -88,7 +89,7 @@ pub(crate) async fn tags(
 
 /// Takes a lease away.
 #[utoipa::path(post, path = "/v1/executions/{id}/revoke", tag = "operator",
-    params(("id" = String, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), Scope),
     request_body = RevokeRequest, responses(
     (status = 200, description = "Revoked.", body = RevokedView),
     Problems

@@ -1,19 +1,18 @@
-//! Claim work and keep it.
-
-use std::time::Duration;
+//! Keep work, end it, reserve it.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ff_api::ErrorView;
+use ff_api::http::schema::Name;
 use ff_api::http::{
-    BatchComplete, BeatStatus, BeatView, ClaimGrantedRequest, ClaimRequest, ClaimedView,
-    ExitAnswer, ExitAnswers, ExitView, GrantRequest, GrantView, HeartbeatView, Leases,
+    BatchComplete, BeatStatus, BeatView, ClaimGrantedRequest, ClaimedView, ExitAnswer, ExitAnswers,
+    ExitView, GrantRequest, GrantedView, HeartbeatView, Leases,
 };
-use ff_core::machine::{Claimed, Hold, Renewed, Target};
+use ff_core::machine::{Hold, Renewed, Target};
 use ff_core::record::Exited;
-use ff_core::{Code, Millis, Namespace, Refusal};
+use ff_core::{Code, Namespace, Refusal};
 use ff_store::StoreError;
 
 use super::Problems;
@@ -23,54 +22,9 @@ use crate::metrics;
 use crate::params::{As, Scope};
 use crate::state::AppState;
 
-/// Takes work, waiting for some to appear. A client that goes away gives back what was taken.
-#[utoipa::path(post, path = "/v1/workers/{id}/claim", tag = "workers",
-    params(("id" = String, Path, description = "The worker."), Scope),
-    request_body = ClaimRequest, responses(
-    (status = 200, description = "Work.", body = ClaimedView),
-    (status = 204, description = "There is none."),
-    Problems
-))]
-pub(crate) async fn claim(
-    State(state): State<AppState>,
-    who: As,
-    Json(request): Json<ClaimRequest, SMALL>,
-) -> Result<Response, ApiError> {
-    let claim = request.command(who.namespace, who.worker)?;
-    let permit = match request.wait_ms {
-        0 => None,
-        _ => Some(state.waiting.clone().try_acquire_owned().map_err(|_| overloaded())?),
-    };
-    let claimed = tokio::select! {
-        claimed = state.backend.claim(claim, Millis::new(request.wait_ms)) => {
-            claimed.inspect_err(metrics::refused)?
-        }
-        () = stopping(&state, request.wait_ms) => Claimed::nothing(),
-    };
-    drop(permit);
-    metrics::claimed(&claimed);
-    if claimed.assignments.is_empty() && !claimed.again {
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    }
-    Ok(JsonBody(ClaimedView::from(&claimed)).into_response())
-}
-
-/// Waits for the server to stop; a claim that does not wait is let finish.
-async fn stopping(state: &AppState, wait_ms: u64) {
-    state.stopping.cancelled().await;
-    if wait_ms == 0 {
-        tokio::time::sleep(Duration::from_secs(5)).await;
-    }
-}
-
-fn overloaded() -> ApiError {
-    let detail = "too many claims are waiting; try again after a pause";
-    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
-}
-
 /// Completes several executions; each gets its own answer.
-#[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers",
-    params(("id" = String, Path, description = "The worker."), Scope),
+#[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers", operation_id = "complete_batch",
+    params(("id" = Name, Path, description = "The worker."), Scope),
     request_body = BatchComplete, responses(
     (status = 200, description = "One answer per completion.", body = ExitAnswers),
     Problems
@@ -92,7 +46,7 @@ pub(crate) async fn complete(
 
 /// Renews leases and hears of cancels; each gets its own answer.
 #[utoipa::path(post, path = "/v1/workers/{id}/heartbeat", tag = "workers",
-    params(("id" = String, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), Scope),
     request_body = Leases, responses(
     (status = 200, description = "One answer per lease.", body = HeartbeatView),
     Problems
@@ -102,6 +56,9 @@ pub(crate) async fn heartbeat(
     who: As,
     Json(request): Json<Leases, SMALL>,
 ) -> Result<JsonBody<HeartbeatView>, ApiError> {
+    if request.leases.is_empty() {
+        return Ok(JsonBody(HeartbeatView { leases: Vec::new() }));
+    }
     let holds = holds(&who.namespace, &request)?;
     let answers = state.backend.renew(holds).await?;
     let leases = request.leases.iter().zip(answers);
@@ -131,7 +88,7 @@ fn beat(execution: ff_core::ExecutionId, answer: Result<Renewed, StoreError>) ->
 
 /// Hands named leases back at once, without spending a retry.
 #[utoipa::path(post, path = "/v1/workers/{id}/disconnect", tag = "workers",
-    params(("id" = String, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), Scope),
     request_body = Leases, responses(
     (status = 200, description = "One answer per lease.", body = ExitAnswers),
     Problems
@@ -150,9 +107,9 @@ pub(crate) async fn disconnect(
 
 /// Reserves work without starting its lease.
 #[utoipa::path(post, path = "/v1/workers/{id}/grant", tag = "workers",
-    params(("id" = String, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), Scope),
     request_body = GrantRequest, responses(
-    (status = 200, description = "A reservation.", body = GrantView),
+    (status = 200, description = "A reservation.", body = GrantedView),
     (status = 204, description = "There is no work."),
     Problems
 ))]
@@ -163,15 +120,15 @@ pub(crate) async fn grant(
 ) -> Result<Response, ApiError> {
     let grant = request.command(who.namespace, who.worker)?;
     let granted = state.backend.grant(grant).await.inspect_err(metrics::refused)?;
-    Ok(match &granted.offer {
-        Some(offer) => JsonBody(GrantView::from(offer)).into_response(),
-        None => StatusCode::NO_CONTENT.into_response(),
-    })
+    if granted.offer.is_none() && !granted.again {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Ok(JsonBody(GrantedView::from(&granted)).into_response())
 }
 
 /// Takes reserved work.
 #[utoipa::path(post, path = "/v1/workers/{id}/claim-granted", tag = "workers",
-    params(("id" = String, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), Scope),
     request_body = ClaimGrantedRequest, responses(
     (status = 200, description = "The work.", body = ClaimedView),
     Problems

@@ -1,0 +1,101 @@
+//! Take work, waiting for some to appear.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json as JsonBody;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use ff_api::http::schema::Name;
+use ff_api::http::{ClaimRequest, ClaimedView};
+use ff_core::Millis;
+use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::machine::Claimed;
+use ff_store::EngineBackend;
+
+use super::Problems;
+use crate::body::{Json, SMALL};
+use crate::error::ApiError;
+use crate::metrics;
+use crate::params::{As, Scope};
+use crate::state::AppState;
+
+/// Takes work, waiting for some to appear. A client that goes away gives back what was taken.
+#[utoipa::path(post, path = "/v1/workers/{id}/claim", tag = "workers",
+    params(("id" = Name, Path, description = "The worker."), Scope),
+    request_body = ClaimRequest, responses(
+    (status = 200, description = "Work.", body = ClaimedView),
+    (status = 204, description = "There is none."),
+    Problems
+))]
+pub(crate) async fn claim(
+    State(state): State<AppState>,
+    who: As,
+    Json(request): Json<ClaimRequest, SMALL>,
+) -> Result<Response, ApiError> {
+    let claim = request.command(who.namespace, who.worker)?;
+    let wait = Millis::new(request.wait_ms).within("wait_ms", Millis::ZERO, CLAIM_WAIT_MAX)?;
+    let wait = wait.min(state.config.longest_wait);
+    let permit = match wait {
+        Millis::ZERO => None,
+        _ => Some(state.waiting.clone().try_acquire_owned().map_err(|_| overloaded())?),
+    };
+    let claimed = tokio::select! {
+        claimed = state.backend.claim(claim, wait) => {
+            claimed.inspect_err(metrics::refused)?
+        }
+        () = stopping(&state, wait) => Claimed::nothing(),
+    };
+    drop(permit);
+    let taken = Taken { backend: state.backend, claimed };
+    // The connection gets a turn: if its client has gone meanwhile, this is as far as it comes.
+    tokio::task::yield_now().await;
+    let claimed = taken.delivered();
+    metrics::claimed(&claimed);
+    if claimed.assignments.is_empty() && !claimed.again {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Ok(JsonBody(ClaimedView::from(&claimed)).into_response())
+}
+
+/// Waits for the server to stop; a claim that does not wait is let finish.
+async fn stopping(state: &AppState, wait: Millis) {
+    state.stopping.cancelled().await;
+    if wait == Millis::ZERO {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+}
+
+fn overloaded() -> ApiError {
+    let detail = "too many claims are waiting; try again after a pause";
+    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
+}
+
+/// What was taken for a client that may have gone. Dropping it hands everything back.
+struct Taken {
+    backend: Arc<dyn EngineBackend>,
+    claimed: Claimed,
+}
+
+impl Taken {
+    fn delivered(mut self) -> Claimed {
+        std::mem::replace(&mut self.claimed, Claimed::nothing())
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let holds: Vec<_> = self.claimed.assignments.iter().map(|taken| taken.hold()).collect();
+        if holds.is_empty() {
+            return;
+        }
+        let backend = self.backend.clone();
+        tokio::spawn(async move {
+            let answers = backend.hand_back(holds).await.unwrap_or_else(|error| vec![Err(error)]);
+            for error in answers.into_iter().filter_map(Result::err) {
+                tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
+            }
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! The exam that every backend sits, sat over HTTP: clients and workers speak to a real server, and
+//! only the engine's own part goes straight to the store.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use common::Fixture;
+use ff_api::client::HttpClient;
+use ff_backend_memory::MemoryStore;
+use ff_conformance::Subject;
+use ff_core::machine::{
+    Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
+    Granted, Hold, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
+    Submitted, Target, Ticked,
+};
+use ff_core::record::{Attempt, Exited};
+use ff_core::{Description, ExecutionId, IdempotencyKey, Millis, Namespace, Payload, Time};
+use ff_store::audit::Rows;
+use ff_store::listing::{ListPage, Listing};
+use ff_store::roles::{Answer, Backend};
+use ff_store::{
+    ClientBackend, DueTimers, MaintenanceBackend, Stats, StoreError, Wakeups, WorkerBackend,
+};
+
+/// Two roles over HTTP, the third in process.
+struct OverHttp {
+    http: HttpClient,
+    store: Backend<MemoryStore>,
+}
+
+async fn over_http() -> Subject {
+    let server = Fixture::start().await;
+    let (store, clock) = (server.store.clone(), server.clock.clone());
+    let backend = OverHttp { http: server.client(), store: store.clone() };
+    Subject::over(Arc::new(backend), store.store().clone(), clock).keeping(server)
+}
+
+ff_conformance::exam!(http, over_http);
+
+/// Implements a role of [`OverHttp`] by passing each call to a field.
+macro_rules! pass {
+    ($role:ident to $field:ident {
+        $($call:ident($($name:ident: $kind:ty),*) -> $answer:ty;)+
+    } $($rest:tt)*) => {
+        #[async_trait]
+        impl $role for OverHttp {
+            $(async fn $call(&self, $($name: $kind),*) -> Result<$answer, StoreError> {
+                $role::$call(&self.$field, $($name),*).await
+            })+
+            $($rest)*
+        }
+    };
+}
+
+pass!(ClientBackend to http {
+    submit(batch: Vec<Submit>) -> Vec<Answer<Submitted>>;
+    describe(target: &Target) -> Description;
+    input(target: &Target) -> Payload;
+    result(target: &Target, run: Option<u32>) -> Payload;
+    attempts(target: &Target, from: u32, limit: usize) -> Vec<Attempt>;
+    list(listing: &Listing) -> ListPage;
+    cancel(cancel: Cancel) -> Cancelled;
+    replay(replay: Replay) -> u32;
+    revoke(revoke: Revoke) -> Exited;
+    set_priority(set: SetPriority) -> ();
+    set_tags(set: SetTags) -> ();
+} fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
+    self.http.new_id(namespace, key)
+});
+
+pass!(WorkerBackend to http {
+    ping() -> ();
+    claim(claim: Claim, wait: Millis) -> Claimed;
+    grant(grant: GrantNext) -> Granted;
+    claim_granted(claim: ClaimGranted) -> Claimed;
+    renew(holds: Vec<Hold>) -> Vec<Answer<Renewed>>;
+    progress(report: ReportProgress) -> ();
+    complete(batch: Vec<Complete>) -> Vec<Answer<Exited>>;
+    fail(fail: Fail) -> Exited;
+    delay(delay: Delay) -> Exited;
+    cancel_held(cancel: CancelHeld) -> Exited;
+    hand_back(holds: Vec<Hold>) -> Vec<Answer<Exited>>;
+});
+
+pass!(MaintenanceBackend to store {
+    due(after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
+    tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
+    rows() -> Rows;
+} fn wakeups(&self) -> &Wakeups {
+    self.store.wakeups()
+}
+
+fn stats(&self) -> Option<Stats> {
+    self.store.stats()
+});

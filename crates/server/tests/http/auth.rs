@@ -1,0 +1,162 @@
+//! Who may ask: the token, and what is open without it.
+
+use ff_api::client::{HttpClient, HttpOptions};
+use ff_server::{Config, ConfigError, Server, Token};
+use ff_store::{StoreError, WorkerBackend};
+
+use crate::common::raw::{Answer, ask, get};
+use crate::common::{Fixture, TOKEN, config};
+
+/// The paths that need no token.
+const OPEN: [&str; 2] = ["/healthz", "/errors/{code}"];
+
+async fn guarded() -> Fixture {
+    Fixture::with(Config { token: Some(Token::new(TOKEN).unwrap()), ..config() }).await
+}
+
+/// Every route of the document: its method, path and whether it is open.
+fn routes() -> Vec<(&'static str, String, bool)> {
+    let mut routes = Vec::new();
+    for (path, item) in ff_server::openapi().paths.paths {
+        let open = OPEN.contains(&path.as_str());
+        let path = path.replace("{id}", "a").replace("{code}", "not_found");
+        for (method, operation) in [
+            ("GET", item.get),
+            ("POST", item.post),
+            ("PUT", item.put),
+            ("DELETE", item.delete),
+            ("PATCH", item.patch),
+        ] {
+            routes.extend(operation.map(|_| (method, path.clone(), open)));
+        }
+    }
+    routes
+}
+
+async fn call(server: &Fixture, method: &str, path: &str, header: &str) -> Answer {
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nhost: ff\r\ncontent-length: 0\r\n{header}\r\n");
+    ask(server.address, request).await
+}
+
+#[tokio::test]
+async fn every_route_but_the_open_ones_asks_for_the_token() {
+    let server = guarded().await;
+    assert!(routes().len() >= 26, "{}", routes().len());
+    for (method, path, open) in routes() {
+        let answer = call(&server, method, &path, "").await;
+        match open {
+            true => assert_eq!(answer.status, 200, "{path}"),
+            false => {
+                answer.problem(401, "unauthenticated");
+                assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{path}");
+            }
+        }
+        let shown =
+            call(&server, method, &path, &format!("authorization: Bearer {TOKEN}\r\n")).await;
+        assert_ne!(shown.status, 401, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn an_absent_a_malformed_and_a_wrong_token_get_one_answer() {
+    let server = guarded().await;
+    let mut answers = Vec::new();
+    let wrong = TOKEN.to_uppercase();
+    for header in [
+        String::new(),
+        "authorization: \r\n".into(),
+        "authorization: Bearer\r\n".into(),
+        "authorization: Bearer \r\n".into(),
+        "authorization: Basic YTpi\r\n".into(),
+        format!("authorization: {TOKEN}\r\n"),
+        format!("authorization: Bearer {wrong}\r\n"),
+        format!("authorization: Bearer {TOKEN}x\r\n"),
+        format!("authorization: Bearer {}\r\n", &TOKEN[1..]),
+        format!("authorization: Bearer  {TOKEN}\r\n"),
+        "authorization: Bearer \u{fffd}\r\n".into(),
+    ] {
+        let answer = call(&server, "GET", "/v1/executions", &header).await;
+        let problem = answer.problem(401, "unauthenticated");
+        answers.push(answer.text().replace(&problem.request_id, ""));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    for scheme in ["Bearer", "bearer", "BEARER"] {
+        let header = format!("authorization: {scheme} {TOKEN}\r\n");
+        assert_eq!(call(&server, "GET", "/v1/executions", &header).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn the_token_is_asked_for_before_the_body_is_read() {
+    let server = guarded().await;
+    let request = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-length: 999999999\r\n\r\n";
+    ask(server.address, request).await.problem(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn health_tells_nothing_but_health() {
+    let server = guarded().await;
+    let answer = call(&server, "GET", "/healthz", "").await;
+    assert_eq!(answer.text(), "ok\n");
+    call(&server, "GET", "/metrics", "").await.problem(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn no_answer_invites_other_origins_and_all_are_safe_in_a_browser() {
+    let server = Fixture::start().await;
+    for (method, path, _) in routes().into_iter().chain([("GET", "/nowhere".into(), true)]) {
+        let answer = call(&server, method, &path, "origin: http://evil.example\r\n").await;
+        let cors = answer.headers.iter().find(|(name, _)| name.starts_with("access-control"));
+        assert_eq!(cors, None, "{method} {path}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert!(answer.header("content-security-policy").unwrap().contains("sandbox"));
+    }
+    let preflight = "OPTIONS /v1/executions HTTP/1.1\r\nhost: ff\r\norigin: http://evil.example\r\n\
+                     access-control-request-method: POST\r\n\r\n";
+    let answer = ask(server.address, preflight).await;
+    answer.problem(405, "method_not_allowed");
+    assert!(answer.headers.iter().all(|(name, _)| !name.starts_with("access-control")));
+}
+
+#[tokio::test]
+async fn a_client_with_the_wrong_token_is_told_so_and_does_not_try_again() {
+    let server = guarded().await;
+    let client = |token: Option<&str>| {
+        let url = format!("http://{}", server.address);
+        let token = token.map(str::to_owned);
+        HttpClient::new(HttpOptions { token, ..HttpOptions::new(url) }).unwrap()
+    };
+    client(Some(TOKEN)).ping().await.unwrap();
+    for wrong in [None, Some("wrong")] {
+        let error = client(wrong).ping().await.unwrap_err();
+        assert!(matches!(error, StoreError::Incompatible(_)), "{error:?}");
+        assert!(!error.is_retryable() && error.to_string().contains("token"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_open_address_without_a_token_is_not_bound() {
+    let store = Fixture::start().await.store.clone();
+    let open = Config { listen: "0.0.0.0:0".parse().unwrap(), ..Config::default() };
+    let refused = Server::bind(std::sync::Arc::new(store.clone()), open.clone()).await;
+    let refused = refused.err().unwrap();
+    assert!(matches!(refused, ConfigError::Open(_)) && refused.to_string().contains("FF_TOKEN"));
+    let token = Some(Token::new(TOKEN).unwrap());
+    assert!(Server::bind(std::sync::Arc::new(store), Config { token, ..open }).await.is_ok());
+}
+
+#[tokio::test]
+async fn every_code_has_its_page() {
+    let server = guarded().await;
+    let machine = ff_core::Code::ALL.iter().map(|code| code.as_str());
+    let store = ff_store::StoreError::CODES.iter().map(|(code, _)| *code);
+    let http = ff_server::HTTP_CODES.iter().map(|(code, ..)| *code);
+    for code in machine.chain(store).chain(http) {
+        let answer = ask(server.address, get(&format!("/errors/{code}"))).await;
+        assert_eq!(answer.status, 200, "{code}");
+        assert!(answer.text().starts_with(code) && answer.text().len() > code.len() + 20, "{code}");
+    }
+}
