@@ -1,3 +1,4 @@
 //! Background services of the engine.
 
+pub mod supervisor;
 pub mod timers;

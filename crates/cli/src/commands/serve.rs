@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
+use ff_engine::supervisor::Supervisor;
 use ff_engine::timers::{self, Timers};
 use ff_server::{Config, Server, Token};
 use ff_store::EngineBackend;
@@ -54,7 +55,7 @@ pub(crate) struct Service {
     pub(crate) url: String,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
-    timers: tokio::task::JoinHandle<()>,
+    background: Supervisor,
 }
 
 impl Service {
@@ -69,20 +70,18 @@ impl Service {
         let server = server.await?;
         let url = format!("http://{}", server.address());
         let stop = CancellationToken::new();
-        let timers = Timers::new(backend, timers::Options::default());
-        let time_stops = stop.clone();
-        Ok(Service {
-            url,
-            serving: tokio::spawn(server.run(stop.clone())),
-            timers: tokio::spawn(async move { timers.run(time_stops).await }),
-            stop,
-        })
+        let background = Supervisor::default();
+        background.start("timers", move |stop| {
+            let timers = Timers::new(backend.clone(), timers::Options::default());
+            async move { timers.run(stop).await }
+        });
+        Ok(Service { url, serving: tokio::spawn(server.run(stop.clone())), background, stop })
     }
 
     /// Stops both; running requests finish first.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
-        // A part that panicked has nothing left to stop.
-        let _ = tokio::join!(self.serving, self.timers);
+        // A server that panicked has nothing left to stop.
+        let _ = tokio::join!(self.serving, self.background.stop());
     }
 }
