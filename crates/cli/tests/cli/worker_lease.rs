@@ -1,4 +1,4 @@
-//! A worker keeps what it holds while it lives, and no longer.
+//! A worker keeps what it holds while it lives, and not beyond.
 
 use crate::fixture::{Ff, wait_for_lines};
 use rustix::process::Signal;
