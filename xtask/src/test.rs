@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Result, codegen, command, report, tidy};
+use crate::{Result, command, report, tidy};
 
 struct Step {
     name: &'static str,
@@ -37,7 +37,6 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step { name: "tidy", work: Work::Task("tidy", tidy::run) },
-    Step { name: "generated docs", work: Work::Task("codegen --check", codegen::check) },
     Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"]) },
 ];
 
@@ -91,7 +90,7 @@ mod tests {
     #[test]
     fn the_cheapest_check_comes_first_and_the_tests_last() {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
-        assert_eq!(names, ["format", "lints", "tidy", "generated docs", "tests"]);
+        assert_eq!(names, ["format", "lints", "tidy", "tests"]);
     }
 
     #[test]

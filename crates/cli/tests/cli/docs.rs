@@ -32,3 +32,12 @@ fn pages_name_what_they_are_about() {
     assert!(!cli.contains("ff docs TOPIC") && !cli.contains("## ff docs"));
     assert!(page("limits").contains("| input or result | 1048576 bytes |"));
 }
+
+#[test]
+fn the_pages_in_the_repository_are_fresh() {
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
+    for topic in ["states", "errors", "cli", "limits", "metrics"] {
+        let stored = std::fs::read_to_string(format!("{reference}/{topic}.md")).unwrap();
+        assert!(stored == page(topic), "{topic}.md is stale; refresh with `cargo xtask codegen`");
+    }
+}
