@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
 use ff_store::StoreError;
 
@@ -114,6 +115,12 @@ impl From<StoreError> for ApiError {
     }
 }
 
+/// What is said of one entry of a batch.
+pub(crate) fn view(error: &StoreError) -> ErrorView {
+    let ApiError { code, detail, field, retryable, .. } = error.clone().into();
+    ErrorView { code: code.to_owned(), message: detail, field, retryable }
+}
+
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
         StoreError::from(refusal).into()
@@ -125,5 +132,41 @@ impl IntoResponse for ApiError {
         let mut response = self.status.into_response();
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_store_stay_in_the_log() {
+        let secret = || "cannot open /srv/secret.db".to_owned();
+        for error in [
+            StoreError::Busy(secret()),
+            StoreError::Unavailable(secret()),
+            StoreError::Corrupt(secret()),
+            StoreError::Incompatible(secret()),
+        ] {
+            let view = view(&error);
+            assert_eq!((view.code.as_str(), view.retryable), (error.code(), error.is_retryable()));
+            assert!(!view.message.contains("secret"), "{}", view.message);
+            assert!(!ApiError::from(error).detail.contains("secret"));
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_its_own_words() {
+        let refusal = Refusal::invalid("priority", "is 9001; give 0 to 9000");
+        let view = view(&refusal.clone().into());
+        assert_eq!((view.message, view.field.as_deref()), (refusal.to_string(), Some("priority")));
+    }
+
+    #[test]
+    fn every_code_has_its_help() {
+        for (code, ..) in HTTP_CODES {
+            assert!(help(code).is_some());
+        }
+        assert_eq!(help("nonsense"), None);
     }
 }

@@ -19,6 +19,14 @@ pub(super) fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> 
     Ok(Claimed { assignments, again: view.again })
 }
 
+/// The answers to a batch, which must be as many as were `asked` for.
+pub(super) fn one_each<T>(answers: Vec<T>, asked: usize) -> Result<Vec<T>, StoreError> {
+    match answers.len() == asked {
+        true => Ok(answers),
+        false => Err(broken("there are not as many answers as questions")),
+    }
+}
+
 /// What became of a lease.
 pub(super) fn renewed(view: BeatView) -> Answer<Renewed> {
     let refused = |code: Code| {

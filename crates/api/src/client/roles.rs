@@ -18,7 +18,7 @@ use ff_store::roles::Answer;
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
-use super::answers::{claimed, exited, exits, renewed, told};
+use super::answers::{claimed, exited, exits, one_each, renewed, told};
 use super::ids::scattered;
 use super::transport::{HttpClient, broken};
 use crate::http::{
@@ -72,7 +72,7 @@ impl HttpClient {
     ) -> Result<Vec<Answer<Exited>>, StoreError> {
         let body = BatchComplete { completions: part.iter().map(CompleteRequest::from).collect() };
         let view: Option<ExitAnswers> = self.post(path, &body, Duration::ZERO).await?;
-        Ok(exits(view.ok_or_else(|| broken("no content"))?))
+        one_each(exits(view.ok_or_else(|| broken("no content"))?), part.len())
     }
 
     /// A call about several leases of one namespace.
@@ -114,7 +114,7 @@ impl ClientBackend for HttpClient {
             (None, Some(error)) => Err(told(error)),
             (None, None) => Err(broken("an empty answer")),
         });
-        Ok(answers.collect())
+        one_each(answers.collect(), batch.len())
     }
 
     async fn describe(&self, target: &Target) -> Result<Description, StoreError> {
@@ -229,7 +229,7 @@ impl WorkerBackend for HttpClient {
     async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
         check_batch(holds.len())?;
         let view: HeartbeatView = self.leases("heartbeat", &holds).await?;
-        Ok(view.leases.into_iter().map(renewed).collect())
+        one_each(view.leases.into_iter().map(renewed).collect(), holds.len())
     }
 
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {
@@ -270,7 +270,7 @@ impl WorkerBackend for HttpClient {
 
     async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
         check_batch(holds.len())?;
-        Ok(exits(self.leases("disconnect", &holds).await?))
+        one_each(exits(self.leases("disconnect", &holds).await?), holds.len())
     }
 }
 

@@ -158,12 +158,7 @@ fn refused(status: StatusCode, body: &[u8]) -> StoreError {
         let Problem { detail: message, field, .. } = problem;
         return StoreError::RefusedRemotely { code, message, field };
     }
-    // A code of HTTP itself: another token, another release or another server is needed.
-    let ours = StoreError::CODES.iter().any(|(code, _)| *code == problem.code);
-    match ours || problem.retryable {
-        true => StoreError::from_code(&problem.code, problem.detail, problem.retryable),
-        false => StoreError::Incompatible(format!("{} ({})", problem.detail, problem.code)),
-    }
+    StoreError::from_code(&problem.code, problem.detail, problem.retryable)
 }
 
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, StoreError> {

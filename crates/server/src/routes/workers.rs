@@ -4,7 +4,6 @@ use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use ff_api::ErrorView;
 use ff_api::http::schema::Name;
 use ff_api::http::{
     BatchComplete, BeatStatus, BeatView, ClaimGrantedRequest, ClaimedView, ExitAnswer, ExitAnswers,
@@ -17,7 +16,7 @@ use ff_store::StoreError;
 
 use super::Problems;
 use crate::body::{Json, PAYLOAD, SMALL};
-use crate::error::ApiError;
+use crate::error::{self, ApiError};
 use crate::metrics;
 use crate::params::{As, Scope};
 use crate::state::AppState;
@@ -157,7 +156,7 @@ fn exits(answers: Vec<Result<Exited, StoreError>>) -> ExitAnswers {
         }
         Err(error) => {
             metrics::refused(&error);
-            ExitAnswer { exit: None, error: Some(ErrorView::from(&error)) }
+            ExitAnswer { exit: None, error: Some(error::view(&error)) }
         }
     });
     ExitAnswers { answers: answers.collect() }

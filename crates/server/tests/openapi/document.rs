@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use ff_core::{PublicState, limits};
 use serde_json::Value;
 
 use crate::common::Fixture;
@@ -79,6 +80,50 @@ fn requests_refuse_fields_that_they_do_not_know() {
             assert_eq!(schema["additionalProperties"], Value::Bool(false), "{name}");
         }
     }
+}
+
+#[test]
+fn the_bounds_are_those_of_the_engine() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let field = |schema: &str, field: &str| &schemas[schema]["properties"][field];
+    for (bounded, keyword, bound) in [
+        (&schemas["Name"], "maxLength", limits::NAME_BYTES as u64),
+        (&schemas["Key"], "maxLength", limits::IDEMPOTENCY_KEY_BYTES as u64),
+        (&schemas["TagText"], "maxLength", limits::TAG_VALUE_BYTES as u64),
+        (&schemas["MediaType"], "maxLength", limits::CONTENT_TYPE_BYTES as u64),
+        (&schemas["Message"], "maxLength", limits::MESSAGE_BYTES as u64),
+        (&schemas["Base64"], "maxLength", (limits::PAYLOAD_BYTES as u64).div_ceil(3) * 4),
+        (field("SubmitBatch", "executions"), "maxItems", limits::BATCH as u64),
+        (field("BatchComplete", "completions"), "maxItems", limits::BATCH as u64),
+        (field("Leases", "leases"), "maxItems", limits::BATCH as u64),
+        (field("SubmitRequest", "requires"), "maxItems", limits::CAPABILITY_TOKENS as u64),
+        (field("SubmitRequest", "priority"), "maximum", limits::PRIORITY.into()),
+        (field("PriorityRequest", "priority"), "maximum", limits::PRIORITY.into()),
+        (field("SubmitRequest", "delay_ms"), "maximum", limits::DELAY.get()),
+        (field("DelayRequest", "delay_ms"), "maximum", limits::DELAY.get()),
+        (field("PolicyRequest", "max_attempts"), "maximum", limits::ATTEMPTS.into()),
+        (field("PolicyRequest", "max_reclaims"), "maximum", limits::RECLAIMS.into()),
+        (field("PolicyRequest", "lease_ttl_ms"), "minimum", limits::LEASE_TTL_MIN.get()),
+        (field("PolicyRequest", "lease_ttl_ms"), "maximum", limits::LEASE_TTL_MAX.get()),
+        (field("PolicyRequest", "retention_ms"), "maximum", limits::RETENTION_MAX.get()),
+        (field("PolicyRequest", "retry_on"), "maxItems", limits::CATEGORIES as u64),
+        (field("CancelRequest", "grace_ms"), "maximum", limits::GRACE_MAX.get()),
+        (field("ClaimRequest", "max"), "maximum", limits::CLAIM as u64),
+        (field("ClaimRequest", "wait_ms"), "maximum", limits::CLAIM_WAIT_MAX.get()),
+        (field("GrantRequest", "ttl_ms"), "maximum", limits::GRANT_TTL_MAX.get()),
+    ] {
+        assert_eq!(bounded[keyword].as_u64(), Some(bound), "{keyword} of {bounded}");
+    }
+}
+
+#[test]
+fn the_states_to_list_by_are_those_of_the_engine() {
+    let document = document();
+    let parameters = document["paths"]["/v1/executions"]["get"]["parameters"].as_array().unwrap();
+    let state = parameters.iter().find(|parameter| parameter["name"] == "state").unwrap();
+    let words: Vec<_> = PublicState::ALL.iter().map(|state| state.as_str()).collect();
+    assert_eq!(state["schema"]["pattern"], format!("^({})$", words.join("|")));
 }
 
 #[tokio::test]
