@@ -1,0 +1,50 @@
+//! How a test's server is configured.
+
+use std::path::PathBuf;
+
+use super::binary;
+
+/// What a server is started with. By default it is durable as in production: an append-only
+/// file, synced every second, and nothing is evicted.
+#[derive(Debug, Clone)]
+pub struct Config {
+    binary: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let settings = [
+            ("bind", "127.0.0.1"),
+            ("save", ""),
+            ("appendonly", "yes"),
+            ("appendfsync", "everysec"),
+            ("maxmemory-policy", "noeviction"),
+        ];
+        let config = Config { binary: binary::valkey().to_owned(), settings: Vec::new() };
+        settings.into_iter().fold(config, |config, (name, value)| config.with(name, value))
+    }
+}
+
+impl Config {
+    /// Sets one directive of the server's configuration file, instead of what it was before.
+    pub fn with(mut self, name: &str, value: &str) -> Config {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs this binary, such as [`binary::redis`], instead of Valkey's.
+    pub fn with_binary(mut self, binary: PathBuf) -> Config {
+        self.binary = binary;
+        self
+    }
+
+    /// The command line: the binary and an option for each setting.
+    pub(super) fn command_line(&self) -> Vec<String> {
+        let binary = self.binary.to_string_lossy().into_owned();
+        let options =
+            self.settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+        std::iter::once(binary).chain(options).collect()
+    }
+}

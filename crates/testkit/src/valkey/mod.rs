@@ -1,0 +1,17 @@
+//! Real Valkey servers for tests: the binary, single servers and clusters.
+//!
+//! A server never outlives the process that started it, however that process ends.
+
+#![allow(clippy::expect_used, reason = "a test whose server cannot be had or driven fails")]
+
+pub mod binary;
+mod config;
+mod port;
+mod resp;
+mod server;
+mod supervisor;
+mod wait;
+
+pub use config::Config;
+pub use resp::{CommandError, Reply};
+pub use server::Server;

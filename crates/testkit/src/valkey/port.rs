@@ -1,0 +1,35 @@
+//! Free loopback ports.
+//!
+//! They lie below the range from which the system takes the ports of outgoing connections, so a
+//! killed server's port is still its own when it restarts, and a client that tries a dead server
+//! never connects to itself.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    net::{Ipv4Addr, TcpListener},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+const FIRST: u64 = 10_000;
+const COUNT: u64 = 20_000;
+
+/// A port that nobody listens on. One process is never given the same port twice; another
+/// process can be quicker to take it, so whoever starts a server checks that it is its own.
+///
+/// # Panics
+///
+/// When no port is free.
+pub(crate) fn free() -> u16 {
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one("port") % COUNT));
+    (0..COUNT)
+        .filter_map(|_| {
+            let port = FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+            u16::try_from(port).ok()
+        })
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .expect("no loopback port is free")
+}

@@ -1,0 +1,92 @@
+//! A shell that is the server's parent: it starts, stops and kills it on our word.
+//!
+//! It reads words from a pipe that only this process holds open. When the pipe closes, because
+//! it is dropped or because this process ended in whatever way, the shell kills the server and
+//! removes its folder.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+/// Every word is answered with one line: the server's pid, 0 when none runs.
+const SCRIPT: &str = r#"
+folder=$1
+shift
+pid=
+end() {
+    [ -z "$pid" ] || { kill -KILL "$pid"; wait "$pid"; }
+    pid=
+}
+while read -r word; do
+    case $word in
+        start) "$@" </dev/null >>"$folder/log" 2>&1 & pid=$! ;;
+        kill) end ;;
+        *) [ -z "$pid" ] || kill "-$word" "$pid" ;;
+    esac
+    echo "${pid:-0}"
+done
+end
+rm -rf "$folder"
+"#;
+
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    shell: Child,
+    /// Taken, and so closed, when the supervisor ends.
+    words: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Supervisor {
+    /// A shell for one server that lives in `folder`. Nothing runs yet.
+    pub(super) fn new(folder: &Path, command_line: &[String]) -> Supervisor {
+        let mut shell = Command::new("sh")
+            .args(["-c", SCRIPT, "sh"])
+            .arg(folder)
+            .args(command_line)
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // A group of its own, so that what interrupts the tests leaves it to clean up.
+            .process_group(0)
+            .spawn()
+            .expect("a shell starts");
+        let words = shell.stdin.take();
+        let answers = BufReader::new(shell.stdout.take().expect("the shell's stdout is a pipe"));
+        Supervisor { shell, words, answers }
+    }
+
+    /// Starts the server and returns its pid.
+    pub(super) fn start(&mut self) -> u32 {
+        self.say("start")
+    }
+
+    /// Kills the server, and returns when it is gone.
+    pub(super) fn kill(&mut self) {
+        self.say("kill");
+    }
+
+    /// Sends the server a signal, such as `STOP`.
+    pub(super) fn signal(&mut self, name: &str) {
+        self.say(name);
+    }
+
+    fn say(&mut self, word: &str) -> u32 {
+        let words = self.words.as_mut().expect("the pipe is open until the drop");
+        words.write_all(format!("{word}\n").as_bytes()).expect("the shell reads");
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("the shell answers");
+        answer.trim().parse().expect("the shell answers with a pid")
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        drop(self.words.take());
+        let _ = self.shell.wait();
+    }
+}

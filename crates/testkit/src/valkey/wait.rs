@@ -1,0 +1,22 @@
+//! Bounded waits for what only another process can make true.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks until there is an answer, at most for `limit`; nothing when there is none by then.
+pub(super) fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let started = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return Some(answer);
+        }
+        if started.elapsed() >= limit {
+            return None;
+        }
+        thread::sleep(PAUSE);
+    }
+}
