@@ -3,5 +3,6 @@
 mod clock;
 pub mod report;
 pub mod valkey;
+pub mod wait;
 
 pub use clock::{ManualClock, TokioClock};

@@ -1,6 +1,8 @@
 //! The servers that tests run on do what tests rely on.
 
-use ff_testkit::valkey::{CommandError, Config, Server};
+use std::{collections::BTreeSet, thread};
+
+use ff_testkit::valkey::{Cluster, CommandError, Config, Server};
 
 #[test]
 fn a_server_answers() {
@@ -27,4 +29,61 @@ fn a_server_that_is_dropped_leaves_nothing() {
     assert!(folder.exists());
     drop(server);
     assert!(!folder.exists());
+}
+
+#[test]
+fn a_paused_server_goes_on_when_it_is_resumed() {
+    let server = Server::start(Config::default());
+    server.pause();
+    let slow = thread::scope(|scope| {
+        let asked = scope.spawn(|| server.command(&["PING"]));
+        server.resume();
+        asked.join().unwrap()
+    });
+    assert_eq!(slow.unwrap(), "PONG");
+}
+
+#[test]
+fn every_primary_of_a_cluster_serves_its_slots() {
+    let cluster = Cluster::shared();
+    let mut asked = BTreeSet::new();
+    for key in ["a", "b", "c"] {
+        let primary = cluster.primary_of(cluster.slot_of(key));
+        primary.command(&["SET", key, "value"]).unwrap();
+        assert_eq!(primary.command(&["GET", key]).unwrap(), "value");
+        asked.insert(primary.port());
+    }
+    assert_eq!(asked.len(), 3, "the keys lie on different primaries");
+}
+
+#[test]
+fn a_migrated_slot_is_served_by_its_new_primary() {
+    let cluster = Cluster::start(2, 0);
+    let slot = cluster.slot_of("key");
+    let from = cluster.primary_of(slot);
+    let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
+    from.command(&["SET", "key", "value"]).unwrap();
+
+    cluster.begin_migration(slot, from, to);
+    let asked = from.command(&["GET", "{key}2"]);
+    assert!(matches!(asked, Err(CommandError::Refused(why)) if why.starts_with("ASK")));
+    cluster.move_keys(slot, from, to);
+    cluster.finish_migration(slot, from, to);
+
+    assert_eq!(cluster.primary_of(slot).port(), to.port());
+    assert_eq!(to.command(&["GET", "key"]).unwrap(), "value");
+}
+
+#[test]
+fn a_replica_succeeds_a_killed_primary() {
+    let cluster = Cluster::start(3, 1);
+    let slot = cluster.slot_of("key");
+    let former = cluster.primary_of(slot);
+    former.kill();
+    let successor = cluster.successor_of(former, slot);
+    cluster.wait_ok();
+    successor.command(&["SET", "key", "value"]).unwrap();
+    former.restart();
+    cluster.wait_ok();
+    assert_eq!(cluster.primary_of(slot).port(), successor.port());
 }

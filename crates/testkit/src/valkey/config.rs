@@ -40,6 +40,10 @@ impl Config {
         self
     }
 
+    pub(super) fn is_cluster(&self) -> bool {
+        self.settings.iter().any(|(name, value)| name == "cluster-enabled" && value == "yes")
+    }
+
     /// The command line: the binary and an option for each setting.
     pub(super) fn command_line(&self) -> Vec<String> {
         let binary = self.binary.to_string_lossy().into_owned();

@@ -5,13 +5,15 @@
 #![allow(clippy::expect_used, reason = "a test whose server cannot be had or driven fails")]
 
 pub mod binary;
+mod cluster;
 mod config;
+mod migration;
 mod port;
 mod resp;
 mod server;
 mod supervisor;
-mod wait;
 
+pub use cluster::Cluster;
 pub use config::Config;
 pub use resp::{CommandError, Reply};
 pub use server::Server;

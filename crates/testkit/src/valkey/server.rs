@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use super::{CommandError, Config, Reply, port, resp, supervisor::Supervisor, wait};
+use super::{CommandError, Config, Reply, port, resp, supervisor::Supervisor};
+use crate::wait;
 
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -29,6 +30,8 @@ pub struct Server {
 struct Running {
     supervisor: Supervisor,
     pid: u32,
+    /// Whether the last word to it lets it answer.
+    answers: bool,
 }
 
 impl Server {
@@ -66,9 +69,15 @@ impl Server {
         fs::create_dir(&folder).expect("the system's temporary folder is writable");
         let config = config.clone().with("port", &port.to_string());
         let config = config.with("dir", &folder.to_string_lossy());
+        // Otherwise the bus takes the port 10,000 above, which nobody saw to be free.
+        let config = match config.is_cluster() {
+            true => config.with("cluster-port", &port::free().to_string()),
+            false => config,
+        };
         let mut supervisor = Supervisor::new(&folder, &config.command_line());
         let pid = supervisor.start();
-        let server = Server { port, folder, running: Mutex::new(Running { supervisor, pid }) };
+        let running = Mutex::new(Running { supervisor, pid, answers: true });
+        let server = Server { port, folder, running };
         server.wait_ready(pid).map(|()| server)
     }
 
@@ -99,7 +108,9 @@ impl Server {
 
     /// Kills the server at once, as a crash does; its data stays. Returns when it is gone.
     pub fn kill(&self) {
-        self.running().supervisor.kill();
+        let mut running = self.running();
+        running.answers = false;
+        running.supervisor.kill();
     }
 
     /// Kills the server if it runs, starts it on the same data and port, and waits until it
@@ -112,6 +123,7 @@ impl Server {
         let mut running = self.running();
         running.supervisor.kill();
         running.pid = running.supervisor.start();
+        running.answers = true;
         let ready = self.wait_ready(running.pid);
         drop(running);
         ready.unwrap_or_else(|log| panic!("the server did not restart, with this log:\n{log}"));
@@ -119,17 +131,32 @@ impl Server {
 
     /// Stops the server without ending it: connections stay open and nothing is answered.
     pub fn pause(&self) {
-        self.running().supervisor.signal("STOP");
+        let mut running = self.running();
+        running.answers = false;
+        running.supervisor.signal("STOP");
     }
 
     /// Lets a paused server go on.
     pub fn resume(&self) {
-        self.running().supervisor.signal("CONT");
+        let mut running = self.running();
+        running.answers = true;
+        running.supervisor.signal("CONT");
     }
 
     /// Sends one command on a connection of its own, such as `&["CONFIG", "GET", "port"]`.
     pub fn command<W: AsRef<[u8]>>(&self, words: &[W]) -> Result<Reply, CommandError> {
         resp::command(self.port, words)
+    }
+
+    /// Sends one command that must be answered.
+    pub(super) fn order(&self, words: &[&str]) -> Reply {
+        self.command(words)
+            .unwrap_or_else(|why| panic!("{} to {}: {why}", words.join(" "), self.address()))
+    }
+
+    /// Whether it is neither killed nor paused by a test, nor crashed.
+    pub(super) fn runs(&self) -> bool {
+        self.running().answers && self.command(&["PING"]).is_ok()
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {

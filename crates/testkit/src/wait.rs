@@ -8,7 +8,7 @@ use std::{
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Asks until there is an answer, at most for `limit`; nothing when there is none by then.
-pub(super) fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {
         if let Some(answer) = ask() {
