@@ -1,6 +1,8 @@
-//! What tests share: a manual clock, reports of what was counted, and real Valkey servers.
+//! What tests share: a manual clock, reports of what was counted, real Valkey servers, and
+//! networks that fail.
 
 mod clock;
+pub mod proxy;
 pub mod report;
 pub mod valkey;
 pub mod wait;

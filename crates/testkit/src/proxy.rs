@@ -1,0 +1,219 @@
+//! A TCP proxy between a client and a server that fails the way networks do.
+//!
+//! A stream is never repaired: when bytes of it were swallowed, all later ones are too, so no
+//! client is given the reply of another request.
+
+#![allow(clippy::expect_used, reason = "a test whose proxy cannot listen fails")]
+
+use std::{
+    collections::HashMap,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+/// How many bytes are passed on at once.
+const BUFFER: usize = 16 * 1024;
+
+/// What the proxy does with connections and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything passes.
+    #[default]
+    Forward,
+    /// New connections are closed at once; the present ones go on.
+    Refuse,
+    /// Connections are accepted and stay open, and nothing passes in either direction, not even
+    /// that an end has closed.
+    BlackHole,
+    /// Requests pass and run; replies do not come back.
+    DropReplies,
+    /// Requests pass and run; the first reply is not sent on, the connection is closed instead.
+    CutAfterRequest,
+}
+
+/// A proxy on a loopback port of its own; it forwards until told otherwise. When it is dropped,
+/// its connections are closed and new ones are refused.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    /// Listens, and forwards to this port of this machine.
+    ///
+    /// # Panics
+    ///
+    /// When no port is free.
+    pub fn to(target: u16) -> Proxy {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
+        let port = listener.local_addr().expect("the address of a listener").port();
+        let target = SocketAddr::from((Ipv4Addr::LOCALHOST, target));
+        let shared = Arc::new(Shared { target, state: Mutex::default() });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            listener.incoming().map_while(Result::ok).all(|client| accepting.accept(client))
+        });
+        Proxy { port, shared }
+    }
+
+    /// Where a store finds the server through the proxy.
+    pub fn url(&self) -> String {
+        format!("valkey://127.0.0.1:{}", self.port)
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Changes what happens from the next connection and the next bytes on.
+    pub fn set(&self, mode: Mode) {
+        self.shared.state().mode = mode;
+    }
+
+    /// Closes all present connections. New ones are welcome as the mode says.
+    pub fn cut(&self) {
+        for (_, connection) in self.shared.state().open.drain() {
+            connection.close();
+        }
+    }
+
+    /// How many connections were accepted so far, refused ones included.
+    pub fn accepted(&self) -> u64 {
+        self.shared.state().accepted
+    }
+
+    /// How many times bytes were swallowed so far. A test that waits for this to grow knows that
+    /// what it sent, or the reply to it, is lost.
+    pub fn swallowed(&self) -> u64 {
+        self.shared.state().swallowed
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.state().ended = true;
+        self.cut();
+        // The accepting thread notices at its next connection, which is this one.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: SocketAddr,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    mode: Mode,
+    ended: bool,
+    accepted: u64,
+    swallowed: u64,
+    /// By the order of their acceptance.
+    open: HashMap<u64, Connection>,
+}
+
+/// Both ends; a connection accepted into a black hole has no target.
+#[derive(Debug)]
+struct Connection {
+    client: TcpStream,
+    target: Option<TcpStream>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Requests,
+    Replies,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a connection as the mode says; false when the proxy has ended. The state is locked
+    /// meanwhile, so that a cut finds every connection of an earlier mode.
+    fn accept(self: &Arc<Self>, client: TcpStream) -> bool {
+        let mut state = self.state();
+        if state.ended {
+            return false;
+        }
+        state.accepted += 1;
+        let number = state.accepted;
+        let opened = match state.mode {
+            Mode::Refuse => return true,
+            Mode::BlackHole => self.swallow(number, client),
+            _ => self.connect(number, client),
+        };
+        if let Ok(connection) = opened {
+            state.open.insert(number, connection);
+        }
+        true
+    }
+
+    fn swallow(self: &Arc<Self>, number: u64, client: TcpStream) -> io::Result<Connection> {
+        let (shared, mut from) = (Arc::clone(self), client.try_clone()?);
+        thread::spawn(move || {
+            let mut buffer = [0; BUFFER];
+            while let Ok(1..) = from.read(&mut buffer) {
+                shared.state().swallowed += 1;
+            }
+            shared.close(number);
+        });
+        Ok(Connection { client, target: None })
+    }
+
+    fn connect(self: &Arc<Self>, number: u64, client: TcpStream) -> io::Result<Connection> {
+        let target = TcpStream::connect(self.target)?;
+        target.set_nodelay(true)?;
+        client.set_nodelay(true)?;
+        for (from, to, direction) in
+            [(&client, &target, Direction::Requests), (&target, &client, Direction::Replies)]
+        {
+            let (shared, from, to) = (Arc::clone(self), from.try_clone()?, to.try_clone()?);
+            thread::spawn(move || shared.pump(number, from, to, direction));
+        }
+        Ok(Connection { client, target: Some(target) })
+    }
+
+    fn pump(&self, number: u64, mut from: TcpStream, mut to: TcpStream, direction: Direction) {
+        let mut buffer = [0; BUFFER];
+        let mut has_hole = false;
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let mode = self.state().mode;
+            match (mode, direction) {
+                (Mode::BlackHole, _) | (Mode::DropReplies, Direction::Replies) => has_hole = true,
+                (Mode::CutAfterRequest, Direction::Replies) => break,
+                _ => {}
+            }
+            if has_hole {
+                self.state().swallowed += 1;
+            } else if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        if self.state().mode != Mode::BlackHole {
+            self.close(number);
+        }
+    }
+
+    fn close(&self, number: u64) {
+        if let Some(connection) = self.state().open.remove(&number) {
+            connection.close();
+        }
+    }
+}
+
+impl Connection {
+    /// Ends the streams for the threads that read from them too.
+    fn close(self) {
+        for stream in [Some(self.client), self.target].into_iter().flatten() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
