@@ -24,7 +24,7 @@ type Result<T = ()> = std::result::Result<T, String>;
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test              format, lints, tidy, generated docs and every test, stopping at the first failure
+  test              tools, format, lints, tidy and every test, stopping at the first failure
   tidy              check the rules no compiler checks
   codegen           write the generated docs
   codegen --check   fail when a generated doc is stale

@@ -1,8 +1,21 @@
 //! The servers that tests run on do what tests rely on.
 
-use std::{collections::BTreeSet, thread};
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader},
+    net::TcpStream,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
-use ff_testkit::valkey::{Cluster, CommandError, Config, Server};
+use ff_testkit::{
+    valkey::{Cluster, CommandError, Config, Server},
+    wait,
+};
+
+const END_LIMIT: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_server_answers() {
@@ -29,6 +42,25 @@ fn a_server_that_is_dropped_leaves_nothing() {
     assert!(folder.exists());
     drop(server);
     assert!(!folder.exists());
+}
+
+#[test]
+fn a_server_ends_with_its_process_even_when_that_is_killed() {
+    let mut owner = Command::new(env!("CARGO_BIN_EXE_ff-valkey"))
+        .arg("serve")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (url, folder) = (lines.next().unwrap(), lines.next().unwrap());
+    let address = url.strip_prefix("valkey://").unwrap();
+    TcpStream::connect(address).unwrap();
+
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let gone = || !Path::new(&folder).exists() && TcpStream::connect(address).is_err();
+    assert!(wait::until(END_LIMIT, || gone().then_some(())).is_some(), "{url} {folder}");
 }
 
 #[test]

