@@ -64,6 +64,7 @@ pub fn status_of(error: &StoreError) -> StatusCode {
         StoreError::Busy(_) | StoreError::Contention | StoreError::Unavailable(_) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
+        StoreError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
         StoreError::Corrupt(_) | StoreError::Incompatible(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -95,6 +96,9 @@ impl From<StoreError> for ApiError {
             | StoreError::Contention => error.to_string(),
             // What the store itself says is for the log, not for callers.
             StoreError::Busy(_) => "the store is busy; try again".into(),
+            StoreError::Full(_) => {
+                "the store is full; an operator should free or add memory".into()
+            }
             StoreError::Unavailable(_) => {
                 "the store did not answer; repeat the request as it was sent".into()
             }
@@ -144,6 +148,7 @@ mod tests {
         let secret = || "cannot open /srv/secret.db".to_owned();
         for error in [
             StoreError::Busy(secret()),
+            StoreError::Full(secret()),
             StoreError::Unavailable(secret()),
             StoreError::Corrupt(secret()),
             StoreError::Incompatible(secret()),

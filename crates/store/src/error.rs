@@ -21,6 +21,9 @@ pub enum StoreError {
     /// Another process holds the store for longer than the busy timeout; nothing was changed.
     #[error("the store is busy: {0}; try again")]
     Busy(String),
+    /// The store has no room for more; nothing was changed. What ends or frees work still runs.
+    #[error("the store is full: {0}; free or add memory, then try again")]
+    Full(String),
     /// Others kept changing the same execution; nothing was changed.
     #[error("others keep changing the same execution; try again")]
     Contention,
@@ -43,6 +46,7 @@ impl StoreError {
             StoreError::Refused(refusal) => refusal.code().as_str(),
             StoreError::RefusedRemotely { code, .. } => code.as_str(),
             StoreError::Busy(_) => "store_busy",
+            StoreError::Full(_) => "store_full",
             StoreError::Contention => "store_contention",
             StoreError::Unavailable(_) => "store_unavailable",
             StoreError::Corrupt(_) => "store_corrupt",
@@ -56,6 +60,11 @@ impl StoreError {
             "store_busy",
             "Another process holds the store for longer than the busy timeout. Nothing was changed; \
              try again.",
+        ),
+        (
+            "store_full",
+            "The store has reached its memory limit and takes no more work; what ends or frees work \
+             still runs. Nothing was changed; an operator should free or add memory.",
         ),
         (
             "store_contention",
@@ -113,6 +122,7 @@ impl StoreError {
         let cause = || "so says the server".to_owned();
         match code {
             "store_busy" => StoreError::Busy(cause()),
+            "store_full" => StoreError::Full(cause()),
             "store_contention" => StoreError::Contention,
             "store_unavailable" => StoreError::Unavailable(cause()),
             "store_corrupt" => StoreError::Corrupt(cause()),
@@ -124,6 +134,12 @@ impl StoreError {
 
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, StoreError::Busy(_) | StoreError::Contention | StoreError::Unavailable(_))
+        matches!(
+            self,
+            StoreError::Busy(_)
+                | StoreError::Full(_)
+                | StoreError::Contention
+                | StoreError::Unavailable(_)
+        )
     }
 }

@@ -1,0 +1,146 @@
+//! What can go wrong between a call and its answer, by name, and what callers are told of it.
+
+use std::fmt;
+
+use ff_store::StoreError;
+use redis::{RedisError, ServerError};
+
+/// Why a command has no reply.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// The first word of the server's error, when it is the server that said no.
+    pub(crate) code: Option<String>,
+    /// What happened, for a person.
+    pub(crate) text: String,
+}
+
+/// The faults that are told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The node lacks the function: not run.
+    Missing,
+    /// The slot is on another node for good: not run.
+    Moved(Redirect),
+    /// The slot is on its way to another node, which has this key: not run.
+    Ask(Redirect),
+    /// The slot is on its way to another node, and so are some of the keys: not run.
+    TryAgain,
+    /// The cluster, or this slot of it, is not served: not run.
+    ClusterDown,
+    /// The server reads its data back: not run.
+    Loading,
+    /// The server is busy with a slow function: not run.
+    Busy,
+    /// The node is a replica that has lost its primary: not run.
+    MasterDown,
+    /// The node is a replica: not run.
+    ReadOnly,
+    /// The memory limit is reached: not run.
+    Full,
+    /// The user may not log in, or may not do this.
+    Denied,
+    /// No connection could be had: not sent.
+    Unreached,
+    /// The answer to a command that was sent is missing: whether it ran is unknown.
+    Lost,
+    /// A function met a slot that has left the node: it may have run in part.
+    Strayed,
+    /// Fewer replicas than asked for have the write; the primary has it.
+    Unconfirmed,
+    /// Anything else.
+    Other,
+}
+
+/// Where a node sends a command instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    /// The slot it speaks of.
+    pub(crate) slot: u16,
+    /// The host, empty for the host that was asked.
+    pub(crate) host: String,
+    /// The port.
+    pub(crate) port: u16,
+}
+
+impl Fault {
+    /// A fault that no server spoke of.
+    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Fault {
+        Fault { kind, code: None, text: text.into() }
+    }
+
+    /// What an error reply means.
+    pub(crate) fn replied(error: &ServerError) -> Fault {
+        let (code, details) = (error.code(), error.details().unwrap_or_default());
+        let kind = match code {
+            "MOVED" => redirect(details).map_or(Kind::Other, Kind::Moved),
+            "ASK" => redirect(details).map_or(Kind::Other, Kind::Ask),
+            "TRYAGAIN" => Kind::TryAgain,
+            "CLUSTERDOWN" => Kind::ClusterDown,
+            "LOADING" => Kind::Loading,
+            "BUSY" => Kind::Busy,
+            "MASTERDOWN" => Kind::MasterDown,
+            "READONLY" => Kind::ReadOnly,
+            "OOM" => Kind::Full,
+            "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => Kind::Denied,
+            _ if details.contains("unction not found") => Kind::Missing,
+            _ if STRAYED.iter().any(|said| details.contains(said)) => Kind::Strayed,
+            _ => Kind::Other,
+        };
+        Fault { kind, code: Some(code.to_owned()), text: format!("{code} {details}") }
+    }
+
+    /// What a failure while connecting means: nothing has been sent.
+    pub(crate) fn connecting(error: &RedisError) -> Fault {
+        let denied = error.kind() == redis::ErrorKind::AuthenticationFailed
+            || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED"));
+        let kind = if denied { Kind::Denied } else { Kind::Unreached };
+        Fault { kind, code: error.code().map(str::to_owned), text: error.to_string() }
+    }
+
+    /// What a failure after sending means.
+    pub(crate) fn sent(error: &RedisError) -> Fault {
+        Fault::new(Kind::Lost, format!("the connection gave no answer: {error}"))
+    }
+
+    /// Says where it happened.
+    pub(crate) fn at(mut self, place: &impl fmt::Display) -> Fault {
+        self.text = format!("{place}: {}", self.text);
+        self
+    }
+}
+
+/// How a server says, inside a function, that a key's slot is not (or no longer) its own.
+const STRAYED: &[&str] = &[
+    "access a non local key in a cluster node",
+    "undeclared keys were accessed during rehashing of the slot",
+    "while the cluster is down",
+    "access a slot not served",
+];
+
+fn redirect(details: &str) -> Option<Redirect> {
+    let mut words = details.split_ascii_whitespace();
+    let slot = words.next()?.parse().ok()?;
+    let (host, port) = words.next()?.rsplit_once(':')?;
+    Some(Redirect { slot, host: host.to_owned(), port: port.parse().ok()? })
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> StoreError {
+        let Fault { kind, text, .. } = fault;
+        match kind {
+            Kind::Loading | Kind::Busy | Kind::TryAgain => StoreError::Busy(text),
+            Kind::Full => StoreError::Full(text),
+            Kind::Denied => StoreError::Unavailable(format!(
+                "{text} (check the user and password of the store's URL, and what the server lets \
+                 that user do)"
+            )),
+            Kind::Other => {
+                tracing::error!(error = text, "the store answered with an unknown error");
+                StoreError::Unavailable(text)
+            }
+            _ => StoreError::Unavailable(text),
+        }
+    }
+}

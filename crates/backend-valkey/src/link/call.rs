@@ -1,0 +1,172 @@
+//! One call from its first try to its answer.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, Value};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::dial::Address;
+use super::retry::{Advice, pauses};
+use super::{Link, Node, Nodes};
+use crate::error::{Fault, Kind};
+
+/// How long a try waits for a connection in a cluster before it asks who else may serve the slot.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where a call goes.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    /// To whoever serves the slot, wherever that moves.
+    Slot(u16),
+    /// To this node and no other.
+    Node(&'a Arc<Node>),
+}
+
+/// A call and how far it has come.
+struct Call<'a> {
+    link: &'a Link,
+    command: &'a Cmd,
+    target: Target<'a>,
+    confirm: bool,
+    by: Instant,
+    /// The nodes on which the library was loaded for it.
+    loaded: Vec<Address>,
+    /// The node that has the key while its slot moves.
+    asked: Option<Arc<Node>>,
+}
+
+impl Link {
+    pub(super) async fn run(&self, command: &Cmd, slot: u16) -> Result<Value, Fault> {
+        self.complete(command, Target::Slot(slot), false).await
+    }
+
+    pub(super) async fn run_confirmed(&self, command: &Cmd, slot: u16) -> Result<Value, Fault> {
+        self.complete(command, Target::Slot(slot), self.0.confirm_replicas > 0).await
+    }
+
+    pub(super) async fn run_on(&self, command: &Cmd, node: &Arc<Node>) -> Result<Value, Fault> {
+        self.complete(command, Target::Node(node), false).await
+    }
+
+    async fn complete(
+        &self,
+        command: &Cmd,
+        target: Target<'_>,
+        confirm: bool,
+    ) -> Result<Value, Fault> {
+        let by = Instant::now() + self.timeout();
+        let (loaded, asked) = (Vec::new(), None);
+        let mut call = Call { link: self, command, target, confirm, by, loaded, asked };
+        let mut pauses = pauses();
+        let (mut outcome, mut node) = call.attempt().await;
+        loop {
+            let fault = match outcome {
+                Ok(value) => return Ok(value),
+                Err(fault) => fault,
+            };
+            let pause = call.prepare(fault, node.as_ref()).await?;
+            let next = if pause.0 { Instant::now() + pauses.pause() } else { Instant::now() };
+            if next >= by {
+                return Err(pause.1);
+            }
+            sleep_until(next).await;
+            (outcome, node) = match timeout_at(by, call.attempt()).await {
+                Ok(attempt) => attempt,
+                Err(_) => {
+                    let text = format!("no answer in time, after {}", pause.1.text);
+                    return Err(Fault::new(Kind::Lost, text));
+                }
+            };
+        }
+    }
+}
+
+impl Call<'_> {
+    /// One try, and the node that it went to.
+    async fn attempt(&mut self) -> (Result<Value, Fault>, Option<Arc<Node>>) {
+        if let Some(node) = self.asked.take() {
+            return (self.deliver(&node, true).await, Some(node));
+        }
+        let node = match self.target {
+            Target::Node(node) => Arc::clone(node),
+            Target::Slot(slot) => match self.link.0.nodes.owner(slot) {
+                Ok(node) => node,
+                Err(fault) => return (Err(fault), None),
+            },
+        };
+        (self.deliver(&node, false).await, Some(node))
+    }
+
+    async fn deliver(&self, node: &Arc<Node>, asking: bool) -> Result<Value, Fault> {
+        let by = match self.link.0.nodes {
+            Nodes::Single(_) => self.by,
+            Nodes::Cluster(_) => self.by.min(Instant::now() + PATIENCE),
+        };
+        self.link.0.calls.fetch_add(1, Ordering::Relaxed);
+        if !asking && !self.confirm {
+            return node.send(self.command, by).await;
+        }
+        let mut commands = Pipeline::new();
+        if asking {
+            commands.cmd("ASKING");
+        }
+        commands.add_command(self.command.clone());
+        if self.confirm {
+            // Half of the time, so that it is the server that gives up first.
+            let wait = self.link.timeout().as_millis() / 2;
+            commands.cmd("WAIT").arg(self.link.0.confirm_replicas).arg(wait as u64);
+        }
+        let mut replies = node.send_all(&commands, by).await?;
+        if self.confirm {
+            self.confirmed(replies.pop(), node)?;
+        }
+        Ok(replies.pop().unwrap_or(Value::Nil))
+    }
+
+    fn confirmed(&self, reply: Option<Value>, node: &Node) -> Result<(), Fault> {
+        let asked = i64::from(self.link.0.confirm_replicas);
+        match reply {
+            Some(Value::Int(count)) if count >= asked => Ok(()),
+            Some(Value::Int(count)) => {
+                let text = format!("{count} of {asked} replicas confirmed the write in time");
+                Err(Fault::new(Kind::Unconfirmed, text).at(node.address()))
+            }
+            _ => Err(Fault::new(Kind::Other, "WAIT gave no number").at(node.address())),
+        }
+    }
+
+    /// Does what the fault advises. Gives it back, with whether to pause, when the call is to be
+    /// repeated; fails with it when not.
+    async fn prepare(
+        &mut self,
+        fault: Fault,
+        node: Option<&Arc<Node>>,
+    ) -> Result<(bool, Fault), Fault> {
+        let nodes = &self.link.0.nodes;
+        match (fault.advice(), nodes, node) {
+            (Advice::Load, _, Some(node)) if !self.loaded.contains(node.address()) => {
+                self.loaded.push(node.address().clone());
+                self.link.load(node, self.by).await?;
+                Ok((false, fault))
+            }
+            (Advice::Wait, ..) => Ok((true, fault)),
+            // What a call to one node runs into there is for its caller, who knows the keys.
+            (_, Nodes::Cluster(_), _) if matches!(self.target, Target::Node(_)) => Err(fault),
+            (Advice::Relearn, ..) => {
+                nodes.relearn().await;
+                Ok((true, fault))
+            }
+            (Advice::Follow(to), Nodes::Cluster(cluster), Some(node)) => {
+                cluster.follow(&to, node).await;
+                Ok((true, fault))
+            }
+            (Advice::Ask(to), Nodes::Cluster(cluster), Some(node)) => {
+                self.asked = Some(cluster.named(&to, node));
+                Ok((false, fault))
+            }
+            _ => Err(fault),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The nodes of a cluster and the slots that each serves, as last heard.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use ff_store::StoreError;
+use redis::Cmd;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+use super::dial::{Address, Dial};
+use super::node::Node;
+use super::slot::SLOTS;
+use super::slots::{Range, parse};
+use crate::error::{Fault, Kind, Redirect};
+
+/// The map is asked for again at most this often.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// How long one node may take to tell the map.
+const ASKING: Duration = Duration::from_secs(1);
+
+/// Nobody serves the slot.
+const NOBODY: u16 = u16::MAX;
+
+/// A cluster.
+pub(crate) struct Cluster {
+    dial: Arc<Dial>,
+    seeds: Vec<Address>,
+    map: RwLock<Arc<Map>>,
+    /// When the map was last heard. Whoever holds the lock is asking.
+    heard: Mutex<Option<Instant>>,
+}
+
+#[derive(Clone)]
+struct Map {
+    owners: Box<[u16]>,
+    nodes: Vec<Arc<Node>>,
+}
+
+impl Cluster {
+    /// Learns the map from the first of `seeds` that answers.
+    pub(crate) async fn connect(
+        seeds: Vec<Address>,
+        dial: Arc<Dial>,
+        by: Instant,
+    ) -> Result<Cluster, StoreError> {
+        let map = Map { owners: vec![NOBODY; SLOTS].into(), nodes: Vec::new() };
+        let map = RwLock::new(Arc::new(map));
+        let cluster = Cluster { dial, seeds, map, heard: Mutex::new(None) };
+        let mut failure = None;
+        for seed in &cluster.seeds {
+            let node = Node::new(seed.clone(), Arc::clone(&cluster.dial));
+            let told = async {
+                node.open().await?;
+                cluster.learn_from(&node, by).await
+            };
+            match told.await {
+                Ok(()) => return Ok(cluster),
+                Err(fault) if fault.text.contains("cluster support disabled") => {
+                    return Err(StoreError::Incompatible(format!(
+                        "{seed} is not part of a cluster; begin the URL with valkey://"
+                    )));
+                }
+                Err(fault) => failure = Some(fault),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Fault::new(Kind::Unreached, "no node was named")).into())
+    }
+
+    /// The node that serves `slot`.
+    pub(crate) fn owner(&self, slot: u16) -> Result<Arc<Node>, Fault> {
+        let map = self.map();
+        match map.nodes.get(usize::from(map.owners[usize::from(slot)])) {
+            Some(node) => Ok(Arc::clone(node)),
+            None => {
+                let text = format!("slot {slot} is served by no node");
+                Err(Fault::new(Kind::ClusterDown, text))
+            }
+        }
+    }
+
+    /// Every primary that serves a slot.
+    pub(crate) fn primaries(&self) -> Vec<Arc<Node>> {
+        self.map().nodes.clone()
+    }
+
+    /// The node a redirect names, which may be one that was not known.
+    pub(crate) fn named(&self, to: &Redirect, from: &Node) -> Arc<Node> {
+        let host = if to.host.is_empty() { &from.address().host } else { &to.host };
+        let address = Address { host: host.clone(), port: to.port };
+        let known = self.map();
+        match known.nodes.iter().find(|node| *node.address() == address) {
+            Some(node) => Arc::clone(node),
+            None => Node::new(address, Arc::clone(&self.dial)),
+        }
+    }
+
+    /// Notes where a slot has moved and learns from its new owner what else has.
+    pub(crate) async fn follow(&self, to: &Redirect, from: &Node) {
+        let node = self.named(to, from);
+        self.moved(to.slot, Arc::clone(&node));
+        let mut heard = self.heard.lock().await;
+        if heard.is_none_or(|heard| heard.elapsed() >= FRESH) {
+            if let Err(fault) = self.learn_from(&node, Instant::now() + ASKING).await {
+                tracing::debug!(error = fault.text, "a new owner does not tell the map");
+            }
+            *heard = Some(Instant::now());
+        }
+    }
+
+    /// Notes that `node` serves `slot`.
+    fn moved(&self, slot: u16, node: Arc<Node>) {
+        let mut current = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        let map = Arc::make_mut(&mut current);
+        let index = match map.nodes.iter().position(|known| Arc::ptr_eq(known, &node)) {
+            Some(index) => index,
+            None => {
+                map.nodes.push(node);
+                map.nodes.len() - 1
+            }
+        };
+        if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
+            *owner = index as u16;
+        }
+    }
+
+    /// Asks who serves what, unless that was just heard. When nobody answers the old map stays.
+    pub(crate) async fn relearn(&self) {
+        let mut heard = self.heard.lock().await;
+        if heard.is_some_and(|heard| heard.elapsed() < FRESH) {
+            return;
+        }
+        let mut nodes = self.primaries();
+        fastrand::shuffle(&mut nodes);
+        let seeds =
+            self.seeds.iter().filter(|seed| !nodes.iter().any(|node| node.address() == *seed));
+        let seeds: Vec<_> =
+            seeds.map(|seed| Node::new(seed.clone(), Arc::clone(&self.dial))).collect();
+        nodes.extend(seeds);
+        for node in nodes {
+            match self.learn_from(&node, Instant::now() + ASKING).await {
+                Ok(()) => break,
+                Err(fault) => tracing::debug!(error = fault.text, "a node does not tell the map"),
+            }
+        }
+        *heard = Some(Instant::now());
+    }
+
+    async fn learn_from(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
+        let mut command = Cmd::new();
+        command.arg("CLUSTER").arg("SLOTS");
+        let reply = match timeout_at(by, node.send(&command, by)).await {
+            Ok(reply) => reply?,
+            Err(_) => return Err(Fault::new(Kind::Lost, "no answer in time").at(node.address())),
+        };
+        let ranges = parse(reply, &node.address().host)
+            .filter(|ranges| !ranges.is_empty())
+            .ok_or_else(|| Fault::new(Kind::ClusterDown, "no slot is served").at(node.address()))?;
+        self.adopt(ranges, node);
+        Ok(())
+    }
+
+    /// Makes `ranges` the map; nodes that stay keep their connections.
+    fn adopt(&self, ranges: Vec<Range>, teller: &Arc<Node>) {
+        let mut current = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known: HashMap<_, _> =
+            current.nodes.iter().map(|node| (node.address().clone(), Arc::clone(node))).collect();
+        known.insert(teller.address().clone(), Arc::clone(teller));
+        let mut map = Map { owners: vec![NOBODY; SLOTS].into(), nodes: Vec::new() };
+        let mut places = HashMap::new();
+        for range in ranges {
+            let place = *places.entry(range.primary.clone()).or_insert_with(|| {
+                let new = || Node::new(range.primary.clone(), Arc::clone(&self.dial));
+                map.nodes.push(known.get(&range.primary).cloned().unwrap_or_else(new));
+                (map.nodes.len() - 1) as u16
+            });
+            if let Some(owners) = map.owners.get_mut(range.slots) {
+                owners.fill(place);
+            }
+        }
+        *current = Arc::new(map);
+    }
+
+    fn map(&self) -> Arc<Map> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,202 @@
+//! The way to the server or servers: connections, routing, repetition.
+//!
+//! One connection per node carries every command, so that many callers share its round trips.
+//! Subscriptions have connections of their own. A command that was certainly not run is repeated
+//! until the request timeout; one whose answer was lost is answered as unavailable, and the caller
+//! repeats it.
+
+mod backoff;
+mod call;
+mod cluster;
+mod dial;
+mod each;
+mod load;
+mod node;
+mod retry;
+mod slot;
+mod slots;
+mod subscribe;
+mod tls;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ff_store::StoreError;
+use redis::{Cmd, Value};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::error::Fault;
+use crate::library::Library;
+use crate::options::{Options, Topology};
+use crate::startup;
+use cluster::Cluster;
+use dial::{Address, Dial};
+pub(crate) use node::Node;
+pub(crate) use subscribe::Heard;
+
+/// An argument of a function.
+pub(crate) type Arg<'a> = Cow<'a, [u8]>;
+
+/// The way to a store. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Link(Arc<Shared>);
+
+struct Shared {
+    nodes: Nodes,
+    dial: Arc<Dial>,
+    library: Library,
+    prefix: String,
+    confirm_replicas: u32,
+    calls: AtomicU64,
+}
+
+/// Where commands go.
+enum Nodes {
+    Single(Arc<Node>),
+    Cluster(Cluster),
+}
+
+impl Link {
+    /// Connects, checks that the server can hold a store, and loads the library on every primary.
+    pub(crate) async fn connect(options: &Options, library: Library) -> Result<Link, StoreError> {
+        let dial = Arc::new(Dial::new(options)?);
+        let addresses = options.nodes.iter();
+        let mut addresses =
+            addresses.map(|(host, port)| Address { host: host.clone(), port: *port });
+        let nodes = match options.topology {
+            Topology::Standalone => {
+                let no_host = || StoreError::Incompatible("the options name no host".into());
+                let node = Node::new(addresses.next().ok_or_else(no_host)?, Arc::clone(&dial));
+                node.open().await?;
+                Nodes::Single(node)
+            }
+            Topology::Cluster => {
+                let by = Instant::now() + options.connect_timeout;
+                Nodes::Cluster(Cluster::connect(addresses.collect(), Arc::clone(&dial), by).await?)
+            }
+        };
+        let prefix = options.prefix.as_str().to_owned();
+        let link = Link(Arc::new(Shared {
+            nodes,
+            dial,
+            library,
+            prefix,
+            confirm_replicas: options.confirm_replicas,
+            calls: AtomicU64::new(0),
+        }));
+        for node in link.0.nodes.primaries() {
+            startup::check(&link, &node, options).await?;
+            link.load(&node, Instant::now() + link.timeout()).await?;
+        }
+        Ok(link)
+    }
+
+    /// One function call, routed by its one key. What a function of the library refuses with a code
+    /// that begins with `FF_` is a reply: `Value::ServerError`.
+    pub(crate) async fn call(
+        &self,
+        verb: &'static str,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Value, StoreError> {
+        let command = self.function(verb, &[key], args);
+        Ok(self.run(&command, slot::of(key.as_bytes())).await?)
+    }
+
+    /// Like [`Link::call`], and answers only once as many replicas as the options ask for have what
+    /// it wrote. When fewer have it in time the answer is unavailable: the write stands on the
+    /// primary.
+    pub(crate) async fn call_confirmed(
+        &self,
+        verb: &'static str,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Value, StoreError> {
+        let command = self.function(verb, &[key], args);
+        Ok(self.run_confirmed(&command, slot::of(key.as_bytes())).await?)
+    }
+
+    /// A read-only function over many partitions: one call per primary that serves some of `keys`,
+    /// with those keys. The answers are in no order. The function carries `allow-cross-slot-keys`.
+    pub(crate) async fn call_each(
+        &self,
+        verb: &'static str,
+        keys: &[String],
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Value>, StoreError> {
+        Ok(self.run_each(verb, keys, args).await?)
+    }
+
+    /// A plain command, routed by its first argument, which is its key if it has one.
+    pub(crate) async fn send(&self, command: Cmd) -> Result<Value, StoreError> {
+        let key = match command.args_iter().nth(1) {
+            Some(redis::Arg::Simple(key)) => slot::of(key),
+            _ => 0,
+        };
+        Ok(self.run(&command, key).await?)
+    }
+
+    /// Everything published on these channels from now on. It goes on until the receiver is dropped.
+    pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<Heard> {
+        subscribe::start(self, channels)
+    }
+
+    /// What every key begins with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.0.prefix
+    }
+
+    /// How many commands were sent for callers.
+    pub(crate) fn calls(&self) -> u64 {
+        self.0.calls.load(Ordering::Relaxed)
+    }
+
+    /// A command to one node.
+    pub(crate) async fn ask(&self, node: &Arc<Node>, command: &Cmd) -> Result<Value, StoreError> {
+        Ok(self.run_on(command, node).await?)
+    }
+
+    fn timeout(&self) -> Duration {
+        self.0.dial.request_timeout()
+    }
+
+    async fn load(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
+        node.load(&self.0.library, node.loads(), by).await
+    }
+
+    fn function(&self, verb: &'static str, keys: &[&str], args: &[Arg<'_>]) -> Cmd {
+        let name = self.0.library.function(verb);
+        let bytes = name.len() + 64 + args.iter().map(|arg| arg.len()).sum::<usize>();
+        let mut command = Cmd::with_capacity(3 + keys.len() + args.len(), bytes);
+        command.arg("FCALL").arg(name).arg(keys.len()).arg(keys);
+        for arg in args {
+            command.arg(&**arg);
+        }
+        command
+    }
+}
+
+impl Nodes {
+    fn primaries(&self) -> Vec<Arc<Node>> {
+        match self {
+            Nodes::Single(node) => vec![Arc::clone(node)],
+            Nodes::Cluster(cluster) => cluster.primaries(),
+        }
+    }
+
+    fn owner(&self, slot: u16) -> Result<Arc<Node>, Fault> {
+        match self {
+            Nodes::Single(node) => Ok(Arc::clone(node)),
+            Nodes::Cluster(cluster) => cluster.owner(slot),
+        }
+    }
+
+    async fn relearn(&self) {
+        if let Nodes::Cluster(cluster) = self {
+            cluster.relearn().await;
+        }
+    }
+}

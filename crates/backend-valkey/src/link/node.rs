@@ -1,0 +1,199 @@
+//! One node and the one connection that carries all commands to it.
+//!
+//! A lost connection is made anew by a task of its own, with growing pauses, from the first call
+//! that misses it until it stands or the node is forgotten. Calls wait for it up to their deadline.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, Value};
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::backoff::Backoff;
+use super::dial::{Address, Dial, Live};
+use crate::error::{Fault, Kind};
+use crate::library::Library;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A node.
+pub(crate) struct Node {
+    address: Address,
+    dial: Arc<Dial>,
+    state: watch::Sender<State>,
+    /// How often the library was loaded; whoever holds the lock is loading it.
+    loads: AtomicU64,
+    loading: Mutex<()>,
+}
+
+enum State {
+    /// Nobody has asked for a connection.
+    Idle,
+    /// A task is making one; the last failure.
+    Connecting(Option<Fault>),
+    /// There is one.
+    Open(Arc<Live>),
+}
+
+impl State {
+    fn live(&self) -> Option<&Arc<Live>> {
+        match self {
+            State::Open(live) if !live.is_closed() => Some(live),
+            _ => None,
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn new(address: Address, dial: Arc<Dial>) -> Arc<Node> {
+        let state = watch::Sender::new(State::Idle);
+        Arc::new(Node { address, dial, state, loads: AtomicU64::new(0), loading: Mutex::new(()) })
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Makes the first connection; unlike a later one, it is tried once.
+    pub(crate) async fn open(&self) -> Result<(), Fault> {
+        let live = self.dial.commands(&self.address).await?;
+        self.state.send_replace(State::Open(Arc::new(live)));
+        Ok(())
+    }
+
+    /// Sends one command and waits for its reply, an error reply being a fault.
+    pub(crate) async fn send(self: &Arc<Node>, command: &Cmd, by: Instant) -> Result<Value, Fault> {
+        let live = self.live(by).await?;
+        match live.connection().send_packed_command(command).await {
+            Ok(value) => self.judge(value, &live),
+            Err(error) => Err(self.lost(&live, &error)),
+        }
+    }
+
+    /// Sends commands that must follow each other on one connection; gives their replies.
+    pub(crate) async fn send_all(
+        self: &Arc<Node>,
+        commands: &Pipeline,
+        by: Instant,
+    ) -> Result<Vec<Value>, Fault> {
+        let live = self.live(by).await?;
+        match live.connection().send_packed_commands(commands, 0, commands.len()).await {
+            Ok(values) => values.into_iter().map(|value| self.judge(value, &live)).collect(),
+            Err(error) => Err(self.lost(&live, &error)),
+        }
+    }
+
+    /// How often the library was loaded, to be given to [`Node::load`].
+    pub(crate) fn loads(&self) -> u64 {
+        self.loads.load(Ordering::Acquire)
+    }
+
+    /// Loads the library, unless somebody has since `seen` loads.
+    pub(crate) async fn load(
+        self: &Arc<Node>,
+        library: &Library,
+        seen: u64,
+        by: Instant,
+    ) -> Result<(), Fault> {
+        let _alone = self.loading.lock().await;
+        if self.loads() != seen {
+            return Ok(());
+        }
+        super::load::load(self, library, by).await?;
+        self.loads.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// An open connection, made anew if need be.
+    async fn live(self: &Arc<Node>, by: Instant) -> Result<Arc<Live>, Fault> {
+        if let Some(live) = self.state.borrow().live() {
+            return Ok(Arc::clone(live));
+        }
+        self.connect();
+        let mut state = self.state.subscribe();
+        let decided = state.wait_for(|state| match state {
+            State::Idle => false,
+            // Waiting does not help against a wrong password.
+            State::Connecting(failure) => {
+                failure.as_ref().is_some_and(|failure| failure.kind == Kind::Denied)
+            }
+            State::Open(_) => true,
+        });
+        let failure = match timeout_at(by, decided).await {
+            Ok(Ok(state)) => match &*state {
+                State::Open(live) => return Ok(Arc::clone(live)),
+                State::Connecting(failure) => failure.clone(),
+                State::Idle => None,
+            },
+            Ok(Err(_)) => None,
+            Err(_) => match &*self.state.borrow() {
+                State::Connecting(failure) => failure.clone(),
+                _ => None,
+            },
+        };
+        Err(failure.unwrap_or_else(|| {
+            Fault::new(Kind::Unreached, "no connection in time").at(&self.address)
+        }))
+    }
+
+    /// Starts to connect, unless somebody has.
+    fn connect(self: &Arc<Node>) {
+        let begun = self.state.send_if_modified(|state| match state {
+            State::Connecting(_) => false,
+            State::Open(live) if !live.is_closed() => false,
+            _ => {
+                *state = State::Connecting(None);
+                true
+            }
+        });
+        if begun {
+            tokio::spawn(connect(Arc::downgrade(self)));
+        }
+    }
+
+    /// An error reply is a fault, save one of our own functions: that is an answer.
+    fn judge(&self, value: Value, live: &Live) -> Result<Value, Fault> {
+        let Value::ServerError(error) = &value else {
+            return Ok(value);
+        };
+        if error.code().starts_with("FF_") {
+            return Ok(value);
+        }
+        let fault = Fault::replied(error).at(&self.address);
+        if fault.kind == Kind::ReadOnly {
+            // The name may lead to another server by now.
+            live.retire();
+        }
+        Err(fault)
+    }
+
+    fn lost(&self, live: &Live, error: &redis::RedisError) -> Fault {
+        // After a timeout the connection may be one that swallows everything.
+        live.retire();
+        Fault::sent(error).at(&self.address)
+    }
+}
+
+/// Connects until it succeeds or nobody knows the node any more.
+async fn connect(node: Weak<Node>) {
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+    loop {
+        let Some(node) = node.upgrade() else { return };
+        match node.dial.commands(&node.address).await {
+            Ok(live) => {
+                tracing::info!(node = %node.address, "connected to the store");
+                node.state.send_replace(State::Open(Arc::new(live)));
+                return;
+            }
+            Err(fault) => {
+                tracing::warn!(error = fault.text, "cannot connect to the store");
+                node.state.send_replace(State::Connecting(Some(fault)));
+            }
+        }
+        drop(node);
+        sleep(backoff.pause()).await;
+    }
+}

@@ -1,0 +1,142 @@
+//! What is checked before a store is served: through INFO, which an application's user may run.
+
+use std::sync::Arc;
+
+use ff_core::limits::PARTITIONS;
+use ff_store::StoreError;
+use redis::{Cmd, Value};
+
+use crate::link::{Link, Node};
+use crate::options::{Options, Topology};
+
+/// How many partitions a new store gets.
+const DEFAULT_PARTITIONS: u16 = 64;
+
+/// Checks that the node can hold a store.
+pub(crate) async fn check(
+    link: &Link,
+    node: &Arc<Node>,
+    options: &Options,
+) -> Result<(), StoreError> {
+    let mut command = Cmd::new();
+    command.arg("INFO").arg("server").arg("memory").arg("persistence").arg("replication");
+    command.arg("cluster");
+    let info = text(link.ask(node, &command).await?);
+    let place = node.address().to_string();
+    judge(&place, &Info(&info), options)
+}
+
+/// The number of partitions, fixed when the store is opened for the first time.
+pub(crate) async fn partitions(link: &Link, asked: Option<u16>) -> Result<u16, StoreError> {
+    let key = format!("{}:config:partitions", link.prefix());
+    let first = asked.unwrap_or(DEFAULT_PARTITIONS);
+    let mut set = Cmd::new();
+    set.arg("SET").arg(&key).arg(first).arg("NX");
+    link.send(set).await?;
+    let mut get = Cmd::new();
+    get.arg("GET").arg(&key);
+    let stored = text(link.send(get).await?);
+    let count = match stored.parse() {
+        Ok(count) if (1..=PARTITIONS).contains(&count) => count,
+        _ => return Err(StoreError::Corrupt(format!("{key} holds {stored:?}, not a number"))),
+    };
+    match asked {
+        Some(asked) if asked != count => Err(StoreError::Incompatible(format!(
+            "it has {count} partitions, fixed when it was first opened, and {asked} were asked for; \
+             leave partitions out or ask for {count}"
+        ))),
+        _ => Ok(count),
+    }
+}
+
+/// The answer of INFO.
+struct Info<'a>(&'a str);
+
+impl<'a> Info<'a> {
+    fn get(&self, name: &str) -> Option<&'a str> {
+        let mut lines = self.0.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+    }
+}
+
+fn judge(place: &str, info: &Info<'_>, options: &Options) -> Result<(), StoreError> {
+    version(place, info)?;
+    topology(place, info, options.topology)?;
+    for risk in risks(info) {
+        if !options.accept_data_loss {
+            return Err(StoreError::Incompatible(format!(
+                "{place} {risk}, or accept that with ?accept_data_loss=true"
+            )));
+        }
+        tracing::warn!(node = place, "the store's server {risk}");
+    }
+    let replicas = info.get("connected_slaves").unwrap_or("0");
+    if replicas != "0" && options.confirm_replicas == 0 {
+        tracing::warn!(
+            node = place,
+            replicas,
+            "a failover may lose what was acknowledged shortly before; confirm_replicas=1 makes \
+             writes wait for a replica"
+        );
+    }
+    Ok(())
+}
+
+fn version(place: &str, info: &Info<'_>) -> Result<(), StoreError> {
+    let (name, version, least) = match info.get("valkey_version") {
+        Some(version) => ("Valkey", version, (7, 2)),
+        None => ("Redis", info.get("redis_version").unwrap_or("of no version"), (7, 0)),
+    };
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match found >= least {
+        true => Ok(()),
+        false => Err(StoreError::Incompatible(format!(
+            "{place} is {name} {version}; Valkey 7.2 or Redis 7.0 is the oldest that works"
+        ))),
+    }
+}
+
+fn topology(place: &str, info: &Info<'_>, topology: Topology) -> Result<(), StoreError> {
+    if topology == Topology::Standalone && info.get("cluster_enabled") == Some("1") {
+        return Err(StoreError::Incompatible(format!(
+            "{place} is part of a cluster; begin the URL with valkey-cluster://"
+        )));
+    }
+    if info.get("role") == Some("slave") {
+        return Err(StoreError::Unavailable(format!(
+            "{place} is a replica of {}:{}, which takes no writes; give the primary's address",
+            info.get("master_host").unwrap_or("?"),
+            info.get("master_port").unwrap_or("?"),
+        )));
+    }
+    Ok(())
+}
+
+/// How the server may lose what it has acknowledged, and what to do about it.
+fn risks(info: &Info<'_>) -> Vec<String> {
+    let mut risks = Vec::new();
+    let policy = info.get("maxmemory_policy").unwrap_or("unknown");
+    if policy != "noeviction" {
+        risks.push(format!(
+            "drops keys when its memory is full (maxmemory-policy is {policy}); set \
+             maxmemory-policy noeviction"
+        ));
+    }
+    if info.get("aof_enabled") != Some("1") {
+        risks.push(
+            "forgets what it has acknowledged when it restarts (appendonly is off); set appendonly \
+             yes"
+                .to_owned(),
+        );
+    }
+    risks
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Value::VerbatimString { text, .. } | Value::SimpleString(text) => text,
+        _ => String::new(),
+    }
+}
