@@ -49,8 +49,9 @@ local function register(verb, callback, flags, arity)
   if arity then
     callback = counted(verb, callback, arity)
   end
-  for _, flag in ipairs(flags or {}) do
-    if flag == 'allow-cross-slot-keys' then
+  -- While a library loads there is no ipairs.
+  for i = 1, #(flags or {}) do
+    if flags[i] == 'allow-cross-slot-keys' then
       callback = spread(callback)
     end
   end

@@ -5,13 +5,28 @@
 //! decided on has changed. A function that meets anything but the plain case writes nothing and
 //! leaves the command to that general way, so no refusal is decided twice.
 
+mod claim;
 mod codec;
+mod constants;
 mod error;
+mod fused;
+mod general;
+mod heads;
 mod keys;
 mod library;
+mod limit;
 mod link;
+mod look;
 mod options;
+mod probe;
+mod query;
+mod reply;
+mod rows;
 mod startup;
+mod store;
 mod url;
 
+pub use limit::{Limit, LimitPlan, Speed, limit};
 pub use options::{Options, Prefix, Secret, Tls, Topology};
+pub use probe::{Probe, Reading};
+pub use store::{ValkeyStore, backend};

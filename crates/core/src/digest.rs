@@ -19,6 +19,11 @@ impl Digest {
         Digest(fields.0.digest())
     }
 
+    /// The fingerprint that was stored as this number.
+    pub const fn from_stored(number: u64) -> Digest {
+        Digest(number)
+    }
+
     /// The number itself.
     pub const fn get(self) -> u64 {
         self.0

@@ -15,7 +15,7 @@ use crate::time::Time;
 use crate::timer;
 
 /// One step of priority outweighs any difference in time: 10^12 ms are 31 years.
-const PRIORITY_STEP: i64 = 1_000_000_000_000;
+pub const PRIORITY_STEP: i64 = 1_000_000_000_000;
 
 /// The index entries of a record that change during its life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

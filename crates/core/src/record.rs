@@ -113,6 +113,11 @@ impl Version {
         Version((((self.0 >> 32) + 1) << 32) | salt as u64)
     }
 
+    /// The version that was stored as this number.
+    pub const fn from_stored(number: u64) -> Version {
+        Version(number)
+    }
+
     /// The number itself.
     pub const fn get(self) -> u64 {
         self.0

@@ -163,20 +163,7 @@ pub struct StateVector {
 impl Description {
     /// The public word for where it stands.
     pub fn public_state(&self) -> PublicState {
-        match &self.state {
-            State::Queued { why } | State::Granted { why, .. } => match why.starts_attempt() {
-                true => PublicState::Waiting,
-                false => PublicState::Resumable,
-            },
-            State::Delayed { .. } => PublicState::Delayed,
-            State::Active { .. } => PublicState::Active,
-            State::Finished { outcome, .. } => match outcome {
-                Outcome::Success { .. } => PublicState::Completed,
-                Outcome::Failed { .. } => PublicState::Failed,
-                Outcome::Cancelled { .. } => PublicState::Cancelled,
-                Outcome::Expired => PublicState::Expired,
-            },
-        }
+        self.state.public()
     }
 
     /// The six dimensions of where it stands.
@@ -255,5 +242,25 @@ impl FromStr for PublicState {
             let words: Vec<_> = PublicState::ALL.iter().map(|s| s.as_str()).collect();
             Refusal::invalid("state", format!("is not a state; give one of {}", words.join(", ")))
         })
+    }
+}
+
+impl State {
+    /// The one word for it.
+    pub fn public(&self) -> PublicState {
+        match self {
+            State::Queued { why } | State::Granted { why, .. } => match why.starts_attempt() {
+                true => PublicState::Waiting,
+                false => PublicState::Resumable,
+            },
+            State::Delayed { .. } => PublicState::Delayed,
+            State::Active { .. } => PublicState::Active,
+            State::Finished { outcome, .. } => match outcome {
+                Outcome::Success { .. } => PublicState::Completed,
+                Outcome::Failed { .. } => PublicState::Failed,
+                Outcome::Cancelled { .. } => PublicState::Cancelled,
+                Outcome::Expired => PublicState::Expired,
+            },
+        }
     }
 }

@@ -145,6 +145,11 @@ impl Wakeups {
         lock(&self.lines).get(queue).map_or(0, |line| line.waiting.len())
     }
 
+    /// Whether anybody waits on any queue.
+    pub fn anybody_waits(&self) -> bool {
+        lock(&self.lines).values().any(|line| !line.waiting.is_empty())
+    }
+
     /// Says that the timer loop is about to read timers: until it [arms](Self::arm_timer), any
     /// timer wakes it.
     pub fn disarm_timer(&self) {

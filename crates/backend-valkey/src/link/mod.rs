@@ -13,9 +13,12 @@ mod each;
 mod load;
 mod node;
 mod retry;
+mod servers;
 mod slot;
 mod slots;
 mod subscribe;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::borrow::Cow;
@@ -35,6 +38,7 @@ use crate::startup;
 use cluster::Cluster;
 use dial::{Address, Dial};
 pub(crate) use node::Node;
+pub(crate) use servers::Servers;
 pub(crate) use subscribe::Heard;
 
 /// An argument of a function.

@@ -87,6 +87,10 @@ impl Ear {
             tokio::select! {
                 () = listener.closed() => return,
                 Some((line, push)) = pushes.recv() => self.take(line, push),
+                Ok(room) = listener.reserve(), if self.gap => {
+                    room.send(Heard::Gap);
+                    self.gap = false;
+                }
                 () = sleep_until(retry), if !self.missing.is_empty() => {
                     self.subscribe().await;
                     if self.missing.is_empty() {
@@ -126,14 +130,9 @@ impl Ear {
         }
     }
 
-    /// Never waits: a slow listener loses messages, and is told so.
+    /// Never waits: a slow listener loses messages until it has been told of the gap.
     fn tell(&mut self, heard: Heard) {
-        if self.gap && self.listener.try_send(Heard::Gap).is_ok() {
-            self.gap = false;
-        }
-        if self.listener.try_send(heard).is_err() {
-            self.gap = true;
-        }
+        self.gap = self.gap || self.listener.try_send(heard).is_err();
     }
 
     fn hang_up(&mut self, line: u64) {

@@ -18,6 +18,16 @@ pub struct Complete {
     pub result: Payload,
 }
 
+impl Complete {
+    /// The fingerprint of the call, by which a repeated one is known.
+    pub fn digest(&self) -> Digest {
+        Digest::of(|fields| {
+            fields.text("complete");
+            self.result.fingerprint(fields);
+        })
+    }
+}
+
 impl Decide for Complete {
     fn check(&self) -> Result<(), Refusal> {
         self.result.check("result")
@@ -28,11 +38,7 @@ impl Decide for Complete {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let digest = Digest::of(|fields| {
-            fields.text("complete");
-            self.result.fingerprint(fields);
-        });
-        context.exit(&self.hold, digest, |held| {
+        context.exit(&self.hold, self.digest(), |held| {
             let outcome = Outcome::Success { result: self.result.shape() };
             Leave {
                 after: context.finished(held.record, outcome, EndReason::Completed),

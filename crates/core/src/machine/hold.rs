@@ -1,5 +1,7 @@
 //! How a worker comes to hold an execution, by whatever route it claims.
 
+use bytes::Bytes;
+
 use super::{Assignment, Context, Hold, Target, WriteSet};
 use crate::event::What;
 use crate::id::LeaseId;
@@ -7,6 +9,7 @@ use crate::payload::{BlobKey, BlobPart, Payload};
 use crate::record::{Attempt, Execution};
 use crate::refusal::Refusal;
 use crate::state::{Lease, State, Why, Worker};
+use crate::time::Time;
 
 impl Context<'_> {
     /// The write that puts `before` into `worker`'s hold, and the record after it.
@@ -57,9 +60,15 @@ impl Context<'_> {
 
     /// What the holder of `record` is told, if somebody holds it and its input is loaded.
     pub(super) fn assignment(&self, record: &Execution) -> Option<Assignment> {
-        let lease = record.lease()?;
         let key = BlobKey { execution: record.id, part: BlobPart::Input };
-        let bytes = self.loaded.blobs.get(&key)?.clone()?;
+        Assignment::of(record, self.now, self.loaded.blobs.get(&key)?.clone()?)
+    }
+}
+
+impl Assignment {
+    /// What the holder of `record`, claimed at `now`, is told with its `input`, if somebody holds it.
+    pub fn of(record: &Execution, now: Time, input: Bytes) -> Option<Assignment> {
+        let lease = record.lease()?;
         Some(Assignment {
             execution: record.id,
             namespace: record.spec.namespace.clone(),
@@ -69,16 +78,14 @@ impl Context<'_> {
             fence: record.fence()?,
             run: record.run.number,
             created: record.created,
-            claimed_at: self.now,
+            claimed_at: now,
             until: lease.until,
             lease_ttl: record.spec.policy.lease_ttl,
             timeout_at: lease.timeout_at,
-            input: Payload { content_type: record.spec.input.content_type.clone(), bytes },
+            input: Payload { content_type: record.spec.input.content_type.clone(), bytes: input },
         })
     }
-}
 
-impl Assignment {
     /// How the holder names the execution in its calls.
     pub fn hold(&self) -> Hold {
         Hold {

@@ -1,0 +1,36 @@
+-- What time has to do in partitions.
+--
+-- keys: routing keys. args: time and id after which to begin (0 and '' for the start), how many of
+--       each partition at most.
+-- reply: {now, for each {time of the first timer that is not due or '', then time and id of each
+--       that is}}.
+
+local function due(k, now, after, after_id, limit)
+  local next = call('ZRANGEBYSCORE', k.timer, '(' .. string.format('%.0f', now), '+inf',
+    'WITHSCORES', 'LIMIT', 0, 1)
+  local found, offset = {next[2] or ''}, 0
+  while #found - 1 < 2 * limit do
+    local page = call('ZRANGEBYSCORE', k.timer, after, now, 'WITHSCORES', 'LIMIT', offset, limit)
+    for i = 1, #page, 2 do
+      if (tonumber(page[i + 1]) > after or page[i] > after_id) and #found - 1 < 2 * limit then
+        found[#found + 1] = page[i + 1]
+        found[#found + 1] = page[i]
+      end
+    end
+    if #page < 2 * limit then
+      break
+    end
+    offset = offset + limit
+  end
+  return found
+end
+
+register('due', function(keys, args)
+  local now = now()
+  local reply = {now}
+  for _, route in ipairs(keys) do
+    local after, limit = tonumber(args[1]), tonumber(args[3])
+    reply[#reply + 1] = due(ff.keys(route), now, after, args[2], limit)
+  end
+  return reply
+end, {'no-writes', 'allow-cross-slot-keys'}, 3)

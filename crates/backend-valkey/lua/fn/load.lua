@@ -1,0 +1,77 @@
+-- Reads what a command must see, all of one partition.
+--
+-- args: questions one after the other, each a letter and its arguments:
+--   r id                          a record
+--   k namespace key               the execution of an idempotency key
+--   n namespace lane limit count classes...   candidates of a queue
+--   h request (16 bytes)          what a claim or grant holds
+--   c namespace lane class        how many other classes a lane has
+--   i id                          an input
+-- reply: {now, an answer to each}: bytes or false; an id or false; a list of ids and records; the
+--       same; a number; bytes or false.
+
+local function with_records(k, ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    found[#found + 1] = id
+    found[#found + 1] = call('GET', k.exec .. id)
+  end
+  return found
+end
+
+local answer = {}
+
+function answer.r(k, args, at)
+  return call('GET', k.exec .. args[at]), at + 1
+end
+
+function answer.k(k, args, at)
+  return call('HGET', ff.save.keys_key(k, args[at]), args[at + 1]), at + 2
+end
+
+function answer.n(k, args, at)
+  local last = at + 3 + tonumber(args[at + 3])
+  local classes, ids = {}, {}
+  for i = at + 4, last do
+    classes[#classes + 1] = args[i]
+  end
+  for _, one in ipairs(ff.queue.best(k, args[at], args[at + 1], classes, tonumber(args[at + 2]))) do
+    ids[#ids + 1] = one[2]
+  end
+  return with_records(k, ids), last + 1
+end
+
+function answer.h(k, args, at)
+  local from, ids = args[at], {}
+  for i, member in ipairs(call('ZRANGEBYLEX', k.requests, '[' .. from, '(' .. from .. '\255')) do
+    ids[i] = string.sub(member, 17)
+  end
+  return with_records(k, ids), at + 1
+end
+
+function answer.c(k, args, at)
+  local classes = ff.queue.classes_key(k, args[at], args[at + 1])
+  return call('HLEN', classes) - call('HEXISTS', classes, args[at + 2]), at + 3
+end
+
+function answer.i(k, args, at)
+  local r = ff.record.get(k, args[at])
+  if not r then
+    return false, at + 1
+  end
+  return r.input_at == C.OWN_KEY and call('GET', k.exec .. args[at] .. ':in') or
+    (r.input_at == C.HERE and r.input), at + 1
+end
+
+register('load', function(keys, args)
+  local k, at = ff.keys(keys[1]), 1
+  local reply = {now()}
+  while at <= #args do
+    local question = answer[args[at]]
+    if not question then
+      return redis.error_reply('FF_ARITY load was asked ' .. args[at])
+    end
+    reply[#reply + 1], at = question(k, args, at + 1)
+  end
+  return reply
+end, {'no-writes'}, -2)

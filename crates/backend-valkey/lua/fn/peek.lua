@@ -1,0 +1,30 @@
+-- The first timer and the queues of partitions, to find what nobody announced.
+--
+-- keys: routing keys. args: none.
+-- reply: for each {routing key, time of the first timer or '', then name, head score and
+--       requirements of each queue}.
+
+local function peek(route)
+  local k = ff.keys(route)
+  local timer = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')
+  local found = {route, timer[2] or ''}
+  for _, name in ipairs(call('SMEMBERS', k.queues)) do
+    local ns, lane, class = string.match(name, '^([^:]*):([^:]*):?(.*)$')
+    local head = call('ZRANGE', ff.queue.key(k, ns, lane, class), 0, 0, 'WITHSCORES')
+    if head[2] then
+      found[#found + 1] = name
+      found[#found + 1] = head[2]
+      found[#found + 1] = class == '' and ''
+        or call('HGET', ff.queue.classes_key(k, ns, lane), class) or ''
+    end
+  end
+  return found
+end
+
+register('peek', function(keys)
+  local reply = {}
+  for i, route in ipairs(keys) do
+    reply[i] = peek(route)
+  end
+  return reply
+end, {'no-writes', 'allow-cross-slot-keys'}, 0)

@@ -1,0 +1,188 @@
+//! Claim: from the best partition that this process knows of, in one function call.
+
+use std::borrow::Cow;
+
+use ff_core::limits::BATCH_BYTES;
+use ff_core::machine::{Action, Assignment, Claim, Claimed, Command, Reply};
+use ff_store::StoreError;
+use redis::Value;
+
+use crate::codec::Inline;
+use crate::general::{self, General};
+use crate::heads::Pick;
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+/// How many partitions one claim asks at most. Each asked one gives something or is forgotten.
+const MOST_PICKS: usize = 128;
+
+/// Runs a claim that has passed its check.
+pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, StoreError> {
+    let Action::Claim(claim) = &command.action else {
+        return store.general(command, 0).await;
+    };
+    if claim.retry {
+        return again(store, command, claim).await;
+    }
+    let mut claiming = Claiming { claim: claim.clone(), all: Claimed::nothing(), bytes: 0 };
+    let mut looked = false;
+    for _ in 0..MOST_PICKS {
+        let max = usize::from(claiming.claim.max);
+        let queue = (claim.namespace.clone(), claim.lane.clone());
+        match store.heads.pick(&queue, &claim.capabilities, max) {
+            Some(pick) => {
+                let more = claiming.ask(store, command.entropy, &queue, pick).await;
+                match more {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) if claiming.all.assignments.is_empty() => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(%error, "a claim was cut short");
+                        break;
+                    }
+                }
+            }
+            None if looked || store.looks_itself(&queue) => break,
+            None => {
+                store.look().await?;
+                looked = true;
+            }
+        }
+    }
+    Ok(claiming.all.into())
+}
+
+/// A retried claim: what its earlier send took, or else a new claim.
+async fn again(
+    store: &Shared,
+    command: &Command,
+    claim: &Claim,
+) -> Result<Reply, StoreError> {
+    for partition in store.holding(claim.request).await? {
+        if let Reply::Claimed(claimed) = store.general(command, partition).await?
+            && !claimed.assignments.is_empty()
+        {
+            return Ok(claimed.into());
+        }
+    }
+    let fresh = Claim { retry: false, ..claim.clone() };
+    Box::pin(run(store, &Command { entropy: command.entropy, action: fresh.into() })).await
+}
+
+/// A claim and what it has so far.
+struct Claiming {
+    /// What is still wanted.
+    claim: Claim,
+    all: Claimed,
+    bytes: usize,
+}
+
+impl Claiming {
+    /// Asks one partition. Tells whether another may be asked.
+    async fn ask(
+        &mut self,
+        store: &Shared,
+        entropy: u64,
+        queue: &crate::heads::Queue,
+        pick: Pick,
+    ) -> Result<bool, StoreError> {
+        let route = store.keys.route(pick.partition);
+        let answer = store.link.call_confirmed("claim", &route, &self.args(entropy, &pick)).await;
+        let answer = answer.and_then(Answer::read);
+        let heads = answer.as_ref().ok().and_then(Option::as_ref).map(|answer| &answer.heads[..]);
+        if let Some(left) = store.heads.settle(queue, &pick, heads) {
+            store.more_work(queue, left);
+        }
+        let Some(answer) = answer? else {
+            let action = self.claim.clone().into();
+            let reply = store.general(&Command { entropy, action }, pick.partition).await?;
+            let Reply::Claimed(claimed) = reply else { return Err(reply::missing()) };
+            store.look().await?;
+            self.take(claimed.assignments);
+            self.all.again |= claimed.again;
+            return Ok(false);
+        };
+        self.take(answer.assignments);
+        self.all.again |= answer.cut;
+        Ok(!answer.cut && self.claim.max > 0 && self.bytes <= BATCH_BYTES / 2)
+    }
+
+    fn take(&mut self, assignments: Vec<Assignment>) {
+        let taken = assignments.len() as u16;
+        self.claim.first += taken;
+        self.claim.max = self.claim.max.saturating_sub(taken);
+        self.bytes += assignments.iter().map(|one| one.input.bytes.len()).sum::<usize>();
+        self.all.assignments.extend(assignments);
+    }
+
+    fn args<'a>(&'a self, entropy: u64, pick: &'a Pick) -> Vec<Arg<'a>> {
+        let claim = &self.claim;
+        let text = |text: &'a str| Cow::Borrowed(text.as_bytes());
+        let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
+        let bound = pick.bound.map_or(String::new(), |bound| bound.to_string());
+        let mut args: Vec<Arg<'a>> = vec![
+            text(claim.namespace.as_str()),
+            text(claim.lane.as_str()),
+            Cow::Borrowed(&claim.request.as_bytes()[..]),
+            number(claim.first.into()),
+            number(claim.max.into()),
+            text(claim.worker.id.as_str()),
+            text(claim.worker.instance.as_str()),
+            number((entropy as u32).into()),
+            Cow::Owned(bound.into_bytes()),
+        ];
+        args.extend(pick.classes.iter().map(|class| Cow::Borrowed(class.as_bytes())));
+        args
+    }
+}
+
+/// What the function answered.
+struct Answer {
+    assignments: Vec<Assignment>,
+    /// The bytes of more were too many for one answer.
+    cut: bool,
+    /// The new head of each class.
+    heads: Vec<Option<i64>>,
+}
+
+impl Answer {
+    /// `None` leaves the claim to the general way.
+    fn read(answer: Value) -> Result<Option<Answer>, StoreError> {
+        let mut values = reply::list(answer)?.into_iter();
+        let mut next = || values.next().ok_or_else(reply::missing);
+        if reply::number(&next()?)? == 0 {
+            return Ok(None);
+        }
+        let now = reply::time(&next()?)?;
+        let cut = reply::number(&next()?)? == 1;
+        let heads = reply::list(next()?)?;
+        let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
+        let mut assignments = Vec::new();
+        while let Some(id) = values.next() {
+            let id = general::named(&reply::bytes(id)?)?;
+            let record = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
+            let own = reply::maybe_bytes(values.next().ok_or_else(reply::missing)?)?;
+            let stored = general::decode(id, &record)?;
+            let input = match (stored.input, own) {
+                (Inline::Here(bytes), _) => bytes,
+                (_, Some(bytes)) => bytes,
+                _ => return Err(reply::missing()),
+            };
+            let assignment = Assignment::of(&stored.record, now, input);
+            assignments.push(assignment.ok_or_else(reply::missing)?);
+        }
+        Ok(Some(Answer { assignments, cut, heads }))
+    }
+}
+
+impl General<'_> {
+    /// The general way of `command` in `partition`.
+    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
+        let adds = matches!(
+            command.action,
+            Action::Submit(_) | Action::Claim(_) | Action::GrantNext(_) | Action::Replay(_)
+        );
+        General { store, partition, settles: !adds }
+    }
+}

@@ -1,0 +1,410 @@
+//! How a record is written, with the payloads that are short enough to live in it.
+//!
+//! Times are milliseconds in six bytes, 0 where there is none. `lua/lib/record.lua` lists the same
+//! fields in the same order.
+
+use bytes::Bytes;
+use ff_core::placement::{Attention, Placement, Score};
+use ff_core::policy::Policy;
+use ff_core::record::{Description, Execution, Exit, Exited, PastRun, Run, Spec, Tags, Version};
+use ff_core::state::{CancelRequest, Grant, Lease, Outcome, Pause, State, Why, Worker};
+use ff_core::digest::Digest;
+use ff_core::payload::PayloadShape;
+use ff_core::{Capabilities, ExecutionId, Kind, Millis};
+use serde::{Deserialize, Serialize};
+
+use super::bytes::{Packer, Short, Unpacker};
+use super::{
+    Unreadable, attempt, lease, maybe_time, ms, number_of, pack_lease, pack_value, time, value,
+    variant, word,
+};
+use crate::keys;
+
+/// The format that is written.
+pub(crate) const FORMAT: u64 = 1;
+
+/// A payload of at most so many bytes is kept in the record; a longer one has a key of its own.
+pub(crate) const INLINE: usize = 256;
+
+/// What stands for no place in a queue: no score is so low.
+pub(crate) const NO_SCORE: i64 = -(1 << 53);
+
+const WHYS: [Why; 7] = [
+    Why::Fresh,
+    Why::Retry,
+    Why::Reclaim,
+    Why::Replay,
+    Why::Resume,
+    Why::HandBack,
+    Why::Revoke,
+];
+
+const PAUSES: [Pause; 3] = [Pause::Start, Pause::Backoff, Pause::Hold];
+
+/// The stored numbers of what a queued execution waits to do.
+pub(crate) fn whys() -> &'static [Why] {
+    &WHYS
+}
+
+/// The stored numbers of states.
+pub(crate) struct Placing;
+
+impl Placing {
+    pub(crate) const QUEUED: u64 = 0;
+    pub(crate) const DELAYED: u64 = 1;
+    pub(crate) const GRANTED: u64 = 2;
+    pub(crate) const ACTIVE: u64 = 3;
+    pub(crate) const FINISHED: u64 = 4;
+    /// How a finished execution ended.
+    pub(crate) const SUCCESS: u64 = 0;
+    const FAILED: u64 = 1;
+    const CANCELLED: u64 = 2;
+    const EXPIRED: u64 = 3;
+    /// The stored number of the answer to a completion.
+    pub(crate) const COMPLETED: u64 = 0;
+}
+
+/// Where a payload is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Inline {
+    /// There is none.
+    #[default]
+    None,
+    /// In the record.
+    Here(Bytes),
+    /// Under a key of its own.
+    OwnKey,
+}
+
+impl Inline {
+    /// Where `bytes` belong.
+    pub(crate) fn of(bytes: &Bytes) -> Inline {
+        match bytes.len() <= INLINE {
+            true => Inline::Here(bytes.clone()),
+            false => Inline::OwnKey,
+        }
+    }
+
+    fn pack(&self, packer: &mut Packer) {
+        let (at, bytes) = match self {
+            Inline::None => (0, &[][..]),
+            Inline::Here(bytes) => (1, &bytes[..]),
+            Inline::OwnKey => (2, &[][..]),
+        };
+        packer.number::<1>(at);
+        packer.bytes::<2>(bytes);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Inline, Unreadable> {
+        let at = from.number::<1>()?;
+        let bytes = from.bytes::<2>()?;
+        match at {
+            0 => Ok(Inline::None),
+            1 => Ok(Inline::Here(Bytes::copy_from_slice(bytes))),
+            2 => Ok(Inline::OwnKey),
+            _ => Err(Unreadable::new("a payload is nowhere")),
+        }
+    }
+}
+
+/// A record as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) record: Execution,
+    pub(crate) input: Inline,
+    /// The result of the current run.
+    pub(crate) result: Inline,
+}
+
+/// What no function on the server looks at.
+#[derive(Serialize, Deserialize)]
+struct Rest {
+    kind: Kind,
+    input: PayloadShape,
+    policy: Option<Policy>,
+    tags: Tags,
+    past_runs: Vec<PastRun>,
+}
+
+/// A record as bytes, with its short payloads.
+pub(crate) fn encode(
+    record: &Execution,
+    input: &Inline,
+    result: &Inline,
+) -> Result<Vec<u8>, Unreadable> {
+    let stand = Stand::of(record)?;
+    let policy = &record.spec.policy;
+    let placed = &record.placed;
+    let newest = record.attempt.as_ref();
+    let mut packer = Packer(Vec::with_capacity(384));
+    packer.number::<1>(FORMAT);
+    packer.number::<1>(stand.state);
+    packer.number::<1>(stand.why);
+    packer.number::<1>(placed.attention.map_or(0, |Attention::Failed| 1));
+    packer.number::<8>(record.version.get());
+    packer.number::<2>(record.priority.into());
+    let times = [record.created, record.queued_at, record.run.started];
+    times.iter().for_each(|time| packer.number::<6>(time.as_ms()));
+    let maybe = [record.run.deadline, stand.until, stand.timeout_at, stand.cancel_by, placed.timer];
+    maybe.iter().for_each(|time| packer.number::<6>(ms(*time)));
+    packer.number::<8>(placed.score.map_or(NO_SCORE, Score::get) as u64);
+    packer.number::<6>(record.epoch);
+    let run = &record.run;
+    let counts = [run.number, run.failures, run.reclaims, newest.map_or(0, |a| a.number + 1)];
+    counts.iter().for_each(|count| packer.number::<4>((*count).into()));
+    let spans = [Some(policy.lease_ttl), policy.attempt_timeout, Some(policy.retention)];
+    spans.iter().for_each(|span| packer.number::<6>(span.map_or(0, Millis::get)));
+    packer.number::<8>(record.digest.get());
+    packer.bytes::<1>(&stand.holder);
+    packer.bytes::<1>(&exit(record.last_exit.as_ref()));
+    packer.bytes::<1>(record.spec.namespace.as_str().as_bytes());
+    packer.bytes::<1>(record.spec.lane.as_str().as_bytes());
+    packer.bytes::<1>(keys::class(&record.spec.requires).as_bytes());
+    packer.bytes::<2>(record.spec.requires.as_str().as_bytes());
+    packer.bytes::<2>(record.spec.key.as_ref().map_or(&[][..], |key| key.as_str().as_bytes()));
+    packer.bytes::<2>(&newest.map(attempt::encode).transpose()?.unwrap_or_default());
+    packer.bytes::<2>(&stand.detail);
+    result.pack(&mut packer);
+    input.pack(&mut packer);
+    let rest = Rest {
+        kind: record.spec.kind.clone(),
+        input: record.spec.input.clone(),
+        policy: (*policy != Policy::default()).then(|| policy.clone()),
+        tags: record.tags.clone(),
+        past_runs: record.past_runs.clone(),
+    };
+    packer.raw(&pack_value(Some(&rest))?);
+    Ok(packer.0)
+}
+
+/// Where a record stands, field by field.
+#[derive(Default)]
+struct Stand {
+    state: u64,
+    why: u64,
+    until: Option<ff_core::Time>,
+    timeout_at: Option<ff_core::Time>,
+    cancel_by: Option<ff_core::Time>,
+    holder: Vec<u8>,
+    detail: Vec<u8>,
+}
+
+impl Stand {
+    fn of(record: &Execution) -> Result<Stand, Unreadable> {
+        Ok(match &record.state {
+            State::Queued { why } => {
+                Stand { state: Placing::QUEUED, why: number_of(&WHYS, why), ..Stand::default() }
+            }
+            State::Delayed { until, why } => Stand {
+                state: Placing::DELAYED,
+                why: number_of(&PAUSES, why),
+                until: Some(*until),
+                ..Stand::default()
+            },
+            State::Granted { grant, why } => Stand {
+                state: Placing::GRANTED,
+                why: number_of(&WHYS, why),
+                until: Some(grant.until),
+                holder: holder(ff_core::LeaseId { request: grant.request, index: 0 }),
+                detail: pack_value(Some(&grant.to))?,
+                ..Stand::default()
+            },
+            State::Active { lease, cancel } => {
+                let attempt = record.attempt.as_ref();
+                let same = attempt.is_some_and(|a| a.lease == lease.id && a.worker == lease.worker);
+                if !same || lease.epoch != record.epoch {
+                    return Err(Unreadable::new("its lease is not that of its newest attempt"));
+                }
+                Stand {
+                    state: Placing::ACTIVE,
+                    until: Some(lease.until),
+                    timeout_at: lease.timeout_at,
+                    cancel_by: cancel.as_ref().map(|request| request.by),
+                    holder: holder(lease.id),
+                    detail: pack_value(cancel.as_ref().and_then(|c| c.reason.as_ref()))?,
+                    ..Stand::default()
+                }
+            }
+            State::Finished { outcome, at } => {
+                let (why, detail) = match outcome {
+                    Outcome::Success { result } => (Placing::SUCCESS, outcome_detail(result)?),
+                    Outcome::Failed { failure } => (Placing::FAILED, pack_value(Some(failure))?),
+                    Outcome::Cancelled { reason } => {
+                        (Placing::CANCELLED, pack_value(reason.as_ref())?)
+                    }
+                    Outcome::Expired => (Placing::EXPIRED, Vec::new()),
+                };
+                Stand { state: Placing::FINISHED, why, until: Some(*at), detail, ..Stand::default() }
+            }
+        })
+    }
+}
+
+/// What a completed record says of its result.
+pub(crate) fn outcome_detail(result: &PayloadShape) -> Result<Vec<u8>, Unreadable> {
+    pack_value(Some(result))
+}
+
+fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
+    let mut packer = Packer::default();
+    pack_lease(&mut packer, lease);
+    packer.0
+}
+
+/// How the last lease was ended: lease, fingerprint, answer, time.
+fn exit(exit: Option<&Exit>) -> Vec<u8> {
+    let Some(exit) = exit else { return Vec::new() };
+    let (answer, at) = match exit.answer {
+        Exited::Completed => (Placing::COMPLETED, None),
+        Exited::Retrying { from } => (1, Some(from)),
+        Exited::Failed => (2, None),
+        Exited::Delayed { until } => (3, Some(until)),
+        Exited::Cancelled => (4, None),
+        Exited::HandedBack => (5, None),
+        Exited::Revoked => (6, None),
+    };
+    let mut packer = Packer::default();
+    pack_lease(&mut packer, exit.lease);
+    packer.number::<8>(exit.digest.get());
+    packer.number::<1>(answer);
+    packer.number::<6>(ms(at));
+    packer.0
+}
+
+fn read_exit(bytes: &[u8]) -> Result<Option<Exit>, Unreadable> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut from = Unpacker(bytes);
+    let lease = lease(from.raw(18)?)?;
+    let digest = Digest::from_stored(from.number::<8>()?);
+    let answer = from.number::<1>()?;
+    let at = time(from.number::<6>()?);
+    let answer = match answer {
+        Placing::COMPLETED => Exited::Completed,
+        1 => Exited::Retrying { from: at },
+        2 => Exited::Failed,
+        3 => Exited::Delayed { until: at },
+        4 => Exited::Cancelled,
+        5 => Exited::HandedBack,
+        6 => Exited::Revoked,
+        other => return Err(Unreadable::new(format!("an exit has the number {other}"))),
+    };
+    Ok(Some(Exit { lease, digest, answer }))
+}
+
+impl Stored {
+    /// The record of `id` in `bytes`.
+    pub(crate) fn decode(id: ExecutionId, bytes: &[u8]) -> Result<Stored, Unreadable> {
+        let mut from = Unpacker(bytes);
+        let format = from.number::<1>()?;
+        if format != FORMAT {
+            let why = format!("format {format} is unknown to this release");
+            return Err(Unreadable::new(why));
+        }
+        let state = from.number::<1>()?;
+        let why = from.number::<1>()?;
+        let attention = match from.number::<1>()? {
+            0 => None,
+            _ => Some(Attention::Failed),
+        };
+        let version = Version::from_stored(from.number::<8>()?);
+        let priority = from.number::<2>()? as u16;
+        let created = time(from.number::<6>()?);
+        let queued_at = time(from.number::<6>()?);
+        let started = time(from.number::<6>()?);
+        let deadline = maybe_time(from.number::<6>()?);
+        let until = time(from.number::<6>()?);
+        let timeout_at = maybe_time(from.number::<6>()?);
+        let cancel_by = maybe_time(from.number::<6>()?);
+        let timer = maybe_time(from.number::<6>()?);
+        let score = from.number::<8>()? as i64;
+        let score = (score != NO_SCORE).then(|| Score::from_stored(score));
+        let epoch = from.number::<6>()?;
+        let number = from.number::<4>()? as u32;
+        let failures = from.number::<4>()? as u32;
+        let reclaims = from.number::<4>()? as u32;
+        from.raw(4 + 3 * 6)?;
+        let digest = Digest::from_stored(from.number::<8>()?);
+        let holder = from.bytes::<1>()?;
+        let last_exit = read_exit(from.bytes::<1>()?)?;
+        let namespace = word(from.bytes::<1>()?)?;
+        let lane = word(from.bytes::<1>()?)?;
+        from.bytes::<1>()?;
+        let requires = Capabilities::parse(super::text(from.bytes::<2>()?)?)?;
+        let key = match from.bytes::<2>()? {
+            [] => None,
+            key => Some(word(key)?),
+        };
+        let newest = match from.bytes::<2>()? {
+            [] => None,
+            bytes => Some(attempt::decode(bytes)?),
+        };
+        let detail = from.bytes::<2>()?;
+        let result = Inline::unpack(&mut from)?;
+        let input = Inline::unpack(&mut from)?;
+        let rest: Rest = value(from.0)?.ok_or(Short)?;
+        let held = match holder {
+            [] => None,
+            holder => Some(lease(holder)?),
+        };
+        let state = match (state, held) {
+            (Placing::QUEUED, None) => State::Queued { why: variant(&WHYS, why)? },
+            (Placing::DELAYED, None) => State::Delayed { until, why: variant(&PAUSES, why)? },
+            (Placing::GRANTED, Some(held)) => State::Granted {
+                grant: Grant { request: held.request, to: needed::<Worker>(detail)?, until },
+                why: variant(&WHYS, why)?,
+            },
+            (Placing::ACTIVE, Some(id)) => {
+                let worker = newest.as_ref().map(|attempt| attempt.worker.clone()).ok_or(Short)?;
+                let cancel = match cancel_by {
+                    Some(by) => Some(CancelRequest { by, reason: value(detail)? }),
+                    None => None,
+                };
+                State::Active { lease: Lease { id, epoch, worker, until, timeout_at }, cancel }
+            }
+            (Placing::FINISHED, None) => State::Finished { outcome: outcome(why, detail)?, at: until },
+            _ => return Err(Unreadable::new(format!("a state has the number {state}"))),
+        };
+        let spec = Spec {
+            namespace,
+            lane,
+            kind: rest.kind,
+            requires,
+            input: rest.input,
+            policy: rest.policy.unwrap_or_default(),
+            key,
+        };
+        let run = Run { number, started, deadline, failures, reclaims };
+        let placed = Placement { score, timer, request: held.map(|held| held.request), attention };
+        let description = Description {
+            id,
+            spec,
+            created,
+            priority,
+            tags: rest.tags,
+            queued_at,
+            state,
+            epoch,
+            run,
+            past_runs: rest.past_runs,
+            attempt: newest,
+        };
+        let record = Execution { version, digest, last_exit, placed, description };
+        Ok(Stored { record, input, result })
+    }
+}
+
+fn outcome(why: u64, detail: &[u8]) -> Result<Outcome, Unreadable> {
+    Ok(match why {
+        Placing::SUCCESS => Outcome::Success { result: needed(detail)? },
+        Placing::FAILED => Outcome::Failed { failure: needed(detail)? },
+        Placing::CANCELLED => Outcome::Cancelled { reason: value(detail)? },
+        Placing::EXPIRED => Outcome::Expired,
+        other => return Err(Unreadable::new(format!("an outcome has the number {other}"))),
+    })
+}
+
+fn needed<T: serde::de::DeserializeOwned>(detail: &[u8]) -> Result<T, Unreadable> {
+    value(detail)?.ok_or_else(|| Unreadable::new("a detail is missing"))
+}

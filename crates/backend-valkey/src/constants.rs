@@ -1,0 +1,53 @@
+//! What the functions on the server must know: numbers of the stored format and limits of the
+//! machine, written into the library.
+
+use ff_core::Time;
+use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE};
+use ff_core::placement::PRIORITY_STEP;
+use ff_core::state::Why;
+use ff_store::optimistic::MAX_AGE_MS;
+
+use crate::codec::{self, Placing};
+
+/// The head of the library: the table its modules live in, and its constants.
+pub(crate) fn lua() -> String {
+    let last_start = codec::whys().iter().rposition(|why| why.starts_attempt()).unwrap_or(0);
+    let constants = [
+        ("FORMAT", codec::FORMAT as i64),
+        ("QUEUED", Placing::QUEUED as i64),
+        ("DELAYED", Placing::DELAYED as i64),
+        ("ACTIVE", Placing::ACTIVE as i64),
+        ("FINISHED", Placing::FINISHED as i64),
+        ("SUCCESS", Placing::SUCCESS as i64),
+        ("EXIT_COMPLETED", Placing::COMPLETED as i64),
+        ("COMPLETED", codec::COMPLETED as i64),
+        ("FRESH", place(codec::whys(), &Why::Fresh)),
+        ("LAST_START", last_start as i64),
+        ("HERE", 1),
+        ("OWN_KEY", 2),
+        ("NO_SCORE", codec::NO_SCORE),
+        ("INLINE", codec::INLINE as i64),
+        ("TIME_MAX", Time::MAX.as_ms() as i64),
+        ("PRIORITY_STEP", PRIORITY_STEP),
+        ("BATCH_BYTES", BATCH_BYTES as i64),
+        ("CLASSES", CLASSES_PER_LANE as i64),
+        ("MAX_AGE", MAX_AGE_MS as i64),
+    ];
+    let fields: Vec<_> = constants.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("local ff = {{}}\nlocal C = {{{}}}\n", fields.join(", "))
+}
+
+fn place<T: PartialEq>(all: &[T], one: &T) -> i64 {
+    all.iter().position(|other| other == one).unwrap_or_default() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_starts_an_attempt_has_the_lowest_numbers() {
+        let starts: Vec<_> = codec::whys().iter().map(|why| why.starts_attempt()).collect();
+        assert!(starts.is_sorted_by(|a, b| a >= b), "{starts:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Commands that are one function on the server, many at a time.
+//!
+//! A function does the plain case and writes nothing otherwise; what it leaves is run the general
+//! way, which answers for it.
+
+mod complete;
+mod hold;
+mod renew;
+mod retire;
+pub(crate) mod submit;
+
+use ff_core::ExecutionId;
+use ff_core::limits::BATCH_BYTES;
+use ff_core::machine::{Action, Command, Reply};
+use ff_store::StoreError;
+use redis::Value;
+
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+/// How many commands one call carries at most: a function must not hold the server for long.
+const MOST: usize = 100;
+
+/// What became of one command.
+pub(crate) enum Outcome {
+    /// It is answered.
+    Done(Result<Reply, StoreError>),
+    /// It is left to the general way.
+    General,
+}
+
+/// The function that a command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Submit,
+    Complete,
+    Renew,
+    Retire,
+}
+
+impl Verb {
+    /// The function of `action`, and the execution whose partition it runs in.
+    pub(crate) fn of(action: &Action) -> Option<(Verb, ExecutionId)> {
+        match action {
+            Action::Submit(submit) => Some((Verb::Submit, submit.id)),
+            Action::Complete(complete) => Some((Verb::Complete, complete.hold.target.execution)),
+            Action::Renew(renew) => Some((Verb::Renew, renew.hold.target.execution)),
+            Action::Tick(tick) => Some((Verb::Retire, tick.execution)),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Verb::Submit => "submit",
+            Verb::Complete => "complete",
+            Verb::Renew => "renew",
+            Verb::Retire => "retire",
+        }
+    }
+
+    fn push<'a>(self, command: &'a Command, args: &mut Vec<Arg<'a>>) -> Result<(), StoreError> {
+        match &command.action {
+            Action::Submit(submit) => submit::push(submit, command, args),
+            Action::Complete(complete) => complete::push(complete, command.entropy, args),
+            Action::Renew(renew) => renew::push(renew, command.entropy, args),
+            Action::Tick(tick) => retire::push(tick, args),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs commands of one verb and one partition, in order.
+pub(crate) async fn run(
+    store: &Shared,
+    verb: Verb,
+    partition: u16,
+    commands: &[&Command],
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::with_capacity(commands.len());
+    for slice in slices(commands) {
+        match call(store, verb, partition, slice).await {
+            Ok(answers) => outcomes.extend(answers),
+            Err(error) => {
+                outcomes.extend(slice.iter().map(|_| Outcome::Done(Err(error.clone()))));
+            }
+        }
+    }
+    outcomes
+}
+
+async fn call(
+    store: &Shared,
+    verb: Verb,
+    partition: u16,
+    commands: &[&Command],
+) -> Result<Vec<Outcome>, StoreError> {
+    let mut args: Vec<Arg<'_>> = Vec::with_capacity(1 + 10 * commands.len());
+    if verb == Verb::Submit {
+        args.push((&store.origin[..]).into());
+    }
+    for command in commands {
+        verb.push(command, &mut args)?;
+    }
+    let route = store.keys.route(partition);
+    let answers = store.link.call_confirmed(verb.name(), &route, &args).await?;
+    let answers = reply::list(answers)?;
+    if answers.len() != commands.len() {
+        return Err(reply::missing());
+    }
+    let both = commands.iter().zip(answers);
+    Ok(both.map(|(command, answer)| read(store, partition, command, answer)).collect())
+}
+
+fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Outcome {
+    let read = match &command.action {
+        Action::Submit(submit) => submit::read(store, partition, submit, answer),
+        Action::Complete(_) => complete::read(&answer),
+        Action::Renew(_) => renew::read(answer),
+        Action::Tick(_) => retire::read(&answer),
+        _ => Ok(None),
+    };
+    match read.transpose() {
+        Some(answer) => Outcome::Done(answer),
+        None => Outcome::General,
+    }
+}
+
+/// Commands in stretches that one call carries.
+fn slices<'a, 'c>(commands: &'a [&'c Command]) -> impl Iterator<Item = &'a [&'c Command]> {
+    let mut rest = commands;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let mut fits = |command: &&Command| {
+            bytes += payload(command);
+            bytes <= BATCH_BYTES
+        };
+        let count = rest.iter().take(MOST).take_while(|command| fits(command)).count();
+        let (slice, behind) = rest.split_at(count.max(1).min(rest.len()));
+        rest = behind;
+        (!slice.is_empty()).then_some(slice)
+    })
+}
+
+fn payload(command: &Command) -> usize {
+    match &command.action {
+        Action::Submit(submit) => submit.input.bytes.len(),
+        Action::Complete(complete) => complete.result.bytes.len(),
+        _ => 0,
+    }
+}

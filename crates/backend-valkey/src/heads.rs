@@ -1,0 +1,197 @@
+//! What this process believes the heads of queues to be, partition by partition.
+//!
+//! Belief is a hint: it says where to claim first. It comes from this process's own calls, from
+//! announcements and from looking at all partitions once a second while somebody waits. Only a
+//! queue that was found empty is forgotten, and only if nothing better was heard since the question
+//! was asked.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ff_core::placement::PRIORITY_STEP;
+use ff_core::{Capabilities, Lane, Namespace};
+
+/// How many classes one claim looks at, unless it asks for more executions than that.
+const CLASSES_PER_CLAIM: usize = 8;
+
+/// A queue of every partition.
+pub(crate) type Queue = (Namespace, Lane);
+
+/// The heads of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct Heads(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    queues: HashMap<Queue, HashMap<Place, Head>>,
+    /// Counts what was learned, to tell what came first.
+    learned: u64,
+}
+
+/// A class of a queue in one partition.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Place {
+    partition: u16,
+    class: String,
+}
+
+#[derive(Debug)]
+struct Head {
+    score: i64,
+    requires: Capabilities,
+    /// When it was last said to have improved.
+    heard: u64,
+    /// How many claims are under way there.
+    claims: u32,
+}
+
+/// Where to claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pick {
+    pub(crate) partition: u16,
+    /// The classes to look at, best first.
+    pub(crate) classes: Vec<String>,
+    /// The highest score to take after the first: what another partition has of higher priority
+    /// comes before the rest.
+    pub(crate) bound: Option<i64>,
+    /// What had been learned when it was picked.
+    asked: u64,
+}
+
+/// One head, as a function or an announcement tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct News {
+    pub(crate) queue: Queue,
+    pub(crate) partition: u16,
+    pub(crate) class: String,
+    pub(crate) requires: Capabilities,
+    pub(crate) score: i64,
+}
+
+impl Heads {
+    /// A head has improved.
+    pub(crate) fn improved(&self, news: News) {
+        let mut state = self.state();
+        state.learned += 1;
+        state.put(news);
+    }
+
+    /// The best place for a worker with these capabilities. A place where nobody claims yet comes
+    /// first. The claim is under way until it is [settled](Self::settle).
+    pub(crate) fn pick(&self, queue: &Queue, offers: &Capabilities, max: usize) -> Option<Pick> {
+        let mut state = self.state();
+        let asked = state.learned;
+        let heads = state.queues.get_mut(queue)?;
+        let covered = |head: &Head| offers.covers(&head.requires);
+        let best = heads.iter().filter(|(_, head)| covered(head));
+        let (place, _) = best.min_by_key(|(place, head)| (head.claims, head.score, place.partition))?;
+        let partition = place.partition;
+        let others = heads.iter().filter(|(place, _)| place.partition != partition);
+        let bound = others.filter(|(_, head)| covered(head)).map(|(_, head)| head.score).min();
+        let mut here: Vec<_> = heads
+            .iter_mut()
+            .filter(|(place, head)| place.partition == partition && covered(head))
+            .collect();
+        here.sort_by_key(|(_, head)| head.score);
+        here.truncate(max.max(CLASSES_PER_CLAIM));
+        let mut classes = Vec::with_capacity(here.len());
+        for (place, head) in here {
+            head.claims += 1;
+            classes.push(place.class.clone());
+        }
+        let bound = bound.map(|score| score + PRIORITY_STEP / 2);
+        Some(Pick { partition, classes, bound, asked })
+    }
+
+    /// The classes in `partition` that a worker with these capabilities could take from; the one
+    /// without requirements is always among them.
+    pub(crate) fn classes(&self, queue: &Queue, offers: &Capabilities, partition: u16) -> Vec<String> {
+        let state = self.state();
+        let heads = state.queues.get(queue).into_iter().flatten();
+        let here = heads.filter(|(place, head)| {
+            place.partition == partition && !head.requires.is_empty() && offers.covers(&head.requires)
+        });
+        [String::new()].into_iter().chain(here.map(|(place, _)| place.class.clone())).collect()
+    }
+
+    /// The partition that has the best head for a worker with these capabilities.
+    pub(crate) fn best(&self, queue: &Queue, offers: &Capabilities) -> Option<u16> {
+        let state = self.state();
+        let heads = state.queues.get(queue)?.iter();
+        let covered = heads.filter(|(_, head)| offers.covers(&head.requires));
+        let best = covered.min_by_key(|(place, head)| (head.score, place.partition));
+        best.map(|(place, _)| place.partition)
+    }
+
+    /// A claim has come back: what it says the heads are now, in the order of the pick's classes.
+    /// Answers a class that still holds something.
+    pub(crate) fn settle(
+        &self,
+        queue: &Queue,
+        pick: &Pick,
+        now: Option<&[Option<i64>]>,
+    ) -> Option<Capabilities> {
+        let mut state = self.state();
+        let heads = state.queues.get_mut(queue)?;
+        let mut left = None;
+        for (index, class) in pick.classes.iter().enumerate() {
+            let place = Place { partition: pick.partition, class: class.clone() };
+            let Some(head) = heads.get_mut(&place) else { continue };
+            head.claims = head.claims.saturating_sub(1);
+            let Some(now) = now else { continue };
+            let fresh = head.heard > pick.asked;
+            match now.get(index).copied().flatten() {
+                Some(score) if fresh => head.score = head.score.min(score),
+                Some(score) => head.score = score,
+                None if fresh => {}
+                None => {
+                    heads.remove(&place);
+                    continue;
+                }
+            }
+            left = left.or_else(|| heads.get(&place).map(|head| head.requires.clone()));
+        }
+        if heads.is_empty() {
+            state.queues.remove(queue);
+        }
+        left
+    }
+
+    /// What has been learned so far, to give to [`Heads::looked`].
+    pub(crate) fn learned(&self) -> u64 {
+        self.state().learned
+    }
+
+    /// Everything that `partitions` hold, as seen since `asked`.
+    pub(crate) fn looked(&self, asked: u64, partitions: &[u16], found: Vec<News>) {
+        let mut state = self.state();
+        for heads in state.queues.values_mut() {
+            heads.retain(|place, head| {
+                !partitions.contains(&place.partition) || head.heard > asked || head.claims > 0
+            });
+        }
+        state.queues.retain(|_, heads| !heads.is_empty());
+        for news in found {
+            state.put(news);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put(&mut self, news: News) {
+        let place = Place { partition: news.partition, class: news.class };
+        let heads = self.queues.entry(news.queue).or_default();
+        let head = heads.entry(place).or_insert(Head {
+            score: news.score,
+            requires: news.requires,
+            heard: self.learned,
+            claims: 0,
+        });
+        head.score = head.score.min(news.score);
+        head.heard = self.learned;
+    }
+}

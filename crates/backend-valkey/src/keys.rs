@@ -1,0 +1,170 @@
+//! Every key the store uses, built in one place from validated names.
+//!
+//! All that belongs to one partition carries its tag, `{p:N}`, and so lives in one slot of a
+//! cluster. An id in a key is 22 characters that sort as the id does.
+
+use ff_core::payload::BlobPart;
+use ff_core::{Capabilities, ExecutionId, Lane, Namespace, RequestId};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Base64 in the order of its characters, so that texts sort as the bytes they stand for.
+const ALPHABET: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+
+/// How long an encoded id is.
+pub(crate) const ID: usize = 22;
+
+/// Sixteen bytes as text.
+pub(crate) fn encode(bytes: &[u8; 16]) -> String {
+    let mut number = u128::from_be_bytes(*bytes);
+    let mut text = [0; ID];
+    // 22 characters hold 132 bits: the last one carries two, shifted up.
+    text[ID - 1] = ALPHABET[((number & 0b11) << 4) as usize];
+    number >>= 2;
+    for place in text[..ID - 1].iter_mut().rev() {
+        *place = ALPHABET[(number & 0b11_1111) as usize];
+        number >>= 6;
+    }
+    text.iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// The sixteen bytes that `text` stands for.
+pub(crate) fn decode(text: &[u8]) -> Option<[u8; 16]> {
+    if text.len() != ID {
+        return None;
+    }
+    let value = |byte: &u8| ALPHABET.binary_search(byte).ok().map(|value| value as u128);
+    let (last, rest) = text.split_last()?;
+    let mut number = 0;
+    for byte in rest {
+        number = (number << 6) | value(byte)?;
+    }
+    Some(((number << 2) | (value(last)? >> 4)).to_be_bytes())
+}
+
+/// The text of an execution in keys and indexes.
+pub(crate) fn id(id: ExecutionId) -> String {
+    encode(id.as_bytes())
+}
+
+/// The execution that `text` names.
+pub(crate) fn parse_id(text: &[u8]) -> Option<ExecutionId> {
+    ExecutionId::from_bytes(&decode(text)?).ok()
+}
+
+/// The text of a claim or grant call in indexes.
+pub(crate) fn request(request: RequestId) -> String {
+    encode(request.as_bytes())
+}
+
+/// The name of a class in keys; the class of no requirement has none.
+pub(crate) fn class(requires: &Capabilities) -> String {
+    match requires.is_empty() {
+        true => String::new(),
+        false => encode(&xxh3_128(requires.as_str().as_bytes()).to_be_bytes()),
+    }
+}
+
+/// The keys of one store.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    prefix: String,
+    partitions: u16,
+}
+
+impl Keys {
+    /// Keys that begin with `prefix`, in this many partitions.
+    pub(crate) fn new(prefix: &str, partitions: u16) -> Keys {
+        Keys { prefix: prefix.into(), partitions }
+    }
+
+    /// How many partitions there are.
+    pub(crate) fn partitions(&self) -> u16 {
+        self.partitions
+    }
+
+    /// The partition of an execution.
+    pub(crate) fn partition(&self, id: ExecutionId) -> u16 {
+        id.partition().number() % self.partitions
+    }
+
+    /// The key that routes a function to `partition`; the function makes the others from it.
+    pub(crate) fn route(&self, partition: u16) -> String {
+        format!("{}:{{p:{partition}}}", self.prefix)
+    }
+
+    /// The partition that [`Keys::route`] was made for.
+    pub(crate) fn routed(&self, key: &[u8]) -> Option<u16> {
+        let text = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
+        text.strip_prefix(":{p:")?.strip_suffix('}')?.parse().ok()
+    }
+
+    /// The routing keys of every partition.
+    pub(crate) fn routes(&self) -> Vec<String> {
+        (0..self.partitions).map(|partition| self.route(partition)).collect()
+    }
+
+    /// Where `partition` announces work.
+    pub(crate) fn channel(&self, partition: u16) -> String {
+        format!("{}:wake:{{p:{partition}}}", self.prefix)
+    }
+
+    /// The partition of a channel.
+    pub(crate) fn heard_on(&self, channel: &str) -> Option<u16> {
+        let text = channel.strip_prefix(&self.prefix)?.strip_prefix(":wake:{p:")?;
+        text.strip_suffix('}')?.parse().ok()
+    }
+
+    /// The record.
+    pub(crate) fn record(&self, id: ExecutionId) -> String {
+        format!("{}:exec:{{p:{}}}:{}", self.prefix, self.partition(id), self::id(id))
+    }
+
+    /// Payload bytes that are too many for the record.
+    pub(crate) fn blob(&self, id: ExecutionId, part: BlobPart) -> String {
+        match part {
+            BlobPart::Input => format!("{}:in", self.record(id)),
+            BlobPart::Result(run) => format!("{}:out:{run}", self.record(id)),
+        }
+    }
+
+    /// Attempts that ended before the newest one, by number.
+    pub(crate) fn attempts(&self, id: ExecutionId) -> String {
+        format!("{}:att", self.record(id))
+    }
+}
+
+/// The name of a queue in the registry of a partition, and its parts.
+pub(crate) fn queue(namespace: &Namespace, lane: &Lane, class: &str) -> String {
+    match class {
+        "" => format!("{namespace}:{lane}"),
+        class => format!("{namespace}:{lane}:{class}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_ids_read_back_and_keep_their_order() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut ids: Vec<[u8; 16]> = (0..1_000).map(|_| rng.u128(..).to_be_bytes()).collect();
+        ids.extend([[0; 16], [255; 16]]);
+        ids.sort();
+        let texts: Vec<_> = ids.iter().map(encode).collect();
+        assert!(texts.is_sorted());
+        for (id, text) in ids.iter().zip(&texts) {
+            assert_eq!(decode(text.as_bytes()), Some(*id));
+        }
+        assert_eq!(decode(b"short"), None);
+        assert_eq!(decode(&[b'!'; ID]), None);
+    }
+
+    #[test]
+    fn a_routing_key_names_its_partition() {
+        let keys = Keys::new("ff", 64);
+        assert_eq!(keys.route(7), "ff:{p:7}");
+        assert_eq!(keys.routed(b"ff:{p:7}"), Some(7));
+        assert_eq!(keys.heard_on(&keys.channel(63)), Some(63));
+    }
+}

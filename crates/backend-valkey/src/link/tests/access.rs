@@ -1,0 +1,72 @@
+//! Users, passwords and rights.
+
+use ff_testkit::valkey::Server;
+
+use super::{config, connect, library, options, own_library, put, server, text};
+use crate::link::Link;
+
+const CANARY: &str = "hunter2-canary";
+
+async fn refusal(url: &str) -> String {
+    let error = Link::connect(&options(url), library()).await.err().unwrap();
+    assert_eq!(error.code(), "store_unavailable");
+    let said = format!("{error} {error:?}");
+    assert!(!said.contains(CANARY), "{said}");
+    said
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_but_not_repeated() {
+    let server = Server::start(config().with("requirepass", "right"));
+    let said = refusal(&format!("valkey://:{CANARY}@{}", server.address())).await;
+    assert!(said.contains("password"), "{said}");
+    let said = refusal(&format!("valkey://ann:{CANARY}@{}", server.address())).await;
+    assert!(said.contains("password"), "{said}");
+    let said = refusal(&server.url()).await;
+    assert!(said.contains("NOAUTH") && said.contains("password"), "{said}");
+    connect(&options(&format!("valkey://:right@{}", server.address()))).await;
+}
+
+#[tokio::test]
+async fn a_user_is_logged_in() {
+    let server = server();
+    let rule = ["ACL", "SETUSER", "ann", "on", ">p@ss/word", "~*", "&*", "+@all"];
+    server.command(&rule).unwrap();
+    let url = format!("valkey://ann:p%40ss%2Fword@{}", server.address());
+    let link = connect(&options(&url)).await;
+    let who = link.send(super::command(&["ACL", "WHOAMI"])).await.unwrap();
+    assert_eq!(who, text("ann"));
+}
+
+#[tokio::test]
+async fn a_missing_right_is_named() {
+    let server = server();
+    let rule = ["ACL", "SETUSER", "bob", "on", ">x", "~*", "&*", "+@all", "-function|load"];
+    server.command(&rule).unwrap();
+    let url = format!("valkey://bob:x@{}", server.address());
+    let said = refusal(&url).await;
+    assert!(said.contains("FUNCTION LOAD"), "{said}");
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_load_uses_what_is_loaded() {
+    let server = server();
+    let rule = ["ACL", "SETUSER", "bob", "on", ">x", "~*", "&*", "+@all", "-function|load"];
+    server.command(&rule).unwrap();
+    let library = own_library();
+    server.command(&["FUNCTION", "LOAD", library.source()]).unwrap();
+    let url = format!("valkey://bob:x@{}", server.address());
+    let link = Link::connect(&options(&url), library).await.unwrap();
+    assert_eq!(put(&link, "k", "v").await.unwrap(), text("v"));
+}
+
+#[tokio::test]
+async fn a_key_outside_the_rights_is_refused_without_end() {
+    let server = server();
+    let rule = ["ACL", "SETUSER", "eve", "on", ">x", "~mine:*", "&*", "+@all"];
+    server.command(&rule).unwrap();
+    let link = connect(&options(&format!("valkey://eve:x@{}", server.address()))).await;
+    put(&link, "mine:k", "v").await.unwrap();
+    let error = put(&link, "other:k", "v").await.unwrap_err();
+    assert!(error.to_string().contains("NOPERM"), "{error}");
+}

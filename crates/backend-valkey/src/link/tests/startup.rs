@@ -1,0 +1,102 @@
+//! What is checked before a store is served.
+
+use ff_store::StoreError;
+use ff_testkit::valkey::{Cluster, Server};
+
+use super::{config, connect, hasty, library, link, options, server, text};
+use crate::link::Link;
+use crate::startup::partitions;
+
+async fn refusal(url: &str) -> StoreError {
+    match Link::connect(&options(url), library()).await {
+        Ok(_) => panic!("{url} was opened"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_is_refused() {
+    let server = Server::start(config().with("appendonly", "no"));
+    let error = refusal(&server.url()).await;
+    assert_eq!(error.code(), "store_incompatible");
+    let said = error.to_string();
+    assert!(said.contains("appendonly yes") && said.contains("accept_data_loss"), "{said}");
+    connect(&options(&format!("{}?accept_data_loss=true", server.url()))).await;
+}
+
+#[tokio::test]
+async fn a_server_that_evicts_is_refused() {
+    let server = Server::start(config().with("maxmemory-policy", "allkeys-lru"));
+    let error = refusal(&server.url()).await;
+    assert_eq!(error.code(), "store_incompatible");
+    let said = error.to_string();
+    assert!(said.contains("allkeys-lru") && said.contains("noeviction"), "{said}");
+    connect(&options(&format!("{}?accept_data_loss=true", server.url()))).await;
+}
+
+#[tokio::test]
+async fn a_replica_is_refused_and_its_primary_named() {
+    let (primary, replica) = (server(), server());
+    let port = primary.port().to_string();
+    replica.command(&["REPLICAOF", "127.0.0.1", &port]).unwrap();
+    let said = refusal(&replica.url()).await.to_string();
+    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+}
+
+#[tokio::test]
+async fn a_url_of_the_wrong_topology_is_told_the_right_one() {
+    let node = &Cluster::shared().nodes()[0];
+    let said = refusal(&node.url()).await.to_string();
+    assert!(said.contains("valkey-cluster://"), "{said}");
+    let said = refusal(&format!("valkey-cluster://{}", Server::shared().address())).await;
+    assert!(said.to_string().contains("valkey://"), "{said}");
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_at_once() {
+    let server = server();
+    server.kill();
+    let error = Link::connect(&hasty(&server.url()), library()).await.err().unwrap();
+    assert_eq!(error.code(), "store_unavailable");
+    assert!(error.to_string().contains(&server.address()), "{error}");
+}
+
+#[tokio::test]
+async fn the_number_of_partitions_is_fixed_at_first_start() {
+    let link = link(Server::shared()).await;
+    let key = format!("{}:config:partitions", link.prefix());
+    link.send(super::command(&["DEL", &key])).await.unwrap();
+    assert_eq!(partitions(&link, None).await.unwrap(), 64);
+    assert_eq!(partitions(&link, Some(64)).await.unwrap(), 64);
+    let error = partitions(&link, Some(8)).await.unwrap_err();
+    assert_eq!(error.code(), "store_incompatible");
+    let said = error.to_string();
+    assert!(said.contains("64") && said.contains('8'), "{said}");
+}
+
+#[tokio::test]
+async fn the_asked_for_number_of_partitions_is_kept() {
+    let link = connect(&options(&format!("{}?prefix=asked", Server::shared().url()))).await;
+    assert_eq!(partitions(&link, Some(4)).await.unwrap(), 4);
+    assert_eq!(partitions(&link, None).await.unwrap(), 4);
+    let stored = link.send(super::command(&["GET", "asked:config:partitions"])).await.unwrap();
+    assert_eq!(stored, text("4"));
+}
+
+#[tokio::test]
+async fn a_number_of_partitions_that_is_none_is_corrupt() {
+    let link = connect(&options(&format!("{}?prefix=odd", Server::shared().url()))).await;
+    for odd in ["many", "0", "5000"] {
+        link.send(super::command(&["SET", "odd:config:partitions", odd])).await.unwrap();
+        assert_eq!(partitions(&link, None).await.unwrap_err().code(), "store_corrupt", "{odd}");
+    }
+}
+
+#[tokio::test]
+async fn databases_are_apart() {
+    let link = connect(&options(&format!("{}/5", Server::shared().url()))).await;
+    super::put(&link, "apart", "5").await.unwrap();
+    let zero = connect(&options(&Server::shared().url())).await;
+    assert_eq!(super::get(&zero, "apart").await.unwrap(), redis::Value::Nil);
+    assert_eq!(super::get(&link, "apart").await.unwrap(), text("5"));
+}

@@ -1,0 +1,123 @@
+//! What is published is heard, whatever happens in between.
+
+use bytes::Bytes;
+use ff_testkit::proxy::Proxy;
+use ff_testkit::valkey::{Cluster, Server};
+use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
+
+use super::{LIMIT, command, connect, link, options, server, until};
+use crate::link::{Heard, Link};
+
+async fn next(heard: &mut Receiver<Heard>) -> Heard {
+    timeout(LIMIT, heard.recv()).await.unwrap().unwrap()
+}
+
+fn message(channel: &str, payload: &str) -> Heard {
+    let payload = Bytes::copy_from_slice(payload.as_bytes());
+    Heard::Message { channel: channel.to_owned(), payload }
+}
+
+async fn publish(link: &Link, channel: &str, payload: &str) {
+    link.send(command(&["SPUBLISH", channel, payload])).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_published_is_heard() {
+    let link = link(Server::shared()).await;
+    let mut heard = link.subscribe(vec!["heard:a".into(), "heard:b".into()]);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    publish(&link, "heard:a", "1").await;
+    publish(&link, "heard:c", "2").await;
+    publish(&link, "heard:b", "3").await;
+    assert_eq!(next(&mut heard).await, message("heard:a", "1"));
+    assert_eq!(next(&mut heard).await, message("heard:b", "3"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_is_told_as_a_gap() {
+    let proxy = Proxy::to(Server::shared().port());
+    let link = connect(&options(&proxy.url())).await;
+    let mut heard = link.subscribe(vec!["cut".into()]);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    proxy.cut();
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    publish(&link, "cut", "after").await;
+    assert_eq!(next(&mut heard).await, message("cut", "after"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_server_is_listened_to_again() {
+    let server = server();
+    let link = link(&server).await;
+    let mut heard = link.subscribe(vec!["c".into()]);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    server.restart();
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    publish(&link, "c", "after").await;
+    assert_eq!(next(&mut heard).await, message("c", "after"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_listener_is_told_of_a_gap() {
+    let link = link(Server::shared()).await;
+    let mut heard = link.subscribe(vec!["slow".into()]);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    // More than is kept for it.
+    for number in 0..5_000 {
+        publish(&link, "slow", &number.to_string()).await;
+    }
+    let mut gaps = 0;
+    let mut messages = 0;
+    while gaps == 0 {
+        match next(&mut heard).await {
+            Heard::Gap => gaps += 1,
+            Heard::Message { .. } => messages += 1,
+        }
+    }
+    assert!(messages < 5_000);
+    publish(&link, "slow", "last").await;
+    while next(&mut heard).await != message("slow", "last") {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_listens_when_the_receiver_is_gone() {
+    let server = server();
+    let link = link(&server).await;
+    let mut heard = link.subscribe(vec!["gone".into()]);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    drop(heard);
+    until(move || {
+        let counts = server.command(&["PUBSUB", "SHARDNUMSUB", "gone"]).unwrap().to_string();
+        counts.contains("gone\n0")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_of_every_primary_are_heard() {
+    let cluster = Cluster::shared();
+    let link = connect(&options(&cluster.url())).await;
+    let channels: Vec<String> = (0..12).map(|number| format!("wide:{number}")).collect();
+    let mut heard = link.subscribe(channels.clone());
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    for channel in &channels {
+        publish(&link, channel, "x").await;
+        assert_eq!(next(&mut heard).await, message(channel, "x"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_whose_slot_moves_is_heard_from_its_new_owner() {
+    let cluster = Cluster::start(2, 0);
+    let link = connect(&options(&cluster.url())).await;
+    let mut heard = link.subscribe(vec!["stays{1}".into(), "moves".into()]);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    let slot = cluster.slot_of("moves");
+    let from = cluster.primary_of(slot);
+    let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
+    cluster.migrate_slot(slot, from, to);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    publish(&link, "moves", "after").await;
+    assert_eq!(next(&mut heard).await, message("moves", "after"));
+}

@@ -1,0 +1,1 @@
+//! TLS, through a proxy that speaks it before a server that does not.

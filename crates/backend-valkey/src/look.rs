@@ -1,0 +1,175 @@
+//! How this process learns of work it did not make itself: announcements, and a look at all
+//! partitions once a second while somebody waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ff_core::{Capabilities, Lane, Namespace, Time};
+use ff_store::StoreError;
+use ff_store::wakeups::{Announcement, NET};
+use redis::Value;
+use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::heads::{News, Queue};
+use crate::link::Heard;
+use crate::reply;
+use crate::store::Shared;
+
+/// How old a look may be for waiters to rely on it.
+const FRESH: Duration = Duration::from_millis(1_500);
+
+/// Looks at all partitions, shared by everybody who wants one at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct Looking {
+    begun: AtomicU64,
+    last: Mutex<Option<Look>>,
+    fresh_until: std::sync::Mutex<Option<Instant>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    number: u64,
+}
+
+/// Starts to listen and to look, until aborted.
+pub(crate) fn start(shared: &Arc<Shared>) -> Vec<AbortHandle> {
+    let listen = tokio::spawn(listen(shared.clone())).abort_handle();
+    let watch = tokio::spawn(watch(shared.clone())).abort_handle();
+    vec![listen, watch]
+}
+
+async fn listen(shared: Arc<Shared>) {
+    let partitions = 0..shared.keys.partitions();
+    let channels = partitions.map(|partition| shared.keys.channel(partition)).collect();
+    let mut heard = shared.link.subscribe(channels);
+    while let Some(heard) = heard.recv().await {
+        match heard {
+            Heard::Message { channel, payload } => {
+                if let Some(partition) = shared.keys.heard_on(&channel) {
+                    shared.hear(partition, &payload);
+                }
+            }
+            Heard::Gap => {
+                shared.looking.forget();
+                shared.wakeups.announce_maybe();
+            }
+        }
+    }
+}
+
+async fn watch(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(NET).await;
+        if !shared.wakeups.anybody_waits() {
+            continue;
+        }
+        if let Err(error) = shared.look().await {
+            tracing::warn!(%error, "cannot look for work");
+        }
+    }
+}
+
+impl Looking {
+    /// What is known may have been overtaken.
+    fn forget(&self) {
+        if let Ok(mut fresh) = self.fresh_until.lock() {
+            *fresh = None;
+        }
+    }
+}
+
+impl Shared {
+    /// Whether those who wait on `queue` are looked for already, so that a claim that knows of no
+    /// work need not look itself.
+    pub(crate) fn looks_itself(&self, queue: &Queue) -> bool {
+        let fresh = self.looking.fresh_until.lock().ok().and_then(|fresh| *fresh);
+        fresh.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
+    }
+
+    /// Looks at all partitions and believes what it sees. Whoever comes while a look is under way
+    /// shares the next one.
+    pub(crate) async fn look(&self) -> Result<(), StoreError> {
+        let seen = self.looking.begun.load(Ordering::SeqCst);
+        let mut last = self.looking.last.lock().await;
+        if last.is_some_and(|look| look.number > seen) {
+            return Ok(());
+        }
+        let number = self.looking.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let asked = self.heads.learned();
+        let began = Instant::now();
+        let mut partitions = Vec::new();
+        let mut found = Vec::new();
+        for answer in self.link.call_each("peek", &self.keys.routes(), &[]).await? {
+            for partition in reply::list(answer)? {
+                partitions.push(self.peeked(partition, &mut found)?);
+            }
+        }
+        let queues: Vec<_> =
+            found.iter().map(|news: &News| (news.queue.clone(), news.requires.clone())).collect();
+        self.heads.looked(asked, &partitions, found);
+        if let Ok(mut fresh) = self.looking.fresh_until.lock() {
+            *fresh = Some(began + FRESH);
+        }
+        *last = Some(Look { number });
+        for (queue, requires) in queues {
+            self.more_work(&queue, requires);
+        }
+        Ok(())
+    }
+
+    fn peeked(&self, answer: Value, found: &mut Vec<News>) -> Result<u16, StoreError> {
+        let mut values = reply::list(answer)?.into_iter();
+        let mut next = || values.next().ok_or_else(reply::missing);
+        let partition = self.keys.routed(&reply::bytes(next()?)?).ok_or_else(reply::missing)?;
+        let timer = next()?;
+        if reply::maybe_number(&timer)?.is_some() {
+            self.wakeups.announce([Announcement::Timer(reply::time(&timer)?)]);
+        }
+        while let Some(name) = values.next() {
+            let mut next = || values.next().ok_or_else(reply::missing);
+            let name = reply::text(name)?;
+            let score = reply::number(&next()?)?;
+            let requires = reply::text(next()?)?;
+            found.extend(news(partition, &name, score, &requires));
+        }
+        Ok(partition)
+    }
+
+    fn hear(&self, partition: u16, payload: &[u8]) {
+        match payload.split_first() {
+            Some((b'T', due)) => {
+                if let Some(due) = reply::score(due).and_then(|due| u64::try_from(due).ok()) {
+                    self.wakeups.announce([Announcement::Timer(Time::from_ms(due))]);
+                }
+            }
+            Some((b'W', rest)) if !rest.starts_with(&self.origin) => {
+                if let Some(news) = rest.get(8..).and_then(|text| announced(partition, text)) {
+                    let (queue, requires) = (news.queue.clone(), news.requires.clone());
+                    self.heads.improved(news);
+                    self.more_work(&queue, requires);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The news of an announcement: namespace, lane, class, score and requirements.
+fn announced(partition: u16, text: &[u8]) -> Option<News> {
+    let mut parts = std::str::from_utf8(text).ok()?.splitn(5, ':');
+    let (namespace, lane, class) = (parts.next()?, parts.next()?, parts.next()?);
+    let score = reply::score(parts.next()?.as_bytes())?;
+    news(partition, &format!("{namespace}:{lane}:{class}"), score, parts.next()?)
+}
+
+fn news(partition: u16, name: &str, score: i64, requires: &str) -> Option<News> {
+    let mut parts = name.splitn(3, ':');
+    let namespace = Namespace::new(parts.next()?).ok()?;
+    let lane = Lane::new(parts.next()?).ok()?;
+    let class = parts.next().unwrap_or_default().to_owned();
+    let requires = Capabilities::parse(requires).ok()?;
+    Some(News { queue: (namespace, lane), partition, class, requires, score })
+}

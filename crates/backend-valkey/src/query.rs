@@ -1,0 +1,130 @@
+//! Reads: one record or what is beside it, and what lies over all partitions.
+
+use bytes::Bytes;
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Time};
+use ff_store::{DueTimers, ListScan, Position, StoreError, Which};
+use futures_util::future::try_join_all;
+use redis::{Cmd, cmd};
+
+use crate::codec::{self, Inline, Stored};
+use crate::general::{decode, named};
+use crate::keys;
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+async fn stored(store: &Shared, id: ExecutionId) -> Result<Option<Stored>, StoreError> {
+    let bytes = get(store, store.keys.record(id)).await?;
+    bytes.map(|bytes| decode(id, &bytes)).transpose()
+}
+
+async fn get(store: &Shared, key: String) -> Result<Option<Bytes>, StoreError> {
+    reply::maybe_bytes(store.link.send(Cmd::get(key)).await?)
+}
+
+/// The record of an execution.
+pub(crate) async fn record(
+    store: &Shared,
+    id: ExecutionId,
+) -> Result<Option<Execution>, StoreError> {
+    Ok(stored(store, id).await?.map(|stored| stored.record))
+}
+
+/// Bytes beside a record, or in it.
+pub(crate) async fn blob(store: &Shared, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
+    let Some(stored) = stored(store, key.execution).await? else { return Ok(None) };
+    let here = match key.part {
+        BlobPart::Input => stored.input,
+        BlobPart::Result(run) if run == stored.record.run.number => stored.result,
+        BlobPart::Result(_) => Inline::OwnKey,
+    };
+    match here {
+        Inline::Here(bytes) => Ok(Some(bytes)),
+        Inline::None => Ok(None),
+        Inline::OwnKey => get(store, store.keys.blob(key.execution, key.part)).await,
+    }
+}
+
+/// Attempts that ended before the newest one.
+pub(crate) async fn past_attempts(
+    store: &Shared,
+    id: ExecutionId,
+    from: u32,
+    limit: usize,
+) -> Result<Vec<Attempt>, StoreError> {
+    let mut command = cmd("HMGET");
+    command.arg(store.keys.attempts(id));
+    let last = u64::from(from) + limit as u64;
+    for number in u64::from(from)..last {
+        command.arg(number);
+    }
+    let mut attempts = Vec::new();
+    for value in reply::list(store.link.send(command).await?)? {
+        let Some(bytes) = reply::maybe_bytes(value)? else { break };
+        let attempt = codec::attempt(&bytes);
+        let unreadable = |error| StoreError::Corrupt(format!("an attempt of {id}: {error}"));
+        attempts.push(attempt.map_err(unreadable)?);
+    }
+    Ok(attempts)
+}
+
+/// A stretch of a listing over all partitions.
+pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Execution>, StoreError> {
+    let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
+    let which: &[u8] = match scan.which {
+        Which::All => b"list",
+        Which::Attention(_) => b"attention",
+    };
+    let after = scan.after.map(|place| (place.created.as_ms().to_string(), place.id));
+    let (created, id) =
+        after.map_or_else(Default::default, |(created, id)| (created, keys::encode(&id)));
+    let namespace = scan.namespace.as_str().as_bytes();
+    let limit = scan.limit.to_string();
+    let args = [namespace.into(), which.into(), owned(created), owned(id), owned(limit)];
+    let mut places = Vec::new();
+    for answer in store.link.call_each("list", &store.keys.routes(), &args).await? {
+        let mut values = reply::list(answer)?.into_iter();
+        while let (Some(created), Some(id)) = (values.next(), values.next()) {
+            let id = named(&reply::bytes(id)?)?;
+            places.push(Position { created: reply::time(&created)?, id: *id.as_bytes() });
+        }
+    }
+    places.sort_unstable_by(|a, b| b.cmp(a));
+    places.truncate(scan.limit);
+    let ids = places.iter().filter_map(|place| ExecutionId::from_bytes(&place.id).ok());
+    let records = try_join_all(ids.map(|id| record(store, id))).await?;
+    Ok(records.into_iter().flatten().collect())
+}
+
+/// Timers that are due, over all partitions.
+pub(crate) async fn due(
+    store: &Shared,
+    after: Option<(Time, ExecutionId)>,
+    limit: usize,
+) -> Result<DueTimers, StoreError> {
+    let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
+    let (time, id) = after.map_or((0, String::new()), |(time, id)| (time.as_ms(), keys::id(id)));
+    let args = [owned(time.to_string()), owned(id), owned(limit.to_string())];
+    let mut timers = DueTimers { now: Time::EPOCH, due: Vec::new(), next: None };
+    for answer in store.link.call_each("due", &store.keys.routes(), &args).await? {
+        let mut values = reply::list(answer)?.into_iter();
+        let now = reply::time(&values.next().ok_or_else(reply::missing)?)?;
+        timers.now = timers.now.max(now);
+        for partition in values {
+            let mut values = reply::list(partition)?.into_iter();
+            let next = values.next().ok_or_else(reply::missing)?;
+            if reply::maybe_number(&next)?.is_some() {
+                let next = reply::time(&next)?;
+                timers.next = Some(timers.next.map_or(next, |earlier| earlier.min(next)));
+            }
+            while let (Some(due), Some(id)) = (values.next(), values.next()) {
+                timers.due.push((reply::time(&due)?, named(&reply::bytes(id)?)?));
+            }
+        }
+    }
+    timers.due.sort_unstable();
+    timers.due.truncate(limit);
+    Ok(timers)
+}

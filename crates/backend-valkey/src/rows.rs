@@ -1,0 +1,212 @@
+//! Everything the store holds, for audit and comparison.
+//!
+//! Each partition is read in pages. While others write, a page is of one moment and the whole is
+//! not.
+
+use std::sync::Arc;
+
+use ff_core::machine::LaneClass;
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::placement::{Attention, Entry, QueueEntry, Score};
+use ff_core::{Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Time};
+use ff_store::StoreError;
+use ff_store::audit::{Row, Rows};
+use redis::Value;
+
+use crate::codec::{self, Stored, Unreadable};
+use crate::general::named;
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+/// How many entries a page has, about.
+const PAGE: usize = 1_000;
+
+/// Every row, records first.
+pub(crate) fn stream(store: Arc<Shared>) -> Result<Rows, StoreError> {
+    let (sender, rows) = Rows::channel();
+    tokio::spawn(async move {
+        let mut entries = Vec::new();
+        for partition in 0..store.keys.partitions() {
+            let read = partition_rows(&store, partition, &mut entries, &sender).await;
+            match read {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            }
+        }
+        for row in entries {
+            if sender.send(Ok(row)).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(rows)
+}
+
+type Sender = tokio::sync::mpsc::Sender<Result<Row, StoreError>>;
+
+/// Sends the records of a partition and adds the rest to `entries`; tells whether anybody listens.
+async fn partition_rows(
+    store: &Shared,
+    partition: u16,
+    entries: &mut Vec<Row>,
+    sender: &Sender,
+) -> Result<bool, StoreError> {
+    let (mut section, mut offset) = (String::from("0"), String::from("0"));
+    let route = store.keys.route(partition);
+    let mut classes = Classes::default();
+    loop {
+        let args: [Arg<'_>; 3] = [
+            section.as_bytes().into(),
+            offset.as_bytes().into(),
+            PAGE.to_string().into_bytes().into(),
+        ];
+        let mut values = reply::list(store.link.call("dump", &route, &args).await?)?.into_iter();
+        let next = values.next().ok_or_else(reply::missing)?;
+        let following = values.next().ok_or_else(reply::missing)?;
+        for value in values {
+            for row in rows(value, &mut classes)? {
+                if matches!(row, Row::Record(_)) {
+                    if sender.send(Ok(row)).await.is_err() {
+                        return Ok(false);
+                    }
+                } else {
+                    entries.push(row);
+                }
+            }
+        }
+        let Some(number) = reply::maybe_number(&next)? else { break };
+        section = number.to_string();
+        offset = match following {
+            Value::Int(number) => number.to_string(),
+            other => reply::text(other)?,
+        };
+    }
+    entries.extend(classes.queue_rows());
+    Ok(true)
+}
+
+/// Queue entries wait until the text of their class is known.
+#[derive(Default)]
+struct Classes {
+    texts: Vec<(Namespace, Lane, String, Capabilities)>,
+    queued: Vec<(Namespace, Lane, String, Score, ExecutionId)>,
+}
+
+impl Classes {
+    fn queue_rows(self) -> Vec<Row> {
+        let texts = &self.texts;
+        let rows = self.queued.into_iter().map(|(namespace, lane, class, score, id)| {
+            let known = texts.iter().find(|(ns, l, c, _)| *ns == namespace && *l == lane && *c == class);
+            let class = match (class.as_str(), known) {
+                ("", _) => Capabilities::NONE,
+                (_, Some((_, _, _, requires))) => requires.clone(),
+                (class, None) => {
+                    let place = format!("queue {namespace}:{lane}:{class}");
+                    return Row::Unreadable { place, why: "its class is not registered".into() };
+                }
+            };
+            Row::Entry(Entry::Queue(QueueEntry { namespace, lane, class, score }), id)
+        });
+        rows.collect()
+    }
+}
+
+fn rows(value: Value, classes: &mut Classes) -> Result<Vec<Row>, StoreError> {
+    let mut fields = reply::list(value)?.into_iter();
+    let mut next = || fields.next().ok_or_else(reply::missing);
+    let kind = reply::text(next()?)?;
+    let entry = |entry: Entry, id: ExecutionId| Ok(vec![Row::Entry(entry, id)]);
+    match kind.as_str() {
+        "x" => {
+            let namespace = name::<Namespace>(next()?)?;
+            let created = reply::time(&next()?)?;
+            let id = named(&reply::bytes(next()?)?)?;
+            let mut rows = vec![Row::Entry(Entry::List(namespace, created), id)];
+            if let Some(bytes) = reply::maybe_bytes(next()?)? {
+                rows.push(match Stored::decode(id, &bytes) {
+                    Ok(stored) => Row::Record(Box::new(stored.record)),
+                    Err(why) => unreadable(format!("execution {id}"), &why),
+                });
+            }
+            if let Some(bytes) = reply::maybe_bytes(next()?)? {
+                rows.push(Row::Blob(BlobKey { execution: id, part: BlobPart::Input }, bytes));
+            }
+            beside(id, reply::list(next()?)?, reply::list(next()?)?, &mut rows)?;
+            Ok(rows)
+        }
+        "a" => {
+            let namespace = name::<Namespace>(next()?)?;
+            let created = reply::time(&next()?)?;
+            let id = named(&reply::bytes(next()?)?)?;
+            entry(Entry::Attention(namespace, Attention::Failed, created), id)
+        }
+        "k" => {
+            let namespace = name::<Namespace>(next()?)?;
+            let key = name::<IdempotencyKey>(next()?)?;
+            let id = named(&reply::bytes(next()?)?)?;
+            entry(Entry::Key(namespace, key), id)
+        }
+        "t" => {
+            let due: Time = reply::time(&next()?)?;
+            let id = named(&reply::bytes(next()?)?)?;
+            entry(Entry::Timer(due), id)
+        }
+        "h" => {
+            let member = reply::bytes(next()?)?;
+            let (request, id) = member.split_at_checked(16).ok_or_else(reply::missing)?;
+            let request: [u8; 16] = request.try_into().map_err(|_| reply::missing())?;
+            let request = RequestId::new(u128::from_be_bytes(request));
+            entry(Entry::Request(request), named(id)?)
+        }
+        "q" => {
+            let namespace = name::<Namespace>(next()?)?;
+            let lane = name::<Lane>(next()?)?;
+            let class = reply::text(next()?)?;
+            let score = Score::from_stored(reply::number(&next()?)?);
+            let id = named(&reply::bytes(next()?)?)?;
+            classes.queued.push((namespace, lane, class, score, id));
+            Ok(Vec::new())
+        }
+        _ => {
+            let namespace = name::<Namespace>(next()?)?;
+            let lane = name::<Lane>(next()?)?;
+            let known = reply::text(next()?)?;
+            let class = Capabilities::parse(&reply::text(next()?)?)?;
+            classes.texts.push((namespace.clone(), lane.clone(), known, class.clone()));
+            Ok(vec![Row::Class(LaneClass { namespace, lane, class })])
+        }
+    }
+}
+
+/// Results and attempts, each behind its number.
+fn beside(
+    id: ExecutionId,
+    results: Vec<Value>,
+    attempts: Vec<Value>,
+    rows: &mut Vec<Row>,
+) -> Result<(), StoreError> {
+    let mut values = results.into_iter();
+    while let (Some(run), Some(bytes)) = (values.next(), values.next()) {
+        let run = u32::try_from(reply::number(&run)?).map_err(|_| reply::missing())?;
+        let key = BlobKey { execution: id, part: BlobPart::Result(run) };
+        rows.push(Row::Blob(key, reply::bytes(bytes)?));
+    }
+    let mut values = attempts.into_iter();
+    while let (Some(_), Some(bytes)) = (values.next(), values.next()) {
+        rows.push(match codec::attempt(&reply::bytes(bytes)?) {
+            Ok(attempt) => Row::PastAttempt(id, Box::new(attempt)),
+            Err(why) => unreadable(format!("an attempt of {id}"), &why),
+        });
+    }
+    Ok(())
+}
+
+fn unreadable(place: String, why: &Unreadable) -> Row {
+    Row::Unreadable { place, why: why.to_string() }
+}
+
+fn name<T: std::str::FromStr<Err = ff_core::Refusal>>(value: Value) -> Result<T, StoreError> {
+    Ok(reply::text(value)?.parse()?)
+}

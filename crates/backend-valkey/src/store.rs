@@ -1,0 +1,274 @@
+//! The store: hot commands go to their functions, the rest the general way.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use ff_core::machine::{self, Action, Command, Reply, Submit};
+use ff_core::payload::BlobKey;
+use ff_core::record::Attempt;
+use ff_core::{Capabilities, Execution, ExecutionId, RequestId, Time};
+use ff_store::audit::Rows;
+use ff_store::roles::Backend;
+use ff_store::wakeups::Announcement;
+use ff_store::{DueTimers, ListScan, Stats, Store, StoreError, Wakeups, optimistic};
+use tokio::task::AbortHandle;
+
+use crate::fused::{self, Outcome, Verb};
+use crate::general::General;
+use crate::heads::{Heads, News, Queue};
+use crate::keys::Keys;
+use crate::library::Library;
+use crate::link::Link;
+use crate::look::Looking;
+use crate::options::Options;
+use crate::{claim, constants, look, query, reply, rows, startup};
+
+/// A store on Valkey.
+pub struct ValkeyStore {
+    shared: Arc<Shared>,
+    /// What listens and looks for this process, as long as the store is open.
+    tasks: Vec<AbortHandle>,
+}
+
+/// What the store shares with its tasks.
+pub struct Shared {
+    pub(crate) link: Link,
+    pub(crate) keys: Keys,
+    pub(crate) heads: Heads,
+    pub(crate) wakeups: Wakeups,
+    pub(crate) looking: Looking,
+    /// Names this process in its announcements, which it need not hear.
+    pub(crate) origin: [u8; 8],
+}
+
+impl Deref for ValkeyStore {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl Drop for ValkeyStore {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl fmt::Debug for ValkeyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValkeyStore").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+impl ValkeyStore {
+    /// Connects, checks that the server can keep a store, and loads the functions on every primary.
+    pub async fn open(options: &Options) -> Result<ValkeyStore, StoreError> {
+        let library = Library::new(&options.prelude, &constants::lua());
+        let link = Link::connect(options, library).await?;
+        let partitions = startup::partitions(&link, options.partitions).await?;
+        let shared = Arc::new(Shared {
+            keys: Keys::new(link.prefix(), partitions),
+            link,
+            heads: Heads::default(),
+            wakeups: Wakeups::default(),
+            looking: Looking::default(),
+            origin: fastrand::u64(..).to_be_bytes(),
+        });
+        let tasks = look::start(&shared);
+        Ok(ValkeyStore { shared, tasks })
+    }
+}
+
+/// Opens a store and puts the roles on it.
+pub async fn backend(options: &Options) -> Result<Backend<ValkeyStore>, StoreError> {
+    ValkeyStore::open(options).await.map(Backend::new)
+}
+
+impl Shared {
+    /// Runs one command the general way, in the partition it concerns.
+    pub(crate) async fn general(
+        &self,
+        command: &Command,
+        partition: u16,
+    ) -> Result<Reply, StoreError> {
+        optimistic::run(&General::of(self, command, partition), command, &self.wakeups).await
+    }
+
+    /// Runs one command that has no function of its own, or that its function left.
+    async fn alone(&self, command: &Command) -> Result<Reply, StoreError> {
+        match &command.action {
+            Action::Claim(_) => claim::run(self, command).await,
+            Action::GrantNext(grant) => {
+                let queue = (grant.namespace.clone(), grant.lane.clone());
+                self.look().await?;
+                let partition = self.heads.best(&queue, &grant.capabilities).unwrap_or(0);
+                for held in self.holding(grant.request).await? {
+                    return self.general(command, held).await;
+                }
+                self.general(command, partition).await
+            }
+            action => self.general(command, self.keys.partition(execution(action))).await,
+        }
+    }
+
+    /// The partitions in which a claim or grant holds something.
+    pub(crate) async fn holding(&self, request: RequestId) -> Result<Vec<u16>, StoreError> {
+        let args = [request.as_bytes()[..].into()];
+        let mut partitions = Vec::new();
+        for answer in self.link.call_each("holding", &self.keys.routes(), &args).await? {
+            for route in reply::list(answer)? {
+                partitions.extend(self.keys.routed(&reply::bytes(route)?));
+            }
+        }
+        Ok(partitions)
+    }
+
+    /// An execution was queued; `head` says what queue it leads now.
+    pub(crate) fn queued(&self, head: Option<News>, submit: &Submit) {
+        if let Some(news) = head {
+            self.heads.improved(news);
+        }
+        let queue = (submit.namespace.clone(), submit.lane.clone());
+        self.more_work(&queue, submit.requires.clone());
+    }
+
+    /// There is work of `class` for somebody who waits.
+    pub(crate) fn more_work(&self, queue: &Queue, class: Capabilities) {
+        let (namespace, lane) = queue.clone();
+        self.wakeups.announce([Announcement::Work { namespace, lane, class }]);
+    }
+
+    /// Runs commands of one verb, each partition's in one go and all partitions at once.
+    async fn fused(&self, verb: Verb, run: &[(usize, &Command, u16)]) -> Vec<(usize, Outcome)> {
+        let mut by_partition: BTreeMap<u16, Vec<(usize, &Command)>> = BTreeMap::new();
+        for (index, command, partition) in run {
+            by_partition.entry(*partition).or_default().push((*index, *command));
+        }
+        let calls = by_partition.into_iter().map(|(partition, group)| async move {
+            let commands: Vec<_> = group.iter().map(|(_, command)| *command).collect();
+            let outcomes = fused::run(self, verb, partition, &commands).await;
+            group.into_iter().map(|(index, _)| index).zip(outcomes).collect::<Vec<_>>()
+        });
+        futures_util::future::join_all(calls).await.into_iter().flatten().collect()
+    }
+
+    /// Refuses what no state could accept, and what this store cannot route.
+    fn check(&self, command: &Command) -> Result<(), StoreError> {
+        machine::check(command)?;
+        if let Action::Submit(submit) = &command.action {
+            fused::submit::check(self, submit)?;
+        }
+        Ok(())
+    }
+}
+
+/// The execution that a command concerns, for all that concern exactly one.
+fn execution(action: &Action) -> ExecutionId {
+    match action {
+        Action::Submit(submit) => submit.id,
+        Action::ClaimGranted(claim) => claim.target.execution,
+        Action::Renew(renew) => renew.hold.target.execution,
+        Action::ReportProgress(report) => report.hold.target.execution,
+        Action::Complete(complete) => complete.hold.target.execution,
+        Action::Fail(fail) => fail.hold.target.execution,
+        Action::Delay(delay) => delay.hold.target.execution,
+        Action::CancelHeld(cancel) => cancel.hold.target.execution,
+        Action::HandBack(back) => back.hold.target.execution,
+        Action::Cancel(cancel) => cancel.target.execution,
+        Action::Revoke(revoke) => revoke.target.execution,
+        Action::SetPriority(set) => set.target.execution,
+        Action::SetTags(set) => set.target.execution,
+        Action::Replay(replay) => replay.target.execution,
+        Action::Tick(tick) => tick.execution,
+        Action::Claim(_) | Action::GrantNext(_) => unreachable!("a claim concerns a queue"),
+    }
+}
+
+#[async_trait]
+impl Store for ValkeyStore {
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        let mut answers = Vec::with_capacity(batch.len());
+        let mut at = 0;
+        while let Some(command) = batch.get(at) {
+            if let Err(error) = self.check(command) {
+                answers.push(Err(error));
+                at += 1;
+                continue;
+            }
+            let Some((verb, _)) = Verb::of(&command.action) else {
+                answers.push(self.alone(command).await);
+                at += 1;
+                continue;
+            };
+            // A stretch of commands of one verb goes to the server together.
+            let same = |(_, command): &(usize, &Command)| {
+                Verb::of(&command.action).is_some_and(|(other, _)| other == verb)
+                    && self.check(command).is_ok()
+            };
+            let stretch: Vec<_> = batch[at..].iter().enumerate().take_while(same).collect();
+            let routed = stretch.iter().map(|(index, command)| {
+                (*index, *command, self.keys.partition(execution(&command.action)))
+            });
+            let mut outcomes = self.fused(verb, &routed.collect::<Vec<_>>()).await;
+            outcomes.sort_by_key(|(index, _)| *index);
+            for (index, outcome) in outcomes {
+                answers.push(match outcome {
+                    Outcome::Done(answer) => answer,
+                    Outcome::General => self.alone(&batch[at + index]).await,
+                });
+            }
+            at += stretch.len();
+        }
+        answers
+    }
+
+    async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        query::record(self, id).await
+    }
+
+    async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
+        query::blob(self, key).await
+    }
+
+    async fn past_attempts(
+        &self,
+        id: ExecutionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        query::past_attempts(self, id, from, limit).await
+    }
+
+    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+        query::list(self, &scan).await
+    }
+
+    async fn due(
+        &self,
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    ) -> Result<DueTimers, StoreError> {
+        query::due(self, after, limit).await
+    }
+
+    async fn rows(&self) -> Result<Rows, StoreError> {
+        rows::stream(self.shared.clone())
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        None
+    }
+
+    fn partitions(&self) -> u16 {
+        self.keys.partitions()
+    }
+
+    fn wakeups(&self) -> &Wakeups {
+        &self.shared.wakeups
+    }
+}
