@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use ff_core::limits::BATCH_BYTES;
-use ff_core::machine::{Action, Assignment, Claim, Claimed, Command, Reply};
+use ff_core::machine::{
+    self, Action, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step,
+};
 use ff_store::StoreError;
+use ff_store::optimistic::Optimistic;
 use redis::Value;
 
 use crate::codec::Inline;
@@ -53,21 +56,44 @@ pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, Stor
     Ok(claiming.all.into())
 }
 
-/// A retried claim: what its earlier send took, or else a new claim.
-async fn again(
-    store: &Shared,
-    command: &Command,
-    claim: &Claim,
-) -> Result<Reply, StoreError> {
+/// A retried claim: what its earlier send took, wherever, or else a new claim.
+async fn again(store: &Shared, command: &Command, claim: &Claim) -> Result<Reply, StoreError> {
+    let mut all = Claimed::nothing();
     for partition in store.holding(claim.request).await? {
-        if let Reply::Claimed(claimed) = store.general(command, partition).await?
-            && !claimed.assignments.is_empty()
-        {
-            return Ok(claimed.into());
-        }
+        all.assignments.extend(held(store, command, partition).await?);
+    }
+    if !all.assignments.is_empty() {
+        all.assignments.sort_by_key(|assignment| assignment.fence.lease.index);
+        return Ok(all.into());
     }
     let fresh = Claim { retry: false, ..claim.clone() };
     Box::pin(run(store, &Command { entropy: command.entropy, action: fresh.into() })).await
+}
+
+/// What the claim of `command` still holds in `partition`: the machine answers a retried claim that
+/// has no candidates.
+async fn held(
+    store: &Shared,
+    command: &Command,
+    partition: u16,
+) -> Result<Vec<Assignment>, StoreError> {
+    let general = General::of(store, command, partition);
+    let mut loaded = Loaded { candidates: Some(Vec::new()), ..Loaded::default() };
+    let mut reads = machine::reads(command);
+    for round in 0..MAX_ROUNDS {
+        general.load(&reads, &mut loaded, round == 0).await?;
+        match machine::apply(command, &loaded)? {
+            Step::NeedMore(more) => reads = more,
+            Step::Done(transition) => {
+                let replies = transition.items.into_iter().map(|item| item.reply);
+                return Ok(match replies.reduce(Reply::join) {
+                    Some(Reply::Claimed(claimed)) => claimed.assignments,
+                    _ => Vec::new(),
+                });
+            }
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// A claim and what it has so far.

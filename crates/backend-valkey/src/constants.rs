@@ -33,7 +33,8 @@ pub(crate) fn lua() -> String {
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
     ];
-    let fields: Vec<_> = constants.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let fields: Vec<_> =
+        constants.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     format!("local ff = {{}}\nlocal C = {{{}}}\n", fields.join(", "))
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use ff_core::machine::{Change, Loaded, Nominate, ReadSet, WriteSet};
+use ff_core::machine::{Change, Loaded, ReadSet, WriteSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
 use ff_core::{Execution, ExecutionId};
@@ -28,10 +28,10 @@ pub(crate) struct General<'a> {
 }
 
 /// What one question of a load was, to read its answer.
-enum Question<'a> {
+enum Question {
     Record(ExecutionId),
     Key(usize),
-    Nominate(&'a Nominate),
+    Nominate,
     Holding,
     Class,
     Input(ExecutionId),
@@ -89,7 +89,7 @@ impl Optimistic for General<'_> {
 }
 
 impl General<'_> {
-    fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question<'r>>, Vec<Arg<'r>>) {
+    fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
         let mut questions = Vec::new();
         let mut args: Vec<Arg<'_>> = Vec::new();
         for id in &reads.records {
@@ -101,7 +101,7 @@ impl General<'_> {
             args.extend([letter(b"k"), text(namespace.as_str()), text(key.as_str())]);
         }
         if let Some(nominate) = &reads.nominate {
-            questions.push(Question::Nominate(nominate));
+            questions.push(Question::Nominate);
             let queue = (nominate.namespace.clone(), nominate.lane.clone());
             let offers = &nominate.capabilities;
             let classes = self.store.heads.classes(&queue, offers, self.partition);
@@ -157,7 +157,7 @@ fn owned(text: String) -> Arg<'static> {
 }
 
 fn note(
-    question: Question<'_>,
+    question: Question,
     answer: Value,
     reads: &ReadSet,
     loaded: &mut Loaded,
@@ -174,7 +174,7 @@ fn note(
             let id = reply::maybe_bytes(answer)?.as_deref().map(named).transpose()?;
             loaded.keys.insert(reads.keys[index].clone(), id);
         }
-        Question::Nominate(_) => {
+        Question::Nominate => {
             loaded.candidates = Some(with_records(answer, loaded, false)?);
         }
         Question::Holding => loaded.holding = Some(with_records(answer, loaded, true)?),

@@ -84,7 +84,8 @@ impl Heads {
         let heads = state.queues.get_mut(queue)?;
         let covered = |head: &Head| offers.covers(&head.requires);
         let best = heads.iter().filter(|(_, head)| covered(head));
-        let (place, _) = best.min_by_key(|(place, head)| (head.claims, head.score, place.partition))?;
+        let (place, _) =
+            best.min_by_key(|(place, head)| (head.claims, head.score, place.partition))?;
         let partition = place.partition;
         let others = heads.iter().filter(|(place, _)| place.partition != partition);
         let bound = others.filter(|(_, head)| covered(head)).map(|(_, head)| head.score).min();
@@ -105,11 +106,18 @@ impl Heads {
 
     /// The classes in `partition` that a worker with these capabilities could take from; the one
     /// without requirements is always among them.
-    pub(crate) fn classes(&self, queue: &Queue, offers: &Capabilities, partition: u16) -> Vec<String> {
+    pub(crate) fn classes(
+        &self,
+        queue: &Queue,
+        offers: &Capabilities,
+        partition: u16,
+    ) -> Vec<String> {
         let state = self.state();
         let heads = state.queues.get(queue).into_iter().flatten();
         let here = heads.filter(|(place, head)| {
-            place.partition == partition && !head.requires.is_empty() && offers.covers(&head.requires)
+            place.partition == partition
+                && !head.requires.is_empty()
+                && offers.covers(&head.requires)
         });
         [String::new()].into_iter().chain(here.map(|(place, _)| place.class.clone())).collect()
     }

@@ -4,7 +4,7 @@
 //! cluster. An id in a key is 22 characters that sort as the id does.
 
 use ff_core::payload::BlobPart;
-use ff_core::{Capabilities, ExecutionId, Lane, Namespace, RequestId};
+use ff_core::{Capabilities, ExecutionId};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Base64 in the order of its characters, so that texts sort as the bytes they stand for.
@@ -49,11 +49,6 @@ pub(crate) fn id(id: ExecutionId) -> String {
 /// The execution that `text` names.
 pub(crate) fn parse_id(text: &[u8]) -> Option<ExecutionId> {
     ExecutionId::from_bytes(&decode(text)?).ok()
-}
-
-/// The text of a claim or grant call in indexes.
-pub(crate) fn request(request: RequestId) -> String {
-    encode(request.as_bytes())
 }
 
 /// The name of a class in keys; the class of no requirement has none.
@@ -130,14 +125,6 @@ impl Keys {
     /// Attempts that ended before the newest one, by number.
     pub(crate) fn attempts(&self, id: ExecutionId) -> String {
         format!("{}:att", self.record(id))
-    }
-}
-
-/// The name of a queue in the registry of a partition, and its parts.
-pub(crate) fn queue(namespace: &Namespace, lane: &Lane, class: &str) -> String {
-    match class {
-        "" => format!("{namespace}:{lane}"),
-        class => format!("{namespace}:{lane}:{class}"),
     }
 }
 

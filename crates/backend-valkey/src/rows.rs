@@ -98,7 +98,8 @@ impl Classes {
     fn queue_rows(self) -> Vec<Row> {
         let texts = &self.texts;
         let rows = self.queued.into_iter().map(|(namespace, lane, class, score, id)| {
-            let known = texts.iter().find(|(ns, l, c, _)| *ns == namespace && *l == lane && *c == class);
+            let known =
+                texts.iter().find(|(ns, l, c, _)| *ns == namespace && *l == lane && *c == class);
             let class = match (class.as_str(), known) {
                 ("", _) => Capabilities::NONE,
                 (_, Some((_, _, _, requires))) => requires.clone(),

@@ -3,7 +3,9 @@
 
 mod ground;
 
-use ff_conformance::{exam, histories};
+use ff_conformance::{Options, exam, histories};
 
 exam!(valkey, ground::standalone);
 histories!(valkey_histories, ground::standalone);
+exam!(valkey_cluster, ground::cluster);
+histories!(valkey_cluster_histories, ground::cluster, Options { count: 200, ..Options::default() });

@@ -85,9 +85,9 @@ fn pack_value<T: Serialize>(value: Option<&T>) -> Result<Vec<u8>, Unreadable> {
 fn value<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<T>, Unreadable> {
     match bytes {
         [] => Ok(None),
-        bytes => rmp_serde::from_slice(bytes)
-            .map(Some)
-            .map_err(|error| Unreadable(error.to_string())),
+        bytes => {
+            rmp_serde::from_slice(bytes).map(Some).map_err(|error| Unreadable(error.to_string()))
+        }
     }
 }
 

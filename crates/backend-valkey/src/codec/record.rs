@@ -4,12 +4,12 @@
 //! fields in the same order.
 
 use bytes::Bytes;
+use ff_core::digest::Digest;
+use ff_core::payload::PayloadShape;
 use ff_core::placement::{Attention, Placement, Score};
 use ff_core::policy::Policy;
 use ff_core::record::{Description, Execution, Exit, Exited, PastRun, Run, Spec, Tags, Version};
 use ff_core::state::{CancelRequest, Grant, Lease, Outcome, Pause, State, Why, Worker};
-use ff_core::digest::Digest;
-use ff_core::payload::PayloadShape;
 use ff_core::{Capabilities, ExecutionId, Kind, Millis};
 use serde::{Deserialize, Serialize};
 
@@ -29,15 +29,8 @@ pub(crate) const INLINE: usize = 256;
 /// What stands for no place in a queue: no score is so low.
 pub(crate) const NO_SCORE: i64 = -(1 << 53);
 
-const WHYS: [Why; 7] = [
-    Why::Fresh,
-    Why::Retry,
-    Why::Reclaim,
-    Why::Replay,
-    Why::Resume,
-    Why::HandBack,
-    Why::Revoke,
-];
+const WHYS: [Why; 7] =
+    [Why::Fresh, Why::Retry, Why::Reclaim, Why::Replay, Why::Resume, Why::HandBack, Why::Revoke];
 
 const PAUSES: [Pause; 3] = [Pause::Start, Pause::Backoff, Pause::Hold];
 
@@ -234,7 +227,13 @@ impl Stand {
                     }
                     Outcome::Expired => (Placing::EXPIRED, Vec::new()),
                 };
-                Stand { state: Placing::FINISHED, why, until: Some(*at), detail, ..Stand::default() }
+                Stand {
+                    state: Placing::FINISHED,
+                    why,
+                    until: Some(*at),
+                    detail,
+                    ..Stand::default()
+                }
             }
         })
     }
@@ -363,7 +362,9 @@ impl Stored {
                 };
                 State::Active { lease: Lease { id, epoch, worker, until, timeout_at }, cancel }
             }
-            (Placing::FINISHED, None) => State::Finished { outcome: outcome(why, detail)?, at: until },
+            (Placing::FINISHED, None) => {
+                State::Finished { outcome: outcome(why, detail)?, at: until }
+            }
             _ => return Err(Unreadable::new(format!("a state has the number {state}"))),
         };
         let spec = Spec {

@@ -72,7 +72,8 @@ pub(super) fn read(
 /// Refuses an id and a key that lie in different partitions: one function sees one of them.
 pub(crate) fn check(store: &Shared, submit: &Submit) -> Result<(), Refusal> {
     let Some(key) = &submit.key else { return Ok(()) };
-    let home = ff_core::Partition::of_key(&submit.namespace, key).number() % store.keys.partitions();
+    let home =
+        ff_core::Partition::of_key(&submit.namespace, key).number() % store.keys.partitions();
     if store.keys.partition(submit.id) == home {
         return Ok(());
     }

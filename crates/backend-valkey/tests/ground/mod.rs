@@ -124,3 +124,9 @@ pub async fn cluster() -> Subject {
     let cluster = Cluster::shared();
     subject(&cluster.url(), cluster.nodes(), 1, "cluster", "").await
 }
+
+/// A store in four partitions of the shared server.
+pub async fn four_partitions() -> Subject {
+    let server = Server::shared();
+    subject(&server.url(), std::slice::from_ref(server), 4, "four", "").await
+}
