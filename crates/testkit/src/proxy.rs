@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     io::{self, Read, Write},
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
@@ -31,6 +31,8 @@ pub enum Mode {
     DropReplies,
     /// Requests pass and run; the first reply is not sent on, the connection is closed instead.
     CutAfterRequest,
+    /// Requests wait until the mode is another one, and then pass; replies pass.
+    Hold,
 }
 
 /// A proxy on a loopback port of its own; it forwards until told otherwise. When it is dropped,
@@ -51,7 +53,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
         let port = listener.local_addr().expect("the address of a listener").port();
         let target = SocketAddr::from((Ipv4Addr::LOCALHOST, target));
-        let shared = Arc::new(Shared { target, state: Mutex::default() });
+        let shared = Arc::new(Shared { target, state: Mutex::default(), changed: Condvar::new() });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             listener.incoming().map_while(Result::ok).all(|client| accepting.accept(client))
@@ -71,7 +73,20 @@ impl Proxy {
 
     /// Changes what happens from the next connection and the next bytes on.
     pub fn set(&self, mode: Mode) {
-        self.shared.state().mode = mode;
+        let mut state = self.shared.state();
+        (state.mode, state.trap) = (mode, None);
+        self.shared.changed.notify_all();
+    }
+
+    /// Changes the mode when a request comes that has `text` in it; that request is the first
+    /// that the new mode concerns.
+    pub fn set_at(&self, text: &str, mode: Mode) {
+        self.shared.state().trap = Some((text.as_bytes().to_vec(), mode));
+    }
+
+    /// What happens now.
+    pub fn mode(&self) -> Mode {
+        self.shared.state().mode
     }
 
     /// Closes all present connections. New ones are welcome as the mode says.
@@ -96,6 +111,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.state().ended = true;
+        self.set(Mode::Refuse);
         self.cut();
         // The accepting thread notices at its next connection, which is this one.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
@@ -106,11 +122,15 @@ impl Drop for Proxy {
 struct Shared {
     target: SocketAddr,
     state: Mutex<State>,
+    /// The mode is another one.
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     mode: Mode,
+    /// What a request must have in it to change the mode, and to which.
+    trap: Option<(Vec<u8>, Mode)>,
     ended: bool,
     accepted: u64,
     swallowed: u64,
@@ -185,7 +205,10 @@ impl Shared {
         let mut buffer = [0; BUFFER];
         let mut has_hole = false;
         while let Ok(count @ 1..) = from.read(&mut buffer) {
-            let mode = self.state().mode;
+            let mode = match direction {
+                Direction::Requests => self.mode_for(&buffer[..count]),
+                Direction::Replies => self.state().mode,
+            };
             match (mode, direction) {
                 (Mode::BlackHole, _) | (Mode::DropReplies, Direction::Replies) => has_hole = true,
                 (Mode::CutAfterRequest, Direction::Replies) => break,
@@ -200,6 +223,18 @@ impl Shared {
         if self.state().mode != Mode::BlackHole {
             self.close(number);
         }
+    }
+
+    /// The mode that concerns these bytes of a request, once they need not wait.
+    fn mode_for(&self, request: &[u8]) -> Mode {
+        let mut state = self.state();
+        let is_in = |text: &Vec<u8>| request.windows(text.len()).any(|part| part == text);
+        if let Some((_, mode)) = state.trap.take_if(|(text, _)| is_in(text)) {
+            state.mode = mode;
+        }
+        let held = |state: &mut State| state.mode == Mode::Hold;
+        let state = self.changed.wait_while(state, held);
+        state.unwrap_or_else(PoisonError::into_inner).mode
     }
 
     fn close(&self, number: u64) {

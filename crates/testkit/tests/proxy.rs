@@ -94,6 +94,30 @@ fn a_cut_closes_the_present_connections_only() {
     assert_eq!(ask(&mut connect(&proxy), "PING"), "+PONG\r\n");
 }
 
+#[test]
+fn a_held_request_runs_when_the_mode_is_another_one() {
+    let proxy = Proxy::to(Server::shared().port());
+    let mut client = connect(&proxy);
+    proxy.set(Mode::Hold);
+    send(&mut client, "SET held 1");
+    assert_silent(&mut client);
+    assert_eq!(Server::shared().command(&["EXISTS", "held"]).unwrap(), Reply::Number(0));
+    proxy.set(Mode::Forward);
+    assert_eq!(read(&mut client), "+OK\r\n");
+}
+
+#[test]
+fn a_mode_can_begin_with_a_request() {
+    let proxy = Proxy::to(Server::shared().port());
+    let mut client = connect(&proxy);
+    proxy.set_at("two", Mode::CutAfterRequest);
+    assert_eq!(ask(&mut client, "SET begin one"), "+OK\r\n");
+    assert_eq!(proxy.mode(), Mode::Forward);
+    assert_eq!(ask(&mut client, "SET begin two"), "");
+    assert_eq!(proxy.mode(), Mode::CutAfterRequest);
+    assert_eq!(Server::shared().command(&["GET", "begin"]).unwrap(), "two");
+}
+
 fn connect(proxy: &Proxy) -> TcpStream {
     TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).unwrap()
 }
