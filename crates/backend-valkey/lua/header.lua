@@ -11,8 +11,13 @@ local function server_time()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Every command of a function goes through here; one that fails raises.
-local call = wrap_call and wrap_call(raw_call) or raw_call
+-- Every command of a function goes through here; one that fails raises. The first one puts the
+-- server's own function in its place, which all files then share.
+local call
+call = wrap_call and wrap_call(raw_call) or function(...)
+  call = redis.call
+  return call(...)
+end
 
 -- The time in whole milliseconds; it stands still during a function.
 local now = wrap_now and wrap_now(server_time) or server_time

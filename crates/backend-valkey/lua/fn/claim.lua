@@ -3,15 +3,16 @@
 -- args: namespace, lane, request (16 bytes), index of the first lease, how many at most, worker,
 --       instance, salt, the highest score to take after the first ('' for any), then one or more
 --       classes ('' is the one without requirements).
--- reply: {1, now, 1 if bytes cut it short, heads, then record and input (false when it is in the
---       record) of each}. heads has the score of the new head of each class, or ''.
+-- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
+--       the record) of each}. heads has the score of the new head of each class, or ''.
 --       {0} if a candidate is not plainly claimable, which the general way decides.
 
-local function claimable(k, now, candidate)
+-- The record of a candidate, nil if it is not plainly claimable.
+local function claimable(k, now, candidate, key)
   local r = ff.record.get(k, candidate[2])
   if r == nil or (r and r.score ~= candidate[1]) then
     -- No record owns this entry: what a fault left behind.
-    call('ZREM', candidate[3], candidate[2])
+    call('ZREM', key, candidate[2])
     return nil
   end
   if not r or r.state ~= C.QUEUED or (r.deadline ~= 0 and r.deadline <= now) then
@@ -24,9 +25,9 @@ local function claimable(k, now, candidate)
   return r
 end
 
+-- Puts an execution into a worker's hold and answers its new bytes.
 local function hold(k, id, r, now, lease, worker, instance, salt)
-  local was = ff.save.was(r)
-  local starts = r.why <= C.LAST_START
+  local starts, timer = r.why <= C.LAST_START, r.timer
   if starts and r.attempts > 0 then
     call('HSET', k.exec .. id .. ':att', r.attempts - 1, r.attempt)
   end
@@ -42,43 +43,62 @@ local function hold(k, id, r, now, lease, worker, instance, salt)
   r.timeout_at = r.attempt_timeout ~= 0 and ff.after(now, r.attempt_timeout) or 0
   r.timer = ff.earliest(r.until_at, r.timeout_at, r.deadline)
   ff.record.touch(r, salt)
-  ff.save.update(k, id, was, r, now, '', true)
+  return ff.save.hold(k, id, r, timer, now)
 end
 
-register('claim', function(keys, args)
-  local ns, lane, request, first, max, worker, instance, salt, bound = unpack(args, 1, 9)
-  local classes = {unpack(args, 10)}
-  local k, now, bytes, cut, chosen = ff.keys(keys[1]), now(), 0, 0, {}
-  for _, candidate in ipairs(ff.queue.best(k, ns, lane, classes, tonumber(max))) do
-    if #chosen > 0 and bound ~= '' and candidate[1] > tonumber(bound) then
+-- The best candidates that plainly can be taken, at most max and BATCH_BYTES of input; whether
+-- bytes cut it short; false if one of them cannot plainly be taken.
+local function choose(k, now, candidates, max, bound, keys)
+  local chosen, bytes = {}, 0
+  for i = 1, math.min(#candidates, max) do
+    local candidate = candidates[i]
+    if i > 1 and bound ~= '' and candidate[1] > tonumber(bound) then
       break
     end
-    local r = claimable(k, now, candidate)
+    local r = claimable(k, now, candidate, keys[candidate[3]])
     if not r then
-      return {0}
+      return false
     end
     bytes = bytes + #(r.own_input or r.input)
-    if bytes > C.BATCH_BYTES and #chosen > 0 then
-      cut = 1
-      break
+    if bytes > C.BATCH_BYTES and i > 1 then
+      return chosen, 1
     end
-    chosen[#chosen + 1] = {candidate[2], r, candidate[3]}
+    chosen[i] = r
+  end
+  return chosen, 0
+end
+
+register('claim', function(routes, args)
+  local ns, lane, request, first, max, worker, instance, salt, bound = unpack(args, 1, 9)
+  local classes = {unpack(args, 10)}
+  local k, now, keys = ff.keys(routes[1]), now(), {}
+  for i, class in ipairs(classes) do
+    keys[i] = ff.queue_key(k, ff.queue.name(ns, lane, class))
+  end
+  -- One more of each class than can be taken: it is the next head.
+  local candidates = ff.queue.best(k, ns, lane, classes, max + 1)
+  local chosen, cut = choose(k, now, candidates, tonumber(max), bound, keys)
+  if not chosen then
+    return {0}
   end
   local heads = {}
   local reply = {1, now, cut, heads}
-  for i, one in ipairs(chosen) do
-    local id, r = one[1], one[2]
+  for i, r in ipairs(chosen) do
+    local id, at = candidates[i][2], #reply
     local own = r.own_input or false
-    hold(k, id, r, now, request .. struct.pack('>I2', first + i - 1), worker, instance, salt)
-    call('ZREM', one[3], id)
-    reply[#reply + 1] = id
-    reply[#reply + 1] = ff.record.pack(r)
-    reply[#reply + 1] = own
+    reply[at + 1] = id
+    reply[at + 2] = hold(k, id, r, now, request .. struct.pack('>I2', first + i - 1), worker,
+      instance, salt)
+    reply[at + 3] = own
+    call('ZREM', keys[candidates[i][3]], id)
+  end
+  for i = #chosen + 1, #candidates do
+    local class = candidates[i][3]
+    heads[class] = heads[class] or string.format('%.0f', candidates[i][1])
   end
   for i, class in ipairs(classes) do
-    local head = call('ZRANGE', ff.queue.key(k, ns, lane, class), 0, 0, 'WITHSCORES')
-    heads[i] = head[2] or ''
-    if not head[2] then
+    if not heads[i] then
+      heads[i] = ''
       ff.queue.close(k, ns, lane, class)
     end
   end

@@ -52,7 +52,7 @@ local function sections(k)
   local namespaces = call('SMEMBERS', k.namespaces)
   table.sort(namespaces)
   for _, ns in ipairs(namespaces) do
-    plan[#plan + 1] = {ordered, ff.save.list_key(k, ns), function(created, id)
+    plan[#plan + 1] = {ordered, ff.list_key(k, ns), function(created, id)
       return execution(k, ns, created, id)
     end}
   end
@@ -74,7 +74,7 @@ local function sections(k)
   table.sort(queues)
   for _, name in ipairs(queues) do
     local ns, lane, class = string.match(name, '^([^:]*):([^:]*):?(.*)$')
-    plan[#plan + 1] = {ordered, ff.queue.key(k, ns, lane, class), function(score, id)
+    plan[#plan + 1] = {ordered, ff.queue_key(k, name), function(score, id)
       return {'q', ns, lane, class, score, id}
     end}
     if not lanes[ns .. ':' .. lane] then

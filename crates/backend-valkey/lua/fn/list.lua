@@ -27,7 +27,7 @@ end
 
 register('list', function(keys, args)
   local ns, which, created, after_id, limit = unpack(args)
-  local key = which == 'list' and ff.save.list_key or ff.save.attention_key
+  local key = which == 'list' and ff.list_key or ff.save.attention_key
   local reply = {}
   for _, route in ipairs(keys) do
     stretch(key(ff.keys(route), ns), created, after_id, tonumber(limit), reply)

@@ -35,8 +35,11 @@ function answer.n(k, args, at)
   for i = at + 4, last do
     classes[#classes + 1] = args[i]
   end
-  for _, one in ipairs(ff.queue.best(k, args[at], args[at + 1], classes, tonumber(args[at + 2]))) do
-    ids[#ids + 1] = one[2]
+  local limit = tonumber(args[at + 2])
+  for i, one in ipairs(ff.queue.best(k, args[at], args[at + 1], classes, limit)) do
+    if i <= limit then
+      ids[i] = one[2]
+    end
   end
   return with_records(k, ids), last + 1
 end

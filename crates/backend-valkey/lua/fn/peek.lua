@@ -10,7 +10,7 @@ local function peek(route)
   local found = {route, timer[2] or ''}
   for _, name in ipairs(call('SMEMBERS', k.queues)) do
     local ns, lane, class = string.match(name, '^([^:]*):([^:]*):?(.*)$')
-    local head = call('ZRANGE', ff.queue.key(k, ns, lane, class), 0, 0, 'WITHSCORES')
+    local head = call('ZRANGE', ff.queue_key(k, name), 0, 0, 'WITHSCORES')
     if head[2] then
       found[#found + 1] = name
       found[#found + 1] = head[2]

@@ -9,8 +9,7 @@
 
 local function submit(k, now, origin, id, template, fixed, input)
   local r = ff.record.unpack(template)
-  if call('EXISTS', k.exec .. id) == 1
-    or (r.key ~= '' and call('HEXISTS', ff.save.keys_key(k, r.ns), r.key) == 1)
+  if (r.key ~= '' and call('HEXISTS', ff.save.keys_key(k, r.ns), r.key) == 1)
     or (r.class ~= '' and call('HLEN', ff.queue.classes_key(k, r.ns, r.lane)) >= C.CLASSES)
   then
     return {0}
@@ -27,10 +26,17 @@ local function submit(k, now, origin, id, template, fixed, input)
   end
   r.score = r.state == C.QUEUED and now - r.priority * C.PRIORITY_STEP or C.NO_SCORE
   r.timer = ff.earliest(r.deadline, r.until_at)
-  if r.input_at == C.OWN_KEY then
-    call('SET', k.exec .. id .. ':in', input)
+  if r.input_at == C.OWN_KEY and not call('SET', k.exec .. id .. ':in', input, 'NX') then
+    return {0}
   end
-  return {1, r.state, ff.save.create(k, id, r, now, origin) or ''}
+  local head = ff.save.create(k, id, r, now, origin)
+  if head == nil then
+    if r.input_at == C.OWN_KEY then
+      call('DEL', k.exec .. id .. ':in')
+    end
+    return {0}
+  end
+  return {1, r.state, head or ''}
 end
 
 register('submit', function(keys, args)

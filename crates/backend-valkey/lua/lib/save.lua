@@ -12,15 +12,11 @@ local function attention_key(k, ns)
   return k.idx .. 'attention:' .. ns .. ':failed'
 end
 
-local function list_key(k, ns)
-  return k.idx .. 'list:' .. ns
-end
-
 local function keys_key(k, ns)
   return k.idx .. 'keys:' .. ns
 end
 
-ff.save.list_key, ff.save.keys_key, ff.save.attention_key = list_key, keys_key, attention_key
+ff.save.keys_key, ff.save.attention_key = keys_key, attention_key
 
 -- A timer that is due within a second and comes first is announced.
 local function arm(k, id, due, now)
@@ -30,11 +26,28 @@ local function arm(k, id, due, now)
   end
 end
 
--- A new record. Answers the score of a head that it became.
+-- How long a namespace that was registered is taken to be so, in ms.
+local SEEN = 60000
+
+local function register_namespace(k, ns, now)
+  if now - (k.seen[ns] or -SEEN) >= SEEN then
+    call('SADD', k.namespaces, ns)
+    k.seen[ns] = now
+  end
+end
+
+-- A new record. Answers the score of a head that it became, and nil if the id is taken.
 function ff.save.create(k, id, r, now, origin)
-  call('SADD', k.namespaces, r.ns)
-  call('ZADD', list_key(k, r.ns), r.created, id)
-  call('SET', k.exec .. id, ff.record.pack(r))
+  register_namespace(k, r.ns, now)
+  local list = ff.list_key(k, r.ns)
+  local listed = call('ZADD', list, 'NX', r.created, id)
+  if not call('SET', k.exec .. id, ff.record.pack(r), 'NX') then
+    -- The record is another namespace's, or was there already.
+    if listed == 1 then
+      call('ZREM', list, id)
+    end
+    return nil
+  end
   if r.key ~= '' then
     call('HSET', keys_key(k, r.ns), r.key, id)
   end
@@ -44,9 +57,21 @@ function ff.save.create(k, id, r, now, origin)
   return r.score ~= C.NO_SCORE and ff.queue.join(k, id, r, origin)
 end
 
--- A changed record; was holds the score, timer, holder and attention it had. A queue that it left
--- is closed by the caller when keep_queue is set. Answers the score of a head that it became.
-function ff.save.update(k, id, was, r, now, origin, keep_queue)
+-- A record that was claimed, whose timer was another. Answers its bytes; its place in the queue is
+-- left to the caller.
+function ff.save.hold(k, id, r, timer, now)
+  local bytes = ff.record.pack(r)
+  call('SET', k.exec .. id, bytes)
+  if r.timer ~= timer then
+    arm(k, id, r.timer, now)
+  end
+  call('ZADD', k.requests, 0, request(r.holder, id))
+  return bytes
+end
+
+-- A changed record; was is the record before, or the score, timer, holder and attention it had.
+-- Answers the score of a head that it became.
+function ff.save.update(k, id, was, r, now, origin)
   call('SET', k.exec .. id, ff.record.pack(r))
   if r.timer ~= 0 and r.timer ~= was.timer then
     arm(k, id, r.timer, now)
@@ -61,7 +86,7 @@ function ff.save.update(k, id, was, r, now, origin, keep_queue)
   if r.score ~= C.NO_SCORE and r.score ~= was.score then
     head = ff.queue.join(k, id, r, origin)
   end
-  if was.score ~= C.NO_SCORE and r.score == C.NO_SCORE and not keep_queue then
+  if was.score ~= C.NO_SCORE and r.score == C.NO_SCORE then
     ff.queue.leave(k, id, r)
   end
   if was.timer ~= 0 and r.timer == 0 then
@@ -78,10 +103,11 @@ end
 
 -- Removes a record and all that names it. Its timer goes last: until then it leads back here.
 function ff.save.remove(k, id, r)
-  local list = list_key(k, r.ns)
+  local list = ff.list_key(k, r.ns)
   call('ZREM', list, id)
   if call('EXISTS', list) == 0 then
     call('SREM', k.namespaces, r.ns)
+    k.seen[r.ns] = nil
   end
   if r.score ~= C.NO_SCORE then
     ff.queue.leave(k, id, r)
