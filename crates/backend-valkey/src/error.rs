@@ -10,8 +10,6 @@ use redis::{RedisError, ServerError};
 pub(crate) struct Fault {
     /// What it is.
     pub(crate) kind: Kind,
-    /// The first word of the server's error, when it is the server that said no.
-    pub(crate) code: Option<String>,
     /// What happened, for a person.
     pub(crate) text: String,
 }
@@ -37,6 +35,8 @@ pub(crate) enum Kind {
     MasterDown,
     /// The node is a replica: not run.
     ReadOnly,
+    /// The server takes no writes until its replicas or its disk are well again: not run.
+    Unwritable,
     /// The memory limit is reached: not run.
     Full,
     /// The user may not log in, or may not do this.
@@ -67,7 +67,7 @@ pub(crate) struct Redirect {
 impl Fault {
     /// A fault that no server spoke of.
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Fault {
-        Fault { kind, code: None, text: text.into() }
+        Fault { kind, text: text.into() }
     }
 
     /// What an error reply means.
@@ -82,13 +82,14 @@ impl Fault {
             "BUSY" => Kind::Busy,
             "MASTERDOWN" => Kind::MasterDown,
             "READONLY" => Kind::ReadOnly,
+            "NOREPLICAS" | "MISCONF" => Kind::Unwritable,
             "OOM" => Kind::Full,
             "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => Kind::Denied,
             _ if details.contains("unction not found") => Kind::Missing,
             _ if STRAYED.iter().any(|said| details.contains(said)) => Kind::Strayed,
             _ => Kind::Other,
         };
-        Fault { kind, code: Some(code.to_owned()), text: format!("{code} {details}") }
+        Fault { kind, text: format!("{code} {details}") }
     }
 
     /// What a failure while connecting means: nothing has been sent.
@@ -96,7 +97,7 @@ impl Fault {
         let denied = error.kind() == redis::ErrorKind::AuthenticationFailed
             || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED"));
         let kind = if denied { Kind::Denied } else { Kind::Unreached };
-        Fault { kind, code: error.code().map(str::to_owned), text: error.to_string() }
+        Fault { kind, text: error.to_string() }
     }
 
     /// What a failure after sending means.
@@ -128,7 +129,7 @@ fn redirect(details: &str) -> Option<Redirect> {
 
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> StoreError {
-        let Fault { kind, text, .. } = fault;
+        let Fault { kind, text } = fault;
         match kind {
             Kind::Loading | Kind::Busy | Kind::TryAgain => StoreError::Busy(text),
             Kind::Full => StoreError::Full(text),

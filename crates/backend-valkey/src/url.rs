@@ -128,7 +128,10 @@ fn database_of(topology: Topology, text: &str) -> Result<u32, Refusal> {
 
 fn parameter(options: &mut Options, name: &str, value: &str) -> Result<(), Refusal> {
     match name {
-        "prefix" => options.prefix = Prefix::new(value)?,
+        "prefix" => {
+            let wrong = |_| bad("has a prefix that is no name: letters, digits, _ - and .");
+            options.prefix = Prefix::new(value).map_err(wrong)?;
+        }
         "partitions" => match value.parse() {
             Ok(count) if (1..=PARTITIONS).contains(&count) => options.partitions = Some(count),
             _ => return Err(bad(&format!("has partitions out of 1 to {PARTITIONS}"))),
@@ -155,7 +158,9 @@ fn parameter(options: &mut Options, name: &str, value: &str) -> Result<(), Refus
         }
         "ca" => options.tls = Tls::Trusting(value.into()),
         _ => {
-            return Err(bad(&format!("has the unknown parameter {name:?}; known are {PARAMETERS}")));
+            return Err(bad(&format!(
+                "has the unknown parameter {name:?}; known are {PARAMETERS}"
+            )));
         }
     }
     Ok(())

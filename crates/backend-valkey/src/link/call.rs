@@ -24,6 +24,12 @@ pub(super) enum Target<'a> {
     Node(&'a Arc<Node>),
 }
 
+/// When a call is repeated.
+enum Next {
+    AtOnce,
+    Later,
+}
+
 /// A call and how far it has come.
 struct Call<'a> {
     link: &'a Link,
@@ -66,16 +72,18 @@ impl Link {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
-            let pause = call.prepare(fault, node.as_ref()).await?;
-            let next = if pause.0 { Instant::now() + pauses.pause() } else { Instant::now() };
+            let next = match call.prepare(&fault, node.as_ref()).await? {
+                Next::AtOnce => Instant::now(),
+                Next::Later => Instant::now() + pauses.pause(),
+            };
             if next >= by {
-                return Err(pause.1);
+                return Err(fault);
             }
             sleep_until(next).await;
             (outcome, node) = match timeout_at(by, call.attempt()).await {
                 Ok(attempt) => attempt,
                 Err(_) => {
-                    let text = format!("no answer in time, after {}", pause.1.text);
+                    let text = format!("no answer in time, after {}", fault.text);
                     return Err(Fault::new(Kind::Lost, text));
                 }
             };
@@ -137,36 +145,34 @@ impl Call<'_> {
         }
     }
 
-    /// Does what the fault advises. Gives it back, with whether to pause, when the call is to be
-    /// repeated; fails with it when not.
-    async fn prepare(
-        &mut self,
-        fault: Fault,
-        node: Option<&Arc<Node>>,
-    ) -> Result<(bool, Fault), Fault> {
+    /// Does what the fault advises before the call is repeated; fails when it is not to be.
+    async fn prepare(&mut self, fault: &Fault, node: Option<&Arc<Node>>) -> Result<Next, Fault> {
         let nodes = &self.link.0.nodes;
         match (fault.advice(), nodes, node) {
             (Advice::Load, _, Some(node)) if !self.loaded.contains(node.address()) => {
                 self.loaded.push(node.address().clone());
                 self.link.load(node, self.by).await?;
-                Ok((false, fault))
+                Ok(Next::AtOnce)
             }
-            (Advice::Wait, ..) => Ok((true, fault)),
+            (Advice::Wait, ..) => Ok(Next::Later),
             // What a call to one node runs into there is for its caller, who knows the keys.
-            (_, Nodes::Cluster(_), _) if matches!(self.target, Target::Node(_)) => Err(fault),
+            (_, Nodes::Cluster(_), _) if matches!(self.target, Target::Node(_)) => {
+                Err(fault.clone())
+            }
             (Advice::Relearn, ..) => {
-                nodes.relearn().await;
-                Ok((true, fault))
+                // Whether or not there is an answer in time.
+                let _ = timeout_at(self.by, nodes.relearn()).await;
+                Ok(Next::Later)
             }
             (Advice::Follow(to), Nodes::Cluster(cluster), Some(node)) => {
-                cluster.follow(&to, node).await;
-                Ok((true, fault))
+                let _ = timeout_at(self.by, cluster.follow(&to, node)).await;
+                Ok(Next::Later)
             }
             (Advice::Ask(to), Nodes::Cluster(cluster), Some(node)) => {
                 self.asked = Some(cluster.named(&to, node));
-                Ok((false, fault))
+                Ok(Next::AtOnce)
             }
-            _ => Err(fault),
+            _ => Err(fault.clone()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The nodes of a cluster and the slots that each serves, as last heard.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use ff_store::StoreError;
@@ -21,6 +21,9 @@ const FRESH: Duration = Duration::from_millis(100);
 /// How long one node may take to tell the map.
 const ASKING: Duration = Duration::from_secs(1);
 
+/// How many nodes without slots are remembered, so that their connections are kept.
+const GUESTS: usize = 16;
+
 /// Nobody serves the slot.
 const NOBODY: u16 = u16::MAX;
 
@@ -29,6 +32,8 @@ pub(crate) struct Cluster {
     dial: Arc<Dial>,
     seeds: Vec<Address>,
     map: RwLock<Arc<Map>>,
+    /// Nodes that serve no slot yet, though some are on their way to them.
+    guests: StdMutex<Vec<Arc<Node>>>,
     /// When the map was last heard. Whoever holds the lock is asking.
     heard: Mutex<Option<Instant>>,
 }
@@ -48,7 +53,8 @@ impl Cluster {
     ) -> Result<Cluster, StoreError> {
         let map = Map { owners: vec![NOBODY; SLOTS].into(), nodes: Vec::new() };
         let map = RwLock::new(Arc::new(map));
-        let cluster = Cluster { dial, seeds, map, heard: Mutex::new(None) };
+        let (guests, heard) = (StdMutex::default(), Mutex::new(None));
+        let cluster = Cluster { dial, seeds, map, guests, heard };
         let mut failure = None;
         for seed in &cluster.seeds {
             let node = Node::new(seed.clone(), Arc::clone(&cluster.dial));
@@ -90,11 +96,20 @@ impl Cluster {
     pub(crate) fn named(&self, to: &Redirect, from: &Node) -> Arc<Node> {
         let host = if to.host.is_empty() { &from.address().host } else { &to.host };
         let address = Address { host: host.clone(), port: to.port };
-        let known = self.map();
-        match known.nodes.iter().find(|node| *node.address() == address) {
-            Some(node) => Arc::clone(node),
-            None => Node::new(address, Arc::clone(&self.dial)),
+        let is_it = |node: &&Arc<Node>| *node.address() == address;
+        if let Some(node) = self.map().nodes.iter().find(is_it) {
+            return Arc::clone(node);
         }
+        let mut guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(node) = guests.iter().find(is_it) {
+            return Arc::clone(node);
+        }
+        let node = Node::new(address, Arc::clone(&self.dial));
+        if guests.len() == GUESTS {
+            guests.remove(0);
+        }
+        guests.push(Arc::clone(&node));
+        node
     }
 
     /// Notes where a slot has moved and learns from its new owner what else has.
@@ -167,7 +182,11 @@ impl Cluster {
         let mut current = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let mut known: HashMap<_, _> =
             current.nodes.iter().map(|node| (node.address().clone(), Arc::clone(node))).collect();
-        known.insert(teller.address().clone(), Arc::clone(teller));
+        let guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        for node in guests.iter().chain([teller]) {
+            known.insert(node.address().clone(), Arc::clone(node));
+        }
+        drop(guests);
         let mut map = Map { owners: vec![NOBODY; SLOTS].into(), nodes: Vec::new() };
         let mut places = HashMap::new();
         for range in ranges {

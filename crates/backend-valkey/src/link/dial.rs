@@ -1,7 +1,6 @@
 //! How a connection to a node is made: TCP, TLS, login.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -110,7 +109,8 @@ impl Dial {
             Ok(Ok(live)) => Ok(live),
             Ok(Err(error)) => Err(Fault::connecting(&error).at(address)),
             Err(_) => {
-                let text = format!("no connection within {:?}", self.connect_timeout);
+                let hint = if self.tls.is_some() { "; is this its TLS port?" } else { "" };
+                let text = format!("no connection within {:?}{hint}", self.connect_timeout);
                 Err(Fault::new(Kind::Unreached, text).at(address))
             }
         }
@@ -164,15 +164,4 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.driver.abort();
     }
-}
-
-impl From<Address> for (String, u16) {
-    fn from(address: Address) -> (String, u16) {
-        (address.host, address.port)
-    }
-}
-
-/// A failure that has no words of its own.
-pub(crate) fn invalid(what: impl fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, what.to_string())
 }

@@ -10,6 +10,7 @@ mod call;
 mod cluster;
 mod dial;
 mod each;
+mod line;
 mod load;
 mod node;
 mod retry;
@@ -29,7 +30,7 @@ use std::time::Duration;
 use ff_store::StoreError;
 use redis::{Cmd, Value};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::error::Fault;
 use crate::library::Library;
@@ -38,6 +39,7 @@ use crate::startup;
 use cluster::Cluster;
 use dial::{Address, Dial};
 pub(crate) use node::Node;
+use retry::Advice;
 pub(crate) use servers::Servers;
 pub(crate) use subscribe::Heard;
 
@@ -153,7 +155,8 @@ impl Link {
         &self.0.prefix
     }
 
-    /// How many commands were sent for callers.
+    /// How many commands were sent for callers, repetitions included.
+    #[allow(dead_code, reason = "tests tell by it what a call costs")]
     pub(crate) fn calls(&self) -> u64 {
         self.0.calls.load(Ordering::Relaxed)
     }
@@ -167,8 +170,19 @@ impl Link {
         self.0.dial.request_timeout()
     }
 
+    /// Puts the library on a node, which may still be reading its data back.
     async fn load(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
-        node.load(&self.0.library, node.loads(), by).await
+        let mut pauses = retry::pauses();
+        loop {
+            let outcome = node.load(&self.0.library, node.loads(), by).await;
+            let next = Instant::now() + pauses.pause();
+            match outcome {
+                Err(fault) if fault.advice() == Advice::Wait && next < by => {
+                    sleep_until(next).await
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn function(&self, verb: &'static str, keys: &[&str], args: &[Arg<'_>]) -> Cmd {

@@ -39,7 +39,7 @@ impl Fault {
             Kind::Missing => Advice::Load,
             Kind::Moved(to) => Advice::Follow(to.clone()),
             Kind::Ask(to) => Advice::Ask(to.clone()),
-            Kind::TryAgain | Kind::Loading | Kind::Busy => Advice::Wait,
+            Kind::TryAgain | Kind::Loading | Kind::Busy | Kind::Unwritable => Advice::Wait,
             Kind::ClusterDown | Kind::MasterDown | Kind::ReadOnly | Kind::Unreached => {
                 Advice::Relearn
             }

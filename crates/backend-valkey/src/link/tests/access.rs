@@ -1,8 +1,6 @@
 //! Users, passwords and rights.
 
-use ff_testkit::valkey::Server;
-
-use super::{config, connect, library, options, own_library, put, server, text};
+use super::{connect, library, options, own_library, put, server, text};
 use crate::link::Link;
 
 const CANARY: &str = "hunter2-canary";
@@ -17,7 +15,8 @@ async fn refusal(url: &str) -> String {
 
 #[tokio::test]
 async fn a_wrong_password_is_told_but_not_repeated() {
-    let server = Server::start(config().with("requirepass", "right"));
+    let server = server();
+    server.command(&["CONFIG", "SET", "requirepass", "right"]).unwrap();
     let said = refusal(&format!("valkey://:{CANARY}@{}", server.address())).await;
     assert!(said.contains("password"), "{said}");
     let said = refusal(&format!("valkey://ann:{CANARY}@{}", server.address())).await;

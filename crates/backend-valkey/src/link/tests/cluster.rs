@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use ff_testkit::valkey::{Cluster, Server};
 use redis::Value;
 
-use super::{command, connect, get, hasty, link, options, put, text, until, until_repeated};
+use super::{command, connect, get, hasty, options, put, text, until_repeated};
 use crate::link::Link;
 
 /// The cluster in which these tests move slots, each its own.
@@ -107,6 +107,35 @@ async fn a_key_of_a_slot_on_its_way_is_asked_for_at_its_goal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_serves_nothing_yet_is_asked_on_one_connection() {
+    let cluster = Cluster::start(2, 0);
+    let link = cluster_link(&cluster).await;
+    let (empty, full) = (&cluster.nodes()[0], &cluster.nodes()[1]);
+    for slot in 0..8_192 {
+        full.command(&["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &id(full)]).unwrap();
+    }
+    for slot in 0..8_192 {
+        empty.command(&["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &id(full)]).unwrap();
+    }
+    let slot = cluster.slot_of("k");
+    put(&link, "a", "v").await.unwrap();
+    cluster.begin_migration(slot, full, empty);
+    empty.command(&["CONFIG", "RESETSTAT"]).unwrap();
+    for _ in 0..20 {
+        put(&link, "k", "v").await.unwrap();
+    }
+    let stats = empty.command(&["INFO", "stats"]).unwrap().to_string();
+    let count = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    let count: u32 = count.unwrap().trim().parse().unwrap();
+    assert!(count < 10, "{count} connections for 20 calls");
+}
+
+/// A node's name in its cluster.
+fn id(node: &Server) -> String {
+    node.command(&["CLUSTER", "MYID"]).unwrap().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_on_both_sides_of_a_move_are_waited_for() {
     let (slot, from, to) = places(moving(), "both");
     let link = cluster_link(moving()).await;
@@ -150,7 +179,8 @@ async fn a_cluster_that_misses_a_primary_is_waited_for() {
     let dead = cluster.primary_of(cluster.slot_of("a"));
     let alive = cluster.primary_of(cluster.slot_of("b"));
     dead.kill();
-    let down = || alive.command(&["GET", "b"]).is_err_and(|e| e.to_string().contains("CLUSTERDOWN"));
+    let down =
+        || alive.command(&["GET", "b"]).is_err_and(|e| e.to_string().contains("CLUSTERDOWN"));
     ff_testkit::wait::until(super::LIMIT, || down().then_some(())).unwrap();
     let error = put(&hasty, "b", "v").await.unwrap_err();
     assert_eq!(error.code(), "store_unavailable");
@@ -183,31 +213,4 @@ async fn a_dead_seed_does_not_matter() {
     let seeds = format!("valkey-cluster://{},{}", dead.address(), cluster.nodes()[1].address());
     let link = connect(&options(&seeds)).await;
     put(&link, "seeded", "v").await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn replicas_confirm_a_write() {
-    let (primary, replica) = (super::server(), super::server());
-    replica.command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]).unwrap();
-    let one = connect(&options(&format!("{}?confirm_replicas=1", primary.url()))).await;
-    let two = options(&format!("{}?confirm_replicas=2", primary.url()));
-    let two = connect(&crate::Options { request_timeout: hasty(&primary.url()).request_timeout, ..two });
-    let two = two.await;
-    let args = [b"v".as_slice().into()];
-    until({
-        let port = primary.port();
-        move || {
-            let info = redis::Client::open(("127.0.0.1", port));
-            info.is_ok() && replica.command(&["INFO", "replication"]).is_ok_and(|info| {
-                info.to_string().contains("master_link_status:up")
-            })
-        }
-    })
-    .await;
-    assert_eq!(one.call_confirmed("put", "k", &args).await.unwrap(), text("v"));
-    let error = two.call_confirmed("put", "k", &args).await.unwrap_err();
-    assert_eq!(error.code(), "store_unavailable");
-    assert!(error.to_string().contains("1 of 2"), "{error}");
-    let none = link(&primary).await;
-    assert_eq!(none.call_confirmed("put", "k", &args).await.unwrap(), text("v"));
 }

@@ -6,7 +6,8 @@ use ff_testkit::valkey::Server;
 use redis::Value;
 
 use super::{
-    config, get, hasty, library, link, options, own_library, put, server, text, until_repeated,
+    config, get, hasty, library, link, options, own_library, put, server, spawn_put, text,
+    until_repeated,
 };
 use crate::link::Link;
 
@@ -64,10 +65,7 @@ async fn busy_is_waited_for() {
                 let error = put(&hasty, "k", "v").await.unwrap_err();
                 assert_eq!(error.code(), "store_busy");
                 assert!(error.to_string().contains("BUSY"), "{error}");
-                let call = tokio::spawn({
-                    let link = link.clone();
-                    async move { put(&link, "k", "v").await }
-                });
+                let call = spawn_put(&link);
                 until_repeated(&link).await;
                 server.command(&["FUNCTION", "KILL"]).unwrap();
                 assert_eq!(call.await.unwrap().unwrap(), text("v"));
@@ -86,10 +84,7 @@ async fn readonly_is_waited_for() {
     let error = put(&hasty, "k", "v").await.unwrap_err();
     assert_eq!(error.code(), "store_unavailable");
     assert!(error.to_string().contains("READONLY"), "{error}");
-    let call = tokio::spawn({
-        let link = link.clone();
-        async move { put(&link, "k", "v").await }
-    });
+    let call = spawn_put(&link);
     until_repeated(&link).await;
     demoted.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
     assert_eq!(call.await.unwrap().unwrap(), text("v"));
@@ -113,6 +108,21 @@ async fn masterdown_is_waited_for() {
     until_repeated(&link).await;
     orphan.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
     assert_eq!(call.await.unwrap().unwrap(), Value::Nil);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_replicas_are_waited_for() {
+    let server = server();
+    let link = link(&server).await;
+    let hasty = Link::connect(&hasty(&server.url()), library()).await.unwrap();
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).unwrap();
+    let error = put(&hasty, "k", "v").await.unwrap_err();
+    assert_eq!(error.code(), "store_unavailable");
+    assert!(error.to_string().contains("NOREPLICAS"), "{error}");
+    let call = spawn_put(&link);
+    until_repeated(&link).await;
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]).unwrap();
+    assert_eq!(call.await.unwrap().unwrap(), text("v"));
 }
 
 #[tokio::test]

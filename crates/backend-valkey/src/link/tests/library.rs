@@ -105,7 +105,10 @@ end
     let library = Library::of(prelude, "", LUA, VERBS);
     let link = Link::connect(&options(&Server::shared().url()), library).await.unwrap();
     let reply = put(&link, "forced", "kept").await.unwrap();
-    assert!(matches!(&reply, Value::ServerError(error) if error.code() == "FF_FORCED"), "{reply:?}");
+    assert!(
+        matches!(&reply, Value::ServerError(error) if error.code() == "FF_FORCED"),
+        "{reply:?}"
+    );
     assert_eq!(get(&link, "forced").await.unwrap(), text("kept"));
 }
 

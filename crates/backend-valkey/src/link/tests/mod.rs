@@ -2,6 +2,7 @@
 
 mod access;
 mod cluster;
+mod confirm;
 mod faults;
 mod library;
 mod network;
@@ -99,6 +100,12 @@ fn config() -> Config {
 
 async fn put(link: &Link, key: &str, value: &str) -> Result<Value, StoreError> {
     link.call("put", key, &[Arg::from(value.as_bytes())]).await
+}
+
+/// A call that goes on while the test does something else.
+fn spawn_put(link: &Link) -> tokio::task::JoinHandle<Result<Value, StoreError>> {
+    let link = link.clone();
+    tokio::spawn(async move { put(&link, "k", "v").await })
 }
 
 async fn get(link: &Link, key: &str) -> Result<Value, StoreError> {

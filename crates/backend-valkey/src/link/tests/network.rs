@@ -3,7 +3,7 @@
 use ff_testkit::proxy::{Mode, Proxy};
 use ff_testkit::valkey::Server;
 
-use super::{connect, get, hasty, link, options, put, server, text};
+use super::{connect, get, hasty, link, options, put, server, spawn_put, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_server_is_found_again() {
@@ -19,10 +19,7 @@ async fn a_call_waits_for_a_server_that_comes_back() {
     let server = server();
     let link = link(&server).await;
     server.kill();
-    let call = tokio::spawn({
-        let link = link.clone();
-        async move { put(&link, "k", "v").await }
-    });
+    let call = spawn_put(&link);
     server.restart();
     assert_eq!(call.await.unwrap().unwrap(), text("v"));
 }
