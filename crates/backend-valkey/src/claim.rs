@@ -11,6 +11,7 @@ use ff_store::optimistic::Optimistic;
 use redis::Value;
 
 use crate::codec::Inline;
+use crate::fused::hold;
 use crate::general::{self, General};
 use crate::heads::Pick;
 use crate::link::Arg;
@@ -155,7 +156,7 @@ impl Claiming {
             number(claim.max.into()),
             text(claim.worker.id.as_str()),
             text(claim.worker.instance.as_str()),
-            number((entropy as u32).into()),
+            hold::salt(entropy),
             Cow::Owned(bound.into_bytes()),
         ];
         args.extend(pick.classes.iter().map(|class| Cow::Borrowed(class.as_bytes())));

@@ -2,7 +2,7 @@
 //! machine, written into the library.
 
 use ff_core::Time;
-use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE};
+use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
 use ff_core::placement::PRIORITY_STEP;
 use ff_core::state::Why;
 use ff_store::optimistic::MAX_AGE_MS;
@@ -19,10 +19,14 @@ pub(crate) fn lua() -> String {
         ("ACTIVE", Placing::ACTIVE as i64),
         ("FINISHED", Placing::FINISHED as i64),
         ("SUCCESS", Placing::SUCCESS as i64),
-        ("EXIT_COMPLETED", Placing::COMPLETED as i64),
         ("COMPLETED", codec::COMPLETED as i64),
         ("FRESH", place(codec::whys(), &Why::Fresh)),
         ("LAST_START", last_start as i64),
+        // Lua counts bytes from 1.
+        ("FENCE_FROM", codec::FENCE_AT as i64 + 1),
+        ("FENCE_TO", (codec::FENCE_AT + codec::FENCE) as i64),
+        ("SCORE_AT", codec::SCORE_AT as i64 + 1),
+        ("INPUT_AT", codec::INPUT_AT as i64 + 1),
         ("HERE", 1),
         ("OWN_KEY", 2),
         ("NO_SCORE", codec::NO_SCORE),
@@ -31,6 +35,7 @@ pub(crate) fn lua() -> String {
         ("PRIORITY_STEP", PRIORITY_STEP),
         ("BATCH_BYTES", BATCH_BYTES as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
+        ("RUNS", RUNS as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
     ];
     let fields: Vec<_> =

@@ -9,7 +9,7 @@ use ff_core::{Capabilities, Lane, Namespace, Time};
 use ff_store::StoreError;
 use ff_store::wakeups::{Announcement, NET};
 use redis::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -34,17 +34,30 @@ struct Look {
     number: u64,
 }
 
-/// Starts to listen and to look, until aborted.
-pub(crate) fn start(shared: &Arc<Shared>) -> Vec<AbortHandle> {
-    let listen = tokio::spawn(listen(shared.clone())).abort_handle();
+/// How long an opening store waits until it hears everything.
+const FIRST_WORD: Duration = Duration::from_secs(2);
+
+/// Starts to listen and to look, until aborted. From here on announcements are heard, unless some
+/// server cannot be listened to in time.
+pub(crate) async fn start(shared: &Arc<Shared>) -> Vec<AbortHandle> {
+    let partitions = 0..shared.keys.partitions();
+    let channels: Vec<_> = partitions.map(|partition| shared.keys.channel(partition)).collect();
+    let servers = shared.link.owners(&channels);
+    let mut heard = shared.link.subscribe(channels);
+    let all = async {
+        for _ in 0..servers {
+            heard.recv().await;
+        }
+    };
+    if tokio::time::timeout(FIRST_WORD, all).await.is_err() {
+        tracing::warn!("work of other processes is not announced yet; looking for it instead");
+    }
+    let listen = tokio::spawn(listen(shared.clone(), heard)).abort_handle();
     let watch = tokio::spawn(watch(shared.clone())).abort_handle();
     vec![listen, watch]
 }
 
-async fn listen(shared: Arc<Shared>) {
-    let partitions = 0..shared.keys.partitions();
-    let channels = partitions.map(|partition| shared.keys.channel(partition)).collect();
-    let mut heard = shared.link.subscribe(channels);
+async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
     while let Some(heard) = heard.recv().await {
         match heard {
             Heard::Message { channel, payload } => {

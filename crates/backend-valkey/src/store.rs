@@ -14,7 +14,7 @@ use ff_core::{Capabilities, Execution, ExecutionId, RequestId, Time};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
-use ff_store::{DueTimers, ListScan, Stats, Store, StoreError, Wakeups, optimistic};
+use ff_store::{DueTimers, ListScan, Repaired, Stats, Store, StoreError, Wakeups, optimistic};
 use tokio::task::AbortHandle;
 
 use crate::fused::{self, Outcome, Verb};
@@ -25,7 +25,7 @@ use crate::library::Library;
 use crate::link::Link;
 use crate::look::Looking;
 use crate::options::Options;
-use crate::{claim, constants, look, query, reply, rows, startup};
+use crate::{claim, constants, look, mend, query, reply, rows, startup};
 
 /// A store on Valkey.
 pub struct ValkeyStore {
@@ -79,7 +79,7 @@ impl ValkeyStore {
             looking: Looking::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
-        let tasks = look::start(&shared);
+        let tasks = look::start(&shared).await;
         Ok(ValkeyStore { shared, tasks })
     }
 }
@@ -258,6 +258,10 @@ impl Store for ValkeyStore {
 
     async fn rows(&self) -> Result<Rows, StoreError> {
         rows::stream(self.shared.clone())
+    }
+
+    async fn repair(&self) -> Result<Repaired, StoreError> {
+        mend::run(self).await
     }
 
     fn stats(&self) -> Option<Stats> {

@@ -1,49 +1,66 @@
 -- Takes the best executions of some classes of a lane in one partition.
 --
 -- args: namespace, lane, request (16 bytes), index of the first lease, how many at most, worker,
---       instance, salt, the highest score to take after the first ('' for any), then one or more
+--       instance, salt (4 bytes), the highest score to take after the first ('' for any), then one or more
 --       classes ('' is the one without requirements).
 -- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
 --       the record) of each}. heads has the score of the new head of each class, or ''.
 --       {0} if a candidate is not plainly claimable, which the general way decides.
 
--- The record of a candidate, nil if it is not plainly claimable.
+-- The bytes of a candidate's record, its input if that has a key of its own (else false), and how
+-- long the input is; nil if it is not plainly claimable.
 local function claimable(k, now, candidate, key)
-  local r = ff.record.get(k, candidate[2])
-  if r == nil or (r and r.score ~= candidate[1]) then
+  local id = candidate[2]
+  local bytes = call('GET', k.exec .. id)
+  if not bytes then
     -- No record owns this entry: what a fault left behind.
-    call('ZREM', key, candidate[2])
+    call('ZREM', key, id)
     return nil
   end
-  if not r or r.state ~= C.QUEUED or (r.deadline ~= 0 and r.deadline <= now) then
+  if string.byte(bytes) ~= C.FORMAT then
     return nil
   end
-  if r.input_at == C.OWN_KEY then
-    r.own_input = call('GET', k.exec .. candidate[2] .. ':in')
-    return r.own_input and r
+  local score, _, _, _, deadline = struct.unpack('>i8I6I6I6I6', bytes, C.SCORE_AT)
+  if score ~= candidate[1] then
+    call('ZREM', key, id)
+    return nil
   end
-  return r
+  if string.byte(bytes, 2) ~= C.QUEUED or (deadline ~= 0 and deadline <= now) then
+    return nil
+  end
+  local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
+  local own = input_at == C.OWN_KEY and call('GET', k.exec .. id .. ':in')
+  if input_at == C.OWN_KEY and not own then
+    return nil
+  end
+  return bytes, own, input_len
 end
 
 -- Puts an execution into a worker's hold and answers its new bytes.
-local function hold(k, id, r, now, lease, worker, instance, salt)
-  local starts, timer = r.why <= C.LAST_START, r.timer
-  if starts and r.attempts > 0 then
-    call('HSET', k.exec .. id .. ':att', r.attempts - 1, r.attempt)
-  end
-  r.holder, r.epoch, r.state, r.detail = lease, r.epoch + 1, C.ACTIVE, ''
-  if starts then
-    r.attempts = r.attempts + 1
-    r.attempt = ff.attempt.start(r, now, worker, instance)
+local function hold(k, id, bytes, now, lease, worker, instance, new_salt)
+  local $head, tail_at = struct.unpack(ff.record.HEAD, bytes)
+  local was = timer
+  if why > C.LAST_START then
+    attempt = ff.attempt.continue(attempt, lease, worker, instance)
   else
-    r.attempt = ff.attempt.continue(r, worker, instance)
+    if attempts > 0 then
+      call('HSET', k.exec .. id .. ':att', attempts - 1, attempt)
+    end
+    attempt = ff.attempt.start(attempts, run, now, lease, worker, instance)
+    attempts = attempts + 1
   end
-  r.why, r.score = 0, C.NO_SCORE
-  r.until_at = ff.after(now, r.lease_ttl)
-  r.timeout_at = r.attempt_timeout ~= 0 and ff.after(now, r.attempt_timeout) or 0
-  r.timer = ff.earliest(r.until_at, r.timeout_at, r.deadline)
-  ff.record.touch(r, salt)
-  return ff.save.hold(k, id, r, timer, now)
+  holder, epoch, state, why, score, detail = lease, epoch + 1, C.ACTIVE, 0, C.NO_SCORE, ''
+  until_at = ff.after(now, lease_ttl)
+  timeout_at = attempt_timeout ~= 0 and ff.after(now, attempt_timeout) or 0
+  timer = ff.earliest(until_at, timeout_at, deadline)
+  counter, salt = counter + 1, new_salt
+  local changed = struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at))
+  call('SET', k.exec .. id, changed)
+  if timer ~= was then
+    ff.save.arm(k, id, timer, now)
+  end
+  call('ZADD', k.requests, 0, string.sub(lease, 1, 16) .. id)
+  return changed
 end
 
 -- The best candidates that plainly can be taken, at most max and BATCH_BYTES of input; whether
@@ -55,15 +72,15 @@ local function choose(k, now, candidates, max, bound, keys)
     if i > 1 and bound ~= '' and candidate[1] > tonumber(bound) then
       break
     end
-    local r = claimable(k, now, candidate, keys[candidate[3]])
-    if not r then
+    local record, own, len = claimable(k, now, candidate, keys[candidate[3]])
+    if not record then
       return false
     end
-    bytes = bytes + #(r.own_input or r.input)
+    bytes = bytes + len
     if bytes > C.BATCH_BYTES and i > 1 then
       return chosen, 1
     end
-    chosen[i] = r
+    chosen[i] = {record, own}
   end
   return chosen, 0
 end
@@ -83,13 +100,12 @@ register('claim', function(routes, args)
   end
   local heads = {}
   local reply = {1, now, cut, heads}
-  for i, r in ipairs(chosen) do
+  for i, one in ipairs(chosen) do
     local id, at = candidates[i][2], #reply
-    local own = r.own_input or false
+    local lease = struct.pack('>c16I2', request, first + i - 1)
     reply[at + 1] = id
-    reply[at + 2] = hold(k, id, r, now, request .. struct.pack('>I2', first + i - 1), worker,
-      instance, salt)
-    reply[at + 3] = own
+    reply[at + 2] = hold(k, id, one[1], now, lease, worker, instance, salt)
+    reply[at + 3] = one[2]
     call('ZREM', keys[candidates[i][3]], id)
   end
   for i = #chosen + 1, #candidates do

@@ -26,7 +26,7 @@ function answer.r(k, args, at)
 end
 
 function answer.k(k, args, at)
-  return call('HGET', ff.save.keys_key(k, args[at]), args[at + 1]), at + 2
+  return ff.save.owner(k, args[at], args[at + 1]), at + 2
 end
 
 function answer.n(k, args, at)

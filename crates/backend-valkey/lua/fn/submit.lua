@@ -7,36 +7,34 @@
 --       known or the lane is full of classes, which the general way decides; then nothing is
 --       written.
 
-local function submit(k, now, origin, id, template, fixed, input)
-  local r = ff.record.unpack(template)
-  if (r.key ~= '' and call('HEXISTS', ff.save.keys_key(k, r.ns), r.key) == 1)
-    or (r.class ~= '' and call('HLEN', ff.queue.classes_key(k, r.ns, r.lane)) >= C.CLASSES)
+local function submit(k, now, origin, id, template, fixed, own_input)
+  local $head, tail_at = struct.unpack(ff.record.HEAD, template)
+  local $tail, rest_at = struct.unpack(ff.record.TAIL, template, tail_at)
+  if (key ~= '' and ff.save.owner(k, ns, key))
+    or (class ~= '' and call('HLEN', ff.queue.classes_key(k, ns, lane)) >= C.CLASSES)
   then
     return {0}
   end
-  r.created, r.queued_at, r.started = now, now, now
-  if r.deadline ~= 0 then
-    r.deadline = ff.after(now, r.deadline)
+  created, queued_at, started = now, now, now
+  if deadline ~= 0 then
+    deadline = ff.after(now, deadline)
   end
-  if r.state == C.DELAYED and fixed == '' then
-    r.until_at = ff.after(now, r.until_at)
+  if state == C.DELAYED and fixed == '' then
+    until_at = ff.after(now, until_at)
   end
-  if r.state == C.DELAYED and r.until_at <= now then
-    r.state, r.why, r.until_at = C.QUEUED, C.FRESH, 0
+  if state == C.DELAYED and until_at <= now then
+    state, why, until_at = C.QUEUED, C.FRESH, 0
   end
-  r.score = r.state == C.QUEUED and now - r.priority * C.PRIORITY_STEP or C.NO_SCORE
-  r.timer = ff.earliest(r.deadline, r.until_at)
-  if r.input_at == C.OWN_KEY and not call('SET', k.exec .. id .. ':in', input, 'NX') then
+  score = state == C.QUEUED and now - priority * C.PRIORITY_STEP or C.NO_SCORE
+  timer = ff.earliest(deadline, until_at)
+  local bytes =
+    struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(template, rest_at))
+  local own = input_at == C.OWN_KEY and own_input
+  if not ff.save.create(k, id, bytes, ns, created, key, timer, now, own) then
     return {0}
   end
-  local head = ff.save.create(k, id, r, now, origin)
-  if head == nil then
-    if r.input_at == C.OWN_KEY then
-      call('DEL', k.exec .. id .. ':in')
-    end
-    return {0}
-  end
-  return {1, r.state, head or ''}
+  local head = score ~= C.NO_SCORE and ff.queue.join(k, id, score, ns, lane, class, requires, origin)
+  return {1, state, head or ''}
 end
 
 register('submit', function(keys, args)

@@ -8,75 +8,89 @@
 -- reply: {1, then for each the score of the head it became or ''}, {0} if something has changed,
 --       {2} if the decision is too old.
 
-local function still_holds(k, id, before, new)
-  local old = call('GET', k.exec .. id)
-  if not old then
-    if before ~= '' then
-      return false
-    end
-    local r = ff.record.unpack(new)
-    return r.key == '' or call('HEXISTS', ff.save.keys_key(k, r.ns), r.key) == 0
+-- The record that a change was decided on and the one it makes, each false where there is none; nil
+-- if something has changed.
+local function examined(k, id, before, new)
+  local bytes, after = call('GET', k.exec .. id), new ~= '' and ff.record.unpack(new)
+  if after == nil then
+    return nil
   end
-  return string.sub(old, 5, 12) == before and old
+  if bytes then
+    local was = string.sub(bytes, 5, 12) == before and ff.record.unpack(bytes)
+    return was and {was, after}
+  end
+  local is_new = before == '' and after
+  return is_new and (after.key == '' or not ff.save.owner(k, after.ns, after.key)) and {false, after}
 end
 
 -- A payload is stored in the record when it is short, else under its own key.
-local function place_payload(key, bytes)
-  if #bytes <= C.INLINE then
-    return C.HERE, bytes
+local function place(payload)
+  if #payload <= C.INLINE then
+    return C.HERE, payload
   end
-  call('SET', key, bytes)
   return C.OWN_KEY, ''
 end
 
-local function write(k, now, origin, old, id, new, part, payload, number, attempt)
-  local was = old ~= true and ff.record.unpack(old)
-  if new == '' then
-    ff.save.remove(k, id, was)
-    return ''
-  end
-  local exec, r = k.exec .. id, ff.record.unpack(new)
+local function create(k, now, origin, id, r, payload)
+  r.input_at, r.input = place(payload)
+  local own_input = r.input_at == C.OWN_KEY and payload
+  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, r.timer, now, own_input)
+  return r.score ~= C.NO_SCORE
+    and ff.queue.join(k, id, r.score, r.ns, r.lane, r.class, r.requires, origin)
+end
+
+local function update(k, now, origin, id, was, r, part, payload, number, attempt)
+  local exec = k.exec .. id
   if number ~= '' then
     call('HSET', exec .. ':att', number, attempt)
   end
-  if was then
-    r.input_at, r.input, r.result_at, r.result = was.input_at, was.input, was.result_at, was.result
-    if r.run ~= was.run then
-      if was.result_at == C.HERE then
-        call('SET', exec .. ':out:' .. was.run, was.result)
-      end
-      r.result_at, r.result = 0, ''
+  r.input_at, r.input, r.result_at, r.result = was.input_at, was.input, was.result_at, was.result
+  if r.run ~= was.run then
+    if was.result_at == C.HERE then
+      call('SET', exec .. ':out:' .. was.run, was.result)
+    end
+    r.result_at, r.result = 0, ''
+  end
+  if part == 'out' then
+    r.result_at, r.result = place(payload)
+    if r.result_at == C.OWN_KEY then
+      call('SET', exec .. ':out:' .. r.run, payload)
     end
   end
-  if part == 'in' then
-    r.input_at, r.input = place_payload(exec .. ':in', payload)
-  elseif part == 'out' then
-    r.result_at, r.result = place_payload(exec .. ':out:' .. r.run, payload)
-  end
-  if was then
-    return ff.save.update(k, id, was, r, now, origin) or ''
-  end
-  return ff.save.create(k, id, r, now, origin) or ''
+  return ff.save.update(k, id, was, r, now, origin)
+end
+
+local function remove(k, id, was)
+  ff.save.remove(k, id, was)
+  ff.queue.forget(k, ff.queue.name(was.ns, was.lane, was.class))
 end
 
 ff.commit = function(keys, args)
   local k, now = ff.keys(keys[1]), now()
-  local decided, holds = tonumber(args[2]), tonumber(args[3])
+  local origin, decided, holds = args[1], tonumber(args[2]), tonumber(args[3])
   if now - decided > C.MAX_AGE or (holds ~= 0 and holds <= now) then
     return {2}
   end
-  local olds = {}
-  for i = 4, #args, 7 do
-    local old = still_holds(k, args[i], args[i + 1], args[i + 2])
-    if not old then
+  local changes = {}
+  for at = 4, #args, 7 do
+    local change = examined(k, args[at], args[at + 1], args[at + 2])
+    if not change then
       return {0}
     end
-    olds[#olds + 1] = old
+    changes[#changes + 1] = change
   end
   local reply = {1}
-  for i, old in ipairs(olds) do
-    local at = 4 + (i - 1) * 7
-    reply[i + 1] = write(k, now, args[1], old, args[at], args[at + 2], unpack(args, at + 3, at + 6))
+  for i, change in ipairs(changes) do
+    local at, was, after = 4 + (i - 1) * 7, change[1], change[2]
+    local id, head = args[at], nil
+    if not after then
+      remove(k, id, was)
+    elseif was then
+      head = update(k, now, origin, id, was, after, unpack(args, at + 3, at + 6))
+    else
+      head = create(k, now, origin, id, after, args[at + 4])
+    end
+    reply[i + 1] = head or ''
   end
   return reply
 end

@@ -1,7 +1,12 @@
--- Whether a caller plainly holds an execution: its record is there, in the caller's namespace and
--- under the whole fence, and nothing is due.
+-- The bytes of a record that the caller's fence still holds; nil if it does not. A fence is the
+-- epoch, the number of attempts and the lease, as they lie in the record.
 
-function ff.held(r, now, ns, lease, epoch, attempt)
-  return r and r.ns == ns and r.state == C.ACTIVE and r.holder == lease
-    and r.epoch == tonumber(epoch) and r.attempts - 1 == tonumber(attempt) and r.timer > now
+function ff.held(k, id, fence)
+  local bytes = call('GET', k.exec .. id)
+  if bytes and string.byte(bytes) == C.FORMAT and string.byte(bytes, 2) == C.ACTIVE
+    and string.sub(bytes, C.FENCE_FROM, C.FENCE_TO) == fence
+  then
+    return bytes
+  end
+  return nil
 end

@@ -8,28 +8,33 @@ function ff.queue.name(ns, lane, class)
   return class == '' and ns .. ':' .. lane or ns .. ':' .. lane .. ':' .. class
 end
 
+-- Namespace, lane and class of such a name.
+function ff.queue.parts(name)
+  return string.match(name, '^([^:]*):([^:]*):?(.*)$')
+end
+
 -- The classes of a lane that hold something, but for the one without requirements.
 function ff.queue.classes_key(k, ns, lane)
   return k.idx .. 'lane:' .. ns .. ':' .. lane .. ':classes'
 end
 
--- Puts an execution in the place its record says. A better head than before is registered and
--- announced, and answered as its score; anything else answers false.
-function ff.queue.join(k, id, r, origin)
-  local name = ff.queue.name(r.ns, r.lane, r.class)
+-- Puts an execution in its place. A better head than before is registered and announced, and
+-- answered as its score; anything else answers false.
+function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
+  local name = ff.queue.name(ns, lane, class)
   local key = ff.queue_key(k, name)
-  call('ZADD', key, r.score, id)
+  call('ZADD', key, score, id)
   if call('ZRANGE', key, 0, 0)[1] ~= id then
     return false
   end
   call('SADD', k.queues, name)
-  if r.class ~= '' then
-    call('HSET', ff.queue.classes_key(k, r.ns, r.lane), r.class, r.requires)
+  if class ~= '' then
+    call('HSET', ff.queue.classes_key(k, ns, lane), class, requires)
   end
-  local score = string.format('%.0f', r.score)
+  local text = string.format('%.0f', score)
   call('SPUBLISH', k.channel,
-    'W' .. origin .. r.ns .. ':' .. r.lane .. ':' .. r.class .. ':' .. score .. ':' .. r.requires)
-  return score
+    'W' .. origin .. ns .. ':' .. lane .. ':' .. class .. ':' .. text .. ':' .. requires)
+  return text
 end
 
 -- A class that holds nothing any more is not one of its lane.
@@ -37,6 +42,15 @@ function ff.queue.close(k, ns, lane, class)
   if class ~= '' then
     call('HDEL', ff.queue.classes_key(k, ns, lane), class)
   end
+end
+
+-- Takes a queue that holds nothing out of the registry. Tells whether it was there.
+function ff.queue.forget(k, name)
+  if call('EXISTS', ff.queue_key(k, name)) == 1 then
+    return false
+  end
+  ff.queue.close(k, ff.queue.parts(name))
+  return call('SREM', k.queues, name) == 1
 end
 
 -- Takes an execution out of its queue.

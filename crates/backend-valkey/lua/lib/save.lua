@@ -1,9 +1,12 @@
--- Writing a record with its index entries. The order is: list entry, record, new entries, removal
--- of old ones. A fault in between leaves one of three things, which mend finds from the indexes
--- alone: an entry of no record, a record without one of its entries, an entry its record disowns.
+-- Writing a record with its index entries. The order is: the entries that lead to a new record, what
+-- is beside it, the record, its other entries, removal of old ones. The record is what counts: a
+-- fault before it is written has changed nothing, a fault after it leaves the rest to be done. Such
+-- a fault leaves one of three things, which mend finds from the indexes alone: an entry of no
+-- record, a record without one of its entries, an entry or payload that its record disowns.
 
 ff.save = {}
 
+-- The entry of what holds an execution.
 local function request(holder, id)
   return string.sub(holder, 1, 16) .. id
 end
@@ -16,10 +19,16 @@ local function keys_key(k, ns)
   return k.idx .. 'keys:' .. ns
 end
 
-ff.save.keys_key, ff.save.attention_key = keys_key, attention_key
+ff.save.keys_key, ff.save.attention_key, ff.save.request = keys_key, attention_key, request
 
--- A timer that is due within a second and comes first is announced.
-local function arm(k, id, due, now)
+-- The execution that an idempotency key names, false if there is none or its record is gone.
+function ff.save.owner(k, ns, key)
+  local id = call('HGET', keys_key(k, ns), key)
+  return id and call('EXISTS', k.exec .. id) == 1 and id
+end
+
+-- Sets the timer of an execution. One that is due within a second and comes first is announced.
+function ff.save.arm(k, id, due, now)
   call('ZADD', k.timer, due, id)
   if due - now <= 1000 and call('ZRANGE', k.timer, 0, 0)[1] == id then
     call('SPUBLISH', k.channel, string.format('T%.0f', due))
@@ -36,45 +45,40 @@ local function register_namespace(k, ns, now)
   end
 end
 
--- A new record. Answers the score of a head that it became, and nil if the id is taken.
-function ff.save.create(k, id, r, now, origin)
-  register_namespace(k, r.ns, now)
-  local list = ff.list_key(k, r.ns)
-  local listed = call('ZADD', list, 'NX', r.created, id)
-  if not call('SET', k.exec .. id, ff.record.pack(r), 'NX') then
+-- Writes a new record and everything but its place in the queue; own_input is its input if that has
+-- a key of its own. Answers false, with nothing written, if the id is taken.
+function ff.save.create(k, id, bytes, ns, created, key, timer, now, own_input)
+  local exec = k.exec .. id
+  if own_input and call('EXISTS', exec) == 1 then
+    return false
+  end
+  register_namespace(k, ns, now)
+  local list = ff.list_key(k, ns)
+  local listed = call('ZADD', list, 'NX', created, id)
+  if own_input then
+    call('SET', exec .. ':in', own_input)
+  end
+  if not call('SET', exec, bytes, 'NX') then
     -- The record is another namespace's, or was there already.
     if listed == 1 then
       call('ZREM', list, id)
     end
-    return nil
+    return false
   end
-  if r.key ~= '' then
-    call('HSET', keys_key(k, r.ns), r.key, id)
+  if key ~= '' then
+    call('HSET', keys_key(k, ns), key, id)
   end
-  if r.timer ~= 0 then
-    arm(k, id, r.timer, now)
+  if timer ~= 0 then
+    ff.save.arm(k, id, timer, now)
   end
-  return r.score ~= C.NO_SCORE and ff.queue.join(k, id, r, origin)
+  return true
 end
 
--- A record that was claimed, whose timer was another. Answers its bytes; its place in the queue is
--- left to the caller.
-function ff.save.hold(k, id, r, timer, now)
-  local bytes = ff.record.pack(r)
-  call('SET', k.exec .. id, bytes)
-  if r.timer ~= timer then
-    arm(k, id, r.timer, now)
-  end
-  call('ZADD', k.requests, 0, request(r.holder, id))
-  return bytes
-end
-
--- A changed record; was is the record before, or the score, timer, holder and attention it had.
--- Answers the score of a head that it became.
+-- A changed record; was is the record before. Answers the score of a head that it became.
 function ff.save.update(k, id, was, r, now, origin)
   call('SET', k.exec .. id, ff.record.pack(r))
   if r.timer ~= 0 and r.timer ~= was.timer then
-    arm(k, id, r.timer, now)
+    ff.save.arm(k, id, r.timer, now)
   end
   if r.holder ~= '' and r.holder ~= was.holder then
     call('ZADD', k.requests, 0, request(r.holder, id))
@@ -84,7 +88,7 @@ function ff.save.update(k, id, was, r, now, origin)
   end
   local head = false
   if r.score ~= C.NO_SCORE and r.score ~= was.score then
-    head = ff.queue.join(k, id, r, origin)
+    head = ff.queue.join(k, id, r.score, r.ns, r.lane, r.class, r.requires, origin)
   end
   if was.score ~= C.NO_SCORE and r.score == C.NO_SCORE then
     ff.queue.leave(k, id, r)
@@ -99,6 +103,16 @@ function ff.save.update(k, id, was, r, now, origin)
     call('ZREM', attention_key(k, r.ns), id)
   end
   return head
+end
+
+-- The names of a record and of all that can be beside it, whether or not it is there.
+function ff.save.names(k, id, runs)
+  local exec = k.exec .. id
+  local names = {exec, exec .. ':in', exec .. ':att'}
+  for run = 0, math.min(runs, C.RUNS) do
+    names[#names + 1] = exec .. ':out:' .. run
+  end
+  return unpack(names)
 end
 
 -- Removes a record and all that names it. Its timer goes last: until then it leads back here.
@@ -121,23 +135,6 @@ function ff.save.remove(k, id, r)
   if r.key ~= '' and call('HGET', keys_key(k, r.ns), r.key) == id then
     call('HDEL', keys_key(k, r.ns), r.key)
   end
-  local exec = k.exec .. id
-  if r.input_at == C.OWN_KEY then
-    call('DEL', exec .. ':in')
-  end
-  if r.run > 0 or r.result_at == C.OWN_KEY then
-    for run = 0, r.run do
-      call('DEL', exec .. ':out:' .. run)
-    end
-  end
-  if r.attempts > 1 then
-    call('DEL', exec .. ':att')
-  end
-  call('DEL', exec)
+  call('DEL', ff.save.names(k, id, r.run))
   call('ZREM', k.timer, id)
-end
-
--- What update must know of a record before it is changed.
-function ff.save.was(r)
-  return {score = r.score, timer = r.timer, holder = r.holder, attention = r.attention}
 end

@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt};
 pub(crate) use record::{
-    FORMAT, INLINE, Inline, NO_SCORE, Placing, Stored, encode, outcome_detail, whys,
+    FENCE, FENCE_AT, FORMAT, INLINE, INPUT_AT, Inline, NO_SCORE, Placing, SCORE_AT, Stored,
+    completed, encode, held_by, outcome_detail, whys,
 };
 
 /// Why stored bytes are not what they should be.

@@ -78,20 +78,23 @@ impl Inline {
         }
     }
 
-    fn pack(&self, packer: &mut Packer) {
-        let (at, bytes) = match self {
-            Inline::None => (0, &[][..]),
-            Inline::Here(bytes) => (1, &bytes[..]),
-            Inline::OwnKey => (2, &[][..]),
-        };
-        packer.number::<1>(at);
-        packer.bytes::<2>(bytes);
+    fn place(&self) -> u64 {
+        match self {
+            Inline::None => 0,
+            Inline::Here(_) => 1,
+            Inline::OwnKey => 2,
+        }
     }
 
-    fn unpack(from: &mut Unpacker<'_>) -> Result<Inline, Unreadable> {
-        let at = from.number::<1>()?;
-        let bytes = from.bytes::<2>()?;
-        match at {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Inline::Here(bytes) => bytes,
+            Inline::None | Inline::OwnKey => &[],
+        }
+    }
+
+    fn at(place: u64, bytes: &[u8]) -> Result<Inline, Unreadable> {
+        match place {
             0 => Ok(Inline::None),
             1 => Ok(Inline::Here(Bytes::copy_from_slice(bytes))),
             2 => Ok(Inline::OwnKey),
@@ -135,30 +138,34 @@ pub(crate) fn encode(
     packer.number::<1>(stand.why);
     packer.number::<1>(placed.attention.map_or(0, |Attention::Failed| 1));
     packer.number::<8>(record.version.get());
-    packer.number::<2>(record.priority.into());
-    let times = [record.created, record.queued_at, record.run.started];
-    times.iter().for_each(|time| packer.number::<6>(time.as_ms()));
-    let maybe = [record.run.deadline, stand.until, stand.timeout_at, stand.cancel_by, placed.timer];
-    maybe.iter().for_each(|time| packer.number::<6>(ms(*time)));
+    packer.number::<6>(ms(placed.timer));
     packer.number::<8>(placed.score.map_or(NO_SCORE, Score::get) as u64);
-    packer.number::<6>(record.epoch);
-    let run = &record.run;
-    let counts = [run.number, run.failures, run.reclaims, newest.map_or(0, |a| a.number + 1)];
-    counts.iter().for_each(|count| packer.number::<4>((*count).into()));
+    let times = [stand.until, stand.timeout_at, stand.cancel_by, record.run.deadline];
+    times.iter().for_each(|time| packer.number::<6>(ms(*time)));
+    packer.number::<6>(record.queued_at.as_ms());
+    packer.number::<4>(record.run.number.into());
     let spans = [Some(policy.lease_ttl), policy.attempt_timeout, Some(policy.retention)];
     spans.iter().for_each(|span| packer.number::<6>(span.map_or(0, Millis::get)));
-    packer.number::<8>(record.digest.get());
-    packer.bytes::<1>(&stand.holder);
+    packer.number::<1>(result.place());
+    packer.number::<1>(input.place());
+    packer.number::<4>(record.spec.input.len.into());
+    packer.raw(&fence(record.epoch, newest.map_or(0, |attempt| attempt.number + 1), &stand.holder));
     packer.bytes::<1>(&exit(record.last_exit.as_ref()));
+    packer.bytes::<2>(&newest.map(attempt::encode).transpose()?.unwrap_or_default());
+    packer.bytes::<2>(&stand.detail);
+    packer.bytes::<2>(result.bytes());
     packer.bytes::<1>(record.spec.namespace.as_str().as_bytes());
+    packer.number::<2>(record.priority.into());
+    packer.number::<6>(record.created.as_ms());
+    packer.number::<6>(record.run.started.as_ms());
+    packer.number::<4>(record.run.failures.into());
+    packer.number::<4>(record.run.reclaims.into());
+    packer.number::<8>(record.digest.get());
     packer.bytes::<1>(record.spec.lane.as_str().as_bytes());
     packer.bytes::<1>(keys::class(&record.spec.requires).as_bytes());
     packer.bytes::<2>(record.spec.requires.as_str().as_bytes());
     packer.bytes::<2>(record.spec.key.as_ref().map_or(&[][..], |key| key.as_str().as_bytes()));
-    packer.bytes::<2>(&newest.map(attempt::encode).transpose()?.unwrap_or_default());
-    packer.bytes::<2>(&stand.detail);
-    result.pack(&mut packer);
-    input.pack(&mut packer);
+    packer.bytes::<2>(input.bytes());
     let rest = Rest {
         kind: record.spec.kind.clone(),
         input: record.spec.input.clone(),
@@ -244,6 +251,37 @@ pub(crate) fn outcome_detail(result: &PayloadShape) -> Result<Vec<u8>, Unreadabl
     pack_value(Some(result))
 }
 
+/// Where the fence of a record begins, after its format and its numbers.
+pub(crate) const FENCE_AT: usize = 84;
+
+/// Where its score lies.
+pub(crate) const SCORE_AT: usize = 18;
+
+/// Where it says where its input is, and how long that is.
+pub(crate) const INPUT_AT: usize = 79;
+
+/// How long the fence of a held record is.
+pub(crate) const FENCE: usize = 6 + 4 + 1 + 18;
+
+/// What a holder must show, as it lies in the record: epoch, number of attempts, lease.
+fn fence(epoch: u64, attempts: u32, holder: &[u8]) -> Vec<u8> {
+    let mut packer = Packer::default();
+    packer.number::<6>(epoch);
+    packer.number::<4>(attempts.into());
+    packer.bytes::<1>(holder);
+    packer.0
+}
+
+/// The fence of a caller's, as it must lie in the record.
+pub(crate) fn held_by(caller: &ff_core::Fence) -> Vec<u8> {
+    fence(caller.epoch, caller.attempt.saturating_add(1), &holder(caller.lease))
+}
+
+/// What a record remembers of a completion.
+pub(crate) fn completed(lease: ff_core::LeaseId, digest: Digest) -> Vec<u8> {
+    exit(Some(&Exit { lease, digest, answer: Exited::Completed }))
+}
+
 fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
     let mut packer = Packer::default();
     pack_lease(&mut packer, lease);
@@ -308,26 +346,37 @@ impl Stored {
             _ => Some(Attention::Failed),
         };
         let version = Version::from_stored(from.number::<8>()?);
-        let priority = from.number::<2>()? as u16;
-        let created = time(from.number::<6>()?);
-        let queued_at = time(from.number::<6>()?);
-        let started = time(from.number::<6>()?);
-        let deadline = maybe_time(from.number::<6>()?);
-        let until = time(from.number::<6>()?);
-        let timeout_at = maybe_time(from.number::<6>()?);
-        let cancel_by = maybe_time(from.number::<6>()?);
         let timer = maybe_time(from.number::<6>()?);
         let score = from.number::<8>()? as i64;
         let score = (score != NO_SCORE).then(|| Score::from_stored(score));
-        let epoch = from.number::<6>()?;
+        let until = time(from.number::<6>()?);
+        let timeout_at = maybe_time(from.number::<6>()?);
+        let cancel_by = maybe_time(from.number::<6>()?);
+        let deadline = maybe_time(from.number::<6>()?);
+        let queued_at = time(from.number::<6>()?);
         let number = from.number::<4>()? as u32;
-        let failures = from.number::<4>()? as u32;
-        let reclaims = from.number::<4>()? as u32;
-        from.raw(4 + 3 * 6)?;
-        let digest = Digest::from_stored(from.number::<8>()?);
+        // What follows repeats the policy, which is at the end.
+        from.raw(3 * 6)?;
+        let result_at = from.number::<1>()?;
+        let input_at = from.number::<1>()?;
+        from.raw(4)?;
+        let epoch = from.number::<6>()?;
+        from.raw(4)?;
         let holder = from.bytes::<1>()?;
         let last_exit = read_exit(from.bytes::<1>()?)?;
+        let newest = match from.bytes::<2>()? {
+            [] => None,
+            bytes => Some(attempt::decode(bytes)?),
+        };
+        let detail = from.bytes::<2>()?;
+        let result = Inline::at(result_at, from.bytes::<2>()?)?;
         let namespace = word(from.bytes::<1>()?)?;
+        let priority = from.number::<2>()? as u16;
+        let created = time(from.number::<6>()?);
+        let started = time(from.number::<6>()?);
+        let failures = from.number::<4>()? as u32;
+        let reclaims = from.number::<4>()? as u32;
+        let digest = Digest::from_stored(from.number::<8>()?);
         let lane = word(from.bytes::<1>()?)?;
         from.bytes::<1>()?;
         let requires = Capabilities::parse(super::text(from.bytes::<2>()?)?)?;
@@ -335,13 +384,7 @@ impl Stored {
             [] => None,
             key => Some(word(key)?),
         };
-        let newest = match from.bytes::<2>()? {
-            [] => None,
-            bytes => Some(attempt::decode(bytes)?),
-        };
-        let detail = from.bytes::<2>()?;
-        let result = Inline::unpack(&mut from)?;
-        let input = Inline::unpack(&mut from)?;
+        let input = Inline::at(input_at, from.bytes::<2>()?)?;
         let rest: Rest = value(from.0)?.ok_or(Short)?;
         let held = match holder {
             [] => None,

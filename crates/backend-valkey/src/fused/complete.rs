@@ -22,7 +22,8 @@ pub(super) fn push<'a>(
     let detail = detail.map_err(|error| unwritable(complete.hold.target.execution, &error))?;
     let here = matches!(Inline::of(&complete.result.bytes), Inline::Here(_));
     hold::push(&complete.hold, args);
-    args.push(Cow::Owned(complete.digest().get().to_be_bytes().to_vec()));
+    let lease = complete.hold.fence.lease;
+    args.push(Cow::Owned(codec::completed(lease, complete.digest())));
     args.push(hold::salt(entropy));
     args.push(Cow::Owned(detail));
     args.push(Cow::Borrowed(if here { b"1" } else { b"2" }));

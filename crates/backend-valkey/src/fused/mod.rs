@@ -4,7 +4,7 @@
 //! way, which answers for it.
 
 mod complete;
-mod hold;
+pub(crate) mod hold;
 mod renew;
 mod retire;
 pub(crate) mod submit;

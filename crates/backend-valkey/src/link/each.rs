@@ -14,6 +14,11 @@ use crate::error::{Fault, Kind};
 type Group = (Arc<Node>, Vec<String>);
 
 impl Link {
+    /// How many primaries serve these keys.
+    pub(crate) fn owners(&self, keys: &[String]) -> usize {
+        self.groups(keys).map_or(0, |groups| groups.len())
+    }
+
     pub(super) async fn run_each(
         &self,
         verb: &'static str,
