@@ -1,6 +1,6 @@
 //! The store: hot commands go to their functions, the rest the general way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,7 +10,9 @@ use bytes::Bytes;
 use ff_core::machine::{self, Action, Command, Reply, Submit};
 use ff_core::payload::BlobKey;
 use ff_core::record::Attempt;
-use ff_core::{Capabilities, Execution, ExecutionId, RequestId, Time};
+use ff_core::{
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Time,
+};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
@@ -104,12 +106,12 @@ impl Shared {
         match &command.action {
             Action::Claim(_) => claim::run(self, command).await,
             Action::GrantNext(grant) => {
+                if let Some(held) = self.holding(grant.request).await?.first() {
+                    return self.general(command, *held).await;
+                }
                 let queue = (grant.namespace.clone(), grant.lane.clone());
                 self.look().await?;
                 let partition = self.heads.best(&queue, &grant.capabilities).unwrap_or(0);
-                for held in self.holding(grant.request).await? {
-                    return self.general(command, held).await;
-                }
                 self.general(command, partition).await
             }
             action => self.general(command, self.keys.partition(execution(action))).await,
@@ -189,6 +191,14 @@ fn execution(action: &Action) -> ExecutionId {
     }
 }
 
+/// The submitter's own name for what a command is to make.
+fn key(action: &Action) -> Option<(&Namespace, &IdempotencyKey)> {
+    match action {
+        Action::Submit(submit) => Some((&submit.namespace, submit.key.as_ref()?)),
+        _ => None,
+    }
+}
+
 #[async_trait]
 impl Store for ValkeyStore {
     async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
@@ -205,12 +215,16 @@ impl Store for ValkeyStore {
                 at += 1;
                 continue;
             };
-            // A stretch of commands of one verb goes to the server together.
-            let same = |(_, command): &(usize, &Command)| {
+            // A stretch of commands of one verb goes to the server together. One on the same
+            // execution as another has to wait, for that may be left to the general way.
+            let (mut executions, mut keys) = (HashSet::new(), HashSet::new());
+            let stretch = batch[at..].iter().enumerate().take_while(|(_, command)| {
                 Verb::of(&command.action).is_some_and(|(other, _)| other == verb)
                     && self.check(command).is_ok()
-            };
-            let stretch: Vec<_> = batch[at..].iter().enumerate().take_while(same).collect();
+                    && executions.insert(execution(&command.action))
+                    && key(&command.action).is_none_or(|key| keys.insert(key))
+            });
+            let stretch: Vec<_> = stretch.collect();
             let routed = stretch.iter().map(|(index, command)| {
                 (*index, *command, self.keys.partition(execution(&command.action)))
             });

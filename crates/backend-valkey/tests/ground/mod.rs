@@ -21,7 +21,7 @@ static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// A library that nobody else uses meanwhile.
-pub struct Borrowed(u64);
+pub(crate) struct Borrowed(u64);
 
 impl Borrowed {
     fn new() -> Borrowed {
@@ -37,7 +37,7 @@ impl Drop for Borrowed {
 }
 
 /// The Lua that puts the clock into a test's hands.
-pub fn prelude(library: u64, kind: &str) -> String {
+pub(crate) fn prelude(library: u64, kind: &str) -> String {
     format!(
         "local clock = {START}
          wrap_now = function() return function() return clock end end
@@ -49,14 +49,14 @@ pub fn prelude(library: u64, kind: &str) -> String {
 }
 
 /// The clock of a subject, kept by the servers.
-pub struct LuaClock {
+pub(crate) struct LuaClock {
     servers: &'static [Server],
     function: String,
     now: Mutex<u64>,
 }
 
 impl LuaClock {
-    pub fn new(servers: &'static [Server], library: u64, kind: &str) -> LuaClock {
+    pub(crate) fn new(servers: &'static [Server], library: u64, kind: &str) -> LuaClock {
         let clock =
             LuaClock { servers, function: format!("clock_{kind}_{library}"), now: Mutex::new(0) };
         clock.set(START);
@@ -92,7 +92,7 @@ impl TestClock for LuaClock {
 }
 
 /// A prefix that nothing else uses.
-pub fn fresh_prefix() -> String {
+pub(crate) fn fresh_prefix() -> String {
     format!("t{}", SUBJECTS.fetch_add(1, Ordering::SeqCst))
 }
 
@@ -114,19 +114,19 @@ async fn subject(
 }
 
 /// A store in one partition of the shared server.
-pub async fn standalone() -> Subject {
+pub(crate) async fn standalone() -> Subject {
     let server = Server::shared();
     subject(&server.url(), std::slice::from_ref(server), 1, "one", "").await
 }
 
 /// A store in one partition of the shared cluster.
-pub async fn cluster() -> Subject {
+pub(crate) async fn cluster() -> Subject {
     let cluster = Cluster::shared();
     subject(&cluster.url(), cluster.nodes(), 1, "cluster", "").await
 }
 
 /// A store in four partitions of the shared server.
-pub async fn four_partitions() -> Subject {
+pub(crate) async fn four_partitions() -> Subject {
     let server = Server::shared();
     subject(&server.url(), std::slice::from_ref(server), 4, "four", "").await
 }
