@@ -1,0 +1,193 @@
+//! Reads over several partitions, and what belongs to which.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod ground;
+mod scene;
+
+use ff_conformance::TestClock;
+use ff_core::machine::{Fail, Submit};
+use ff_core::state::Failure;
+use ff_core::{Category, ExecutionId, IdempotencyKey, Millis, Namespace, When};
+use ff_store::listing::{Filter, Listing};
+use ff_store::{ClientBackend, MaintenanceBackend, Position, WorkerBackend};
+use ff_testkit::valkey::Server;
+use scene::{Home, Process, submit_many, take, try_submit, work};
+
+/// Everything that a listing shows, page by page.
+async fn pages(process: &Process, filter: Filter, limit: usize) -> Vec<ExecutionId> {
+    let mut listing = Listing { namespace: Namespace::default(), filter, after: None, limit };
+    let mut places: Vec<Position> = Vec::new();
+    loop {
+        let page = process.list(&listing).await.unwrap();
+        assert!(page.executions.len() <= limit);
+        places.extend(page.executions.iter().map(Position::of));
+        listing.after = page.next;
+        if listing.after.is_none() {
+            break;
+        }
+    }
+    assert!(places.is_sorted_by(|a, b| a > b), "newest first, none twice");
+    places.iter().map(|place| ExecutionId::from_bytes(&place.id).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_listing_neither_skip_nor_repeat() {
+    for partitions in [4, 64] {
+        let home = Home::on(Server::shared(), partitions);
+        let process = home.open().await;
+        // Batches share a millisecond, so that pages end between executions of one age.
+        let mut all = submit_many(&process, 700).await;
+        all.sort();
+        for limit in [7, 100, 1_000] {
+            let mut listed = pages(&process, Filter::default(), limit).await;
+            listed.sort();
+            assert!(listed == all, "{} of {} in pages of {limit}", listed.len(), all.len());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listing_goes_on_behind_its_cursor_while_others_submit() {
+    let home = Home::on(Server::shared(), 64);
+    let process = home.open().await;
+    let mut before = submit_many(&process, 300).await;
+    let mut listing = Listing {
+        namespace: Namespace::default(),
+        filter: Filter::default(),
+        after: None,
+        limit: 50,
+    };
+    let mut listed = Vec::new();
+    loop {
+        let page = process.list(&listing).await.unwrap();
+        listed.extend(page.executions.iter().map(|view| view.id));
+        submit_many(&process, 20).await;
+        listing.after = page.next;
+        if listing.after.is_none() {
+            break;
+        }
+    }
+    before.sort();
+    listed.sort();
+    assert!(listed == before, "{} of {}", listed.len(), before.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_attention_is_listed_over_all_partitions() {
+    let home = Home::on(Server::shared(), 64);
+    let process = home.open().await;
+    submit_many(&process, 60).await;
+    let mut failed = Vec::new();
+    for assignment in take(&process, 30).await {
+        let (category, message) = (Category::error(), "broken".into());
+        let failure = Failure { category, retryable: false, message };
+        process.fail(Fail { hold: assignment.hold(), failure }).await.unwrap();
+        failed.push(assignment.execution);
+    }
+    let state = Some(ff_core::PublicState::Failed);
+    let mut listed = pages(&process, Filter { state, ..Filter::default() }, 7).await;
+    failed.sort();
+    listed.sort();
+    assert_eq!(listed, failed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn due_timers_come_in_order_over_all_partitions() {
+    let server = Server::shared();
+    for partitions in [4, 64] {
+        let home = Home::on(server, partitions);
+        let (_, process, clock) = home.open_with_clock(server).await;
+        let mut waits: Vec<_> = (1..=300).map(|number| 1_000 + number / 3).collect();
+        fastrand::shuffle(&mut waits);
+        for wait in &waits {
+            let start = When::After(Millis::new(*wait));
+            try_submit(&process, Submit { start, ..work(&process) }).await.unwrap();
+        }
+        let start = clock.now().await;
+        clock.advance(Millis::new(1_050)).await;
+
+        let (mut due, mut after) = (Vec::new(), None);
+        loop {
+            let page = process.due(after, 7).await.unwrap();
+            assert!(page.due.len() <= 7);
+            assert_eq!(page.next, Some(start + Millis::new(1_051)));
+            after = page.due.last().copied();
+            due.extend(page.due);
+            if after.is_none() {
+                break;
+            }
+        }
+        assert!(due.is_sorted_by(|a, b| a < b), "in order, none twice: {due:?}");
+        assert_eq!(due.len(), waits.iter().filter(|wait| **wait <= 1_050).count());
+
+        clock.advance(Millis::new(1_000)).await;
+        let mut fired = 0;
+        while fired < waits.len() {
+            let ids: Vec<_> =
+                process.due(None, 100).await.unwrap().due.iter().map(|(_, id)| *id).collect();
+            for ticked in process.tick(ids).await.unwrap() {
+                assert!(ticked.unwrap().did.is_some());
+                fired += 1;
+            }
+        }
+        assert_eq!(process.due(None, 1).await.unwrap().next, None);
+        scene::check(&process).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_does_not_go_with_its_key_is_refused_by_name() {
+    let home = Home::on(Server::shared(), 4);
+    let process = home.open().await;
+    let (mut refused, mut accepted) = (0, 0);
+    for number in 0..40 {
+        let key = IdempotencyKey::new(format!("key-{number}")).unwrap();
+        let home_of_key = process.new_id(&Namespace::default(), Some(&key));
+        let submit = Submit { key: Some(key), ..work(&process) };
+        let fits = |id: ExecutionId| id.partition().number() % 4;
+        let goes_together = fits(submit.id) == fits(home_of_key);
+        match try_submit(&process, submit.clone()).await {
+            Ok(id) => {
+                assert!(goes_together, "{id}");
+                accepted += 1;
+            }
+            Err(error) => {
+                assert!(!goes_together, "{error}");
+                assert_eq!(
+                    (error.code(), error.field()),
+                    ("invalid_argument", Some("id")),
+                    "{error}"
+                );
+                assert!(error.to_string().contains("idempotency key"), "{error}");
+                refused += 1;
+                // An id that was made for the key is welcome, and the key then names it.
+                let mended = Submit { id: home_of_key, ..submit };
+                assert_eq!(try_submit(&process, mended.clone()).await.unwrap(), home_of_key);
+                let again = process.new_id(&Namespace::default(), mended.key.as_ref());
+                let again = Submit { id: again, ..mended };
+                assert_eq!(try_submit(&process, again).await.unwrap(), home_of_key);
+            }
+        }
+    }
+    assert!(refused > 0 && accepted > 0, "{refused} refused, {accepted} accepted");
+    assert_eq!(pages(&process, Filter::default(), 100).await.len(), 40);
+    scene::check(&process).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_keeps_the_number_of_partitions_it_began_with() {
+    let home = Home::on(Server::shared(), 4);
+    let id = scene::submit(&home.open().await).await;
+    for asked in [1, 64] {
+        let mut other = home.clone();
+        other.options.partitions = Some(asked);
+        let error = other.try_open().await.unwrap_err();
+        assert_eq!((error.code(), error.is_retryable()), ("store_incompatible", false));
+        let said = error.to_string();
+        assert!(said.contains("4 partitions") && said.contains(&asked.to_string()), "{said}");
+    }
+    let mut unsaid = home.clone();
+    unsaid.options.partitions = None;
+    let process = unsaid.open().await;
+    assert_eq!(take(&process, 1).await[0].execution, id);
+}
