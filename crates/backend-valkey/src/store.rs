@@ -10,9 +10,7 @@ use bytes::Bytes;
 use ff_core::machine::{self, Action, Command, Reply, Submit};
 use ff_core::payload::BlobKey;
 use ff_core::record::Attempt;
-use ff_core::{
-    Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Time,
-};
+use ff_core::{Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Time};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
