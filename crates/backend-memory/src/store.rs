@@ -10,7 +10,10 @@ use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
 use ff_store::audit::Rows;
 use ff_store::serial::{self, Transaction};
-use ff_store::{Clock, DueTimers, ListScan, Stats, Store, StoreError, Wakeups, optimistic};
+use ff_store::{
+    Clock, DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups,
+    optimistic,
+};
 
 use crate::optimistic::{Dice, Faults};
 use crate::tables::Tables;
@@ -122,12 +125,18 @@ impl Store for MemoryStore {
 
     async fn due(
         &self,
+        _share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let mut tables = self.tables();
         let now = self.now(&mut tables);
         Ok(tables.due(now, after, limit))
+    }
+
+    // There is one partition, and every process may act on it: two that do give the same result.
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        Ok(vec![engine])
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
@@ -141,6 +150,10 @@ impl Store for MemoryStore {
             }
         });
         Ok(stream)
+    }
+
+    async fn repair(&self) -> Result<Repaired, StoreError> {
+        Ok(Repaired::default())
     }
 
     fn stats(&self) -> Option<Stats> {

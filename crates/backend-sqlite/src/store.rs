@@ -13,7 +13,7 @@ use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
-use ff_store::{DueTimers, ListScan, Store, StoreError, Wakeups};
+use ff_store::{DueTimers, EngineId, ListScan, Repaired, Share, Store, StoreError, Wakeups};
 use rusqlite::Connection;
 
 use crate::clock::StoreClock;
@@ -125,6 +125,7 @@ impl Store for SqliteStore {
 
     async fn due(
         &self,
+        _share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
@@ -132,11 +133,20 @@ impl Store for SqliteStore {
         self.read(move |connection| query::due(connection, &clock, after, limit)).await
     }
 
+    // There is one partition, and every process may act on it: two that do give the same result.
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        Ok(vec![engine])
+    }
+
     async fn rows(&self) -> Result<Rows, StoreError> {
         match &self.file {
             Some(file) => rows::stream(&file.path, file.busy_timeout).await,
             None => Ok(rows::replay(self.writer.read(rows::collect).await?)),
         }
+    }
+
+    async fn repair(&self) -> Result<Repaired, StoreError> {
+        Ok(Repaired::default())
     }
 
     fn stats(&self) -> Option<ff_store::Stats> {

@@ -109,6 +109,11 @@ impl Keys {
         text.strip_suffix('}')?.parse().ok()
     }
 
+    /// The engine processes that are alive.
+    pub(crate) fn engines(&self) -> String {
+        format!("{}:engines", self.prefix)
+    }
+
     /// The record.
     pub(crate) fn record(&self, id: ExecutionId) -> String {
         format!("{}:exec:{{p:{}}}:{}", self.prefix, self.partition(id), self::id(id))

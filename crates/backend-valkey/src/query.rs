@@ -4,7 +4,8 @@ use bytes::Bytes;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
-use ff_store::{DueTimers, ListScan, Position, StoreError, Which};
+use ff_store::share::ENGINE_TTL;
+use ff_store::{DueTimers, EngineId, ListScan, Position, Share, StoreError, Which};
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
@@ -98,9 +99,23 @@ pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Executio
     Ok(records.into_iter().flatten().collect())
 }
 
-/// Timers that are due, over all partitions.
+/// Takes note that `engine` is alive, and answers all that are.
+pub(crate) async fn alive(store: &Shared, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+    let ttl = ENGINE_TTL.as_millis().to_string();
+    let name = engine.to_bytes();
+    let args: [Arg<'_>; 2] = [name[..].into(), ttl.as_bytes().into()];
+    let alive = reply::list(store.link.call("alive", &store.keys.engines(), &args).await?)?;
+    let name = |value| {
+        let bytes: [u8; 16] = reply::bytes(value)?[..].try_into().map_err(|_| reply::missing())?;
+        Ok(EngineId::new(u128::from_be_bytes(bytes)))
+    };
+    alive.into_iter().map(name).collect()
+}
+
+/// Timers of `share` that are due, over all its partitions.
 pub(crate) async fn due(
     store: &Shared,
+    share: &Share,
     after: Option<(Time, ExecutionId)>,
     limit: usize,
 ) -> Result<DueTimers, StoreError> {
@@ -108,7 +123,11 @@ pub(crate) async fn due(
     let (time, id) = after.map_or((0, String::new()), |(time, id)| (time.as_ms(), keys::id(id)));
     let args = [owned(time.to_string()), owned(id), owned(limit.to_string())];
     let mut timers = DueTimers { now: Time::EPOCH, due: Vec::new(), next: None };
-    for answer in store.link.call_each("due", &store.keys.routes(), &args).await? {
+    let routes: Vec<_> = (0..store.keys.partitions())
+        .filter(|partition| share.has(*partition))
+        .map(|partition| store.keys.route(partition))
+        .collect();
+    for answer in store.link.call_each("due", &routes, &args).await? {
         let mut values = reply::list(answer)?.into_iter();
         let now = reply::time(&values.next().ok_or_else(reply::missing)?)?;
         timers.now = timers.now.max(now);

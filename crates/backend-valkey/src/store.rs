@@ -14,7 +14,9 @@ use ff_core::{Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, R
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
-use ff_store::{DueTimers, ListScan, Repaired, Stats, Store, StoreError, Wakeups, optimistic};
+use ff_store::{
+    DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups, optimistic,
+};
 use tokio::task::AbortHandle;
 
 use crate::fused::{self, Outcome, Verb};
@@ -262,10 +264,15 @@ impl Store for ValkeyStore {
 
     async fn due(
         &self,
+        share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        query::due(self, after, limit).await
+        query::due(self, share, after, limit).await
+    }
+
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        query::alive(self, engine).await
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {

@@ -108,7 +108,7 @@ async fn due_timers_come_in_order_over_all_partitions() {
 
         let (mut due, mut after) = (Vec::new(), None);
         loop {
-            let page = process.due(after, 7).await.unwrap();
+            let page = process.due(&ff_store::Share::All, after, 7).await.unwrap();
             assert!(page.due.len() <= 7);
             assert_eq!(page.next, Some(start + Millis::new(1_051)));
             after = page.due.last().copied();
@@ -123,14 +123,20 @@ async fn due_timers_come_in_order_over_all_partitions() {
         clock.advance(Millis::new(1_000)).await;
         let mut fired = 0;
         while fired < waits.len() {
-            let ids: Vec<_> =
-                process.due(None, 100).await.unwrap().due.iter().map(|(_, id)| *id).collect();
+            let ids: Vec<_> = process
+                .due(&ff_store::Share::All, None, 100)
+                .await
+                .unwrap()
+                .due
+                .iter()
+                .map(|(_, id)| *id)
+                .collect();
             for ticked in process.tick(ids).await.unwrap() {
                 assert!(ticked.unwrap().did.is_some());
                 fired += 1;
             }
         }
-        assert_eq!(process.due(None, 1).await.unwrap().next, None);
+        assert_eq!(process.due(&ff_store::Share::All, None, 1).await.unwrap().next, None);
         scene::check(&process).await;
     }
 }

@@ -93,7 +93,7 @@ async fn a_timer_that_is_due_soon_is_heard_of_in_another_process() {
     let home = Home::on(Server::shared(), 64);
     let (producer, engine) = (home.open().await, home.open().await);
     home.until_heard_by(Server::shared(), 2).await;
-    let far = engine.due(None, 1).await.unwrap().now + Millis::from_hours(1);
+    let far = engine.due(&ff_store::Share::All, None, 1).await.unwrap().now + Millis::from_hours(1);
     engine.wakeups().disarm_timer();
     engine.wakeups().arm_timer(Some(far));
     let start = When::After(Millis::new(500));
@@ -167,7 +167,7 @@ async fn serve(process: Process) {
 /// What the engine does.
 async fn let_time_pass(process: Process) {
     loop {
-        let due = process.due(None, 100).await.unwrap().due;
+        let due = process.due(&ff_store::Share::All, None, 100).await.unwrap().due;
         let ids: Vec<_> = due.into_iter().map(|(_, id)| id).collect();
         if !ids.is_empty() {
             process.tick(ids).await.unwrap();

@@ -108,7 +108,10 @@ impl Scene {
 
     fn wait_for_lease_ends(&self) {
         wait_for("all leases to end", || {
-            let timers = self.runtime.block_on(self.backend.due(None, LEASES + 1)).unwrap();
+            let timers = self
+                .runtime
+                .block_on(self.backend.due(&ff_store::Share::All, None, LEASES + 1))
+                .unwrap();
             (timers.due.len() == LEASES).then_some(())
         });
     }

@@ -13,7 +13,7 @@ use ff_core::placement::Entry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
 use ff_store::audit::{Row, Rows};
-use ff_store::{DueTimers, ListScan, Stats, Store, StoreError, Wakeups};
+use ff_store::{DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups};
 use ff_testkit::ManualClock;
 
 /// What is wrong with a store.
@@ -127,14 +127,19 @@ impl Store for Planted {
 
     async fn due(
         &self,
+        share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        let mut timers = self.store.due(after, limit).await?;
+        let mut timers = self.store.due(share, after, limit).await?;
         if self.bug == Bug::LastTimerIsHidden && timers.due.len() > 1 {
             timers.due.pop();
         }
         Ok(timers)
+    }
+
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        self.store.alive(engine).await
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
@@ -158,6 +163,10 @@ impl Store for Planted {
             }
         });
         Ok(stream)
+    }
+
+    async fn repair(&self) -> Result<Repaired, StoreError> {
+        self.store.repair().await
     }
 
     fn partitions(&self) -> u16 {

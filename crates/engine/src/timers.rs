@@ -11,6 +11,8 @@ use ff_core::Time;
 use ff_store::{EngineBackend, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::shares::Shares;
+
 /// How the loop works.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -45,16 +47,18 @@ pub struct Report {
     pub sleep: Option<Duration>,
 }
 
-/// The timer loop of one process.
+/// The timer loop of one process. Of several on one store, each acts on its share of the
+/// partitions.
 pub struct Timers {
     backend: Arc<dyn EngineBackend>,
     options: Options,
+    shares: Shares,
 }
 
 impl Timers {
     /// A loop over the timers of `backend`.
     pub fn new(backend: Arc<dyn EngineBackend>, options: Options) -> Timers {
-        Timers { backend, options }
+        Timers { backend, options, shares: Shares::default() }
     }
 
     /// Runs until `shutdown`. Errors of the store are logged and tried again.
@@ -88,8 +92,9 @@ impl Timers {
     pub async fn run_once(&self) -> Result<Report, StoreError> {
         let mut report = Report::default();
         let mut after = None;
+        let share = self.shares.present(&*self.backend).await;
         loop {
-            let timers = self.backend.due(after, self.options.batch).await?;
+            let timers = self.backend.due(&share, after, self.options.batch).await?;
             let ids: Vec<_> = timers.due.iter().map(|(_, id)| *id).collect();
             let Some(last) = timers.due.last() else {
                 self.backend.wakeups().arm_timer(timers.next);

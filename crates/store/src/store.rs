@@ -10,6 +10,7 @@ use ff_core::{Description, Execution, ExecutionId, Namespace, Time};
 
 use crate::audit::Rows;
 use crate::error::StoreError;
+use crate::share::{EngineId, Share};
 use crate::wakeups::Wakeups;
 
 /// A store: runs commands through the machine and answers reads. It decides nothing.
@@ -35,15 +36,26 @@ pub trait Store: Send + Sync + 'static {
     /// A stretch of a listing, newest first.
     async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError>;
 
-    /// Timers at or before the store's time, earliest first, after `after`, at most `limit`.
+    /// Timers of `share` at or before the store's time, earliest first, after `after`, at most
+    /// `limit`.
     async fn due(
         &self,
+        share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
 
+    /// Says that `engine` is alive, and answers all that are. Whoever has been silent for
+    /// [`ENGINE_TTL`](crate::share::ENGINE_TTL) is not.
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+
     /// Every row of the store as of one moment, records first, for audit and comparison.
     async fn rows(&self) -> Result<Rows, StoreError>;
+
+    /// Puts right what a fault in the middle of a write has left, on proof alone: an error is not
+    /// absence. It can be run at any time, beside anything, and any number of times. A store whose
+    /// writes are transactions has nothing to repair.
+    async fn repair(&self) -> Result<Repaired, StoreError>;
 
     /// What the store has done since it was opened, if it counts that.
     fn stats(&self) -> Option<Stats>;
@@ -62,6 +74,26 @@ pub struct Stats {
     pub commands: u64,
     /// Commits that waited for the disk.
     pub syncs: u64,
+}
+
+/// What a repair found and put right.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Index entries that were looked at.
+    pub examined: u64,
+    /// Entries of no record, which were removed.
+    pub unwritten: u64,
+    /// Entries that a record has and that were missing, which were put back.
+    pub unplaced: u64,
+    /// Entries, payloads and attempts that their record disowns, which were removed.
+    pub leftover: u64,
+}
+
+impl Repaired {
+    /// How much was put right.
+    pub fn fixed(&self) -> u64 {
+        self.unwritten + self.unplaced + self.leftover
+    }
 }
 
 /// A stretch of a listing.

@@ -26,9 +26,12 @@ async fn a_clock_that_is_set_back_does_not_take_time_with_it() {
         let later = submit(&backend, Submit::new(common::new_id())).await;
         let later = backend.describe(&common::target(later)).await.unwrap();
         assert_eq!(later.created, noon());
-        assert_eq!(backend.store().due(None, 1).await.unwrap().now, noon());
+        assert_eq!(backend.store().due(&ff_store::Share::All, None, 1).await.unwrap().now, noon());
         clock.set(noon() + HOUR);
-        assert_eq!(backend.store().due(None, 1).await.unwrap().now, noon() + HOUR);
+        assert_eq!(
+            backend.store().due(&ff_store::Share::All, None, 1).await.unwrap().now,
+            noon() + HOUR
+        );
     }
 }
 
@@ -39,7 +42,7 @@ async fn a_process_with_an_older_clock_lives_in_the_time_of_the_store() {
     let ahead = backend(at(noon())).unwrap();
     submit(&ahead, Submit::new(common::new_id())).await;
     let behind = backend(at(noon() - HOUR)).unwrap();
-    assert_eq!(behind.store().due(None, 1).await.unwrap().now, noon());
+    assert_eq!(behind.store().due(&ff_store::Share::All, None, 1).await.unwrap().now, noon());
     let id = submit(&behind, Submit::new(common::new_id())).await;
     assert_eq!(behind.describe(&common::target(id)).await.unwrap().created, noon());
 }
@@ -48,7 +51,7 @@ async fn a_process_with_an_older_clock_lives_in_the_time_of_the_store() {
 async fn a_time_that_was_told_is_not_taken_back_although_nothing_was_written() {
     let clock = ManualClock::at(noon().as_ms());
     let backend = backend(Options::memory().clock(Arc::new(clock.clone()))).unwrap();
-    assert_eq!(backend.store().due(None, 1).await.unwrap().now, noon());
+    assert_eq!(backend.store().due(&ff_store::Share::All, None, 1).await.unwrap().now, noon());
     clock.set(noon() - HOUR);
-    assert_eq!(backend.store().due(None, 1).await.unwrap().now, noon());
+    assert_eq!(backend.store().due(&ff_store::Share::All, None, 1).await.unwrap().now, noon());
 }

@@ -107,7 +107,7 @@ pub(crate) async fn lost_leases_do_not_hide_later_ones(g: Ground) {
         held.push(g.held().await.execution);
     }
     g.advance(ms(10_000)).await;
-    let due = g.backend().due(None, 1_000).await.unwrap().due;
+    let due = g.backend().due(&ff_store::Share::All, None, 1_000).await.unwrap().due;
     assert_eq!(due.len(), held.len());
     g.pass(ms(0)).await;
     for id in held {

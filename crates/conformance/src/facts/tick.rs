@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::ground::{Ground, ms, steady};
 
 async fn due(g: &Ground, after: Option<(Time, ExecutionId)>, limit: usize) -> Vec<ExecutionId> {
-    let timers = g.backend().due(after, limit).await.unwrap();
+    let timers = g.backend().due(&ff_store::Share::All, after, limit).await.unwrap();
     timers.due.into_iter().map(|(_, id)| id).collect()
 }
 
@@ -17,10 +17,10 @@ pub(crate) async fn timers_are_named_when_they_are_due_and_not_before(g: Ground)
     let id = g.delayed(ms(500)).await;
     let at = g.now().await + ms(500);
     g.advance(ms(499)).await;
-    let timers = g.backend().due(None, 10).await.unwrap();
+    let timers = g.backend().due(&ff_store::Share::All, None, 10).await.unwrap();
     assert_eq!((timers.now, timers.due, timers.next), (g.now().await, vec![], Some(at)));
     g.advance(ms(1)).await;
-    let timers = g.backend().due(None, 10).await.unwrap();
+    let timers = g.backend().due(&ff_store::Share::All, None, 10).await.unwrap();
     assert_eq!((timers.due, timers.next), (vec![(at, id)], None));
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn the_next_timer_is_told_beyond_what_is_due(g: Ground) {
     g.delayed(ms(300)).await;
     g.delayed(ms(400)).await;
     g.advance(ms(200)).await;
-    let timers = g.backend().due(None, 1).await.unwrap();
+    let timers = g.backend().due(&ff_store::Share::All, None, 1).await.unwrap();
     assert_eq!((timers.due.len(), timers.next), (1, Some(later)));
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Ground) {
     g.advance(ms(1_000)).await;
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = g.backend().due(after, 4).await.unwrap().due;
+        let page = g.backend().due(&ff_store::Share::All, after, 4).await.unwrap().due;
         let Some(last) = page.last() else { break };
         after = Some(*last);
         seen.extend(page.into_iter().map(|(_, id)| id));
@@ -63,7 +63,7 @@ pub(crate) async fn a_stuck_timer_does_not_hide_those_behind_it(g: Ground) {
     let first = g.delayed(ms(100)).await;
     let second = g.delayed(ms(200)).await;
     g.advance(ms(300)).await;
-    let stuck = g.backend().due(None, 1).await.unwrap().due[0];
+    let stuck = g.backend().due(&ff_store::Share::All, None, 1).await.unwrap().due[0];
     assert_eq!(stuck.1, first);
     assert_eq!(due(&g, Some(stuck), 1).await, [second]);
 }

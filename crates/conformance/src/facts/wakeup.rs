@@ -295,7 +295,7 @@ pub(crate) async fn the_timer_loop_hears_of_an_earlier_timer(g: Ground) {
 pub(crate) async fn the_timer_loop_hears_of_a_timer_set_while_it_reads(g: Ground) {
     let wakeups = g.backend().wakeups();
     wakeups.disarm_timer();
-    let next = g.backend().due(None, 10).await.unwrap().next;
+    let next = g.backend().due(&ff_store::Share::All, None, 10).await.unwrap().next;
     g.delayed(ms(500)).await;
     wakeups.arm_timer(next);
     wakeups.timer_changed().await;

@@ -11,7 +11,7 @@ use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
-use ff_store::{DueTimers, ListScan, Stats, Store, StoreError, Wakeups};
+use ff_store::{DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups};
 
 use super::Ground;
 
@@ -70,14 +70,23 @@ impl Store for Deaf {
 
     async fn due(
         &self,
+        share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        self.store.due(after, limit).await
+        self.store.due(share, after, limit).await
+    }
+
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        self.store.alive(engine).await
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
         self.store.rows().await
+    }
+
+    async fn repair(&self) -> Result<Repaired, StoreError> {
+        self.store.repair().await
     }
 
     fn partitions(&self) -> u16 {

@@ -106,7 +106,7 @@ impl Ground {
     pub(crate) async fn pass(&self, span: Millis) {
         self.advance(span).await;
         for _ in 0..1_000 {
-            let due = self.backend().due(None, 100).await.unwrap().due;
+            let due = self.backend().due(&ff_store::Share::All, None, 100).await.unwrap().due;
             if due.is_empty() {
                 return;
             }

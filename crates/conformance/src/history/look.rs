@@ -35,7 +35,9 @@ impl Look {
                 Seen::Attempts(store.past_attempts(id, from, limit).await?)
             }
             Look::List(scan) => Seen::List(store.list(scan).await?),
-            Look::Due { after, limit } => Seen::Due(store.due(after, limit).await?),
+            Look::Due { after, limit } => {
+                Seen::Due(store.due(&ff_store::Share::All, after, limit).await?)
+            }
         })
     }
 }

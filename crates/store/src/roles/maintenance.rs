@@ -7,7 +7,8 @@ use ff_core::{ExecutionId, Time};
 use super::{Answer, Backend, many, only};
 use crate::audit::Rows;
 use crate::error::StoreError;
-use crate::store::{DueTimers, Stats, Store};
+use crate::share::{EngineId, Share};
+use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
 
 /// Let time pass, and check that all is well.
@@ -16,15 +17,25 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Timers that are due, earliest first, after `after`, at most `limit`.
     async fn due(
         &self,
+        share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
+
+    /// Says that `engine` is alive, and answers all that are.
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+
+    /// How many partitions the store has.
+    fn partitions(&self) -> u16;
 
     /// Lets time do what is due; each gets its own answer.
     async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError>;
 
     /// Every row of the store as of one moment, records first.
     async fn rows(&self) -> Result<Rows, StoreError>;
+
+    /// Puts right what a fault in the middle of a write has left.
+    async fn repair(&self) -> Result<Repaired, StoreError>;
 
     /// What the store has done since it was opened, if it counts that.
     fn stats(&self) -> Option<Stats>;
@@ -37,10 +48,19 @@ pub trait MaintenanceBackend: Send + Sync {
 impl<S: Store> MaintenanceBackend for Backend<S> {
     async fn due(
         &self,
+        share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        self.store().due(after, limit).await
+        self.store().due(share, after, limit).await
+    }
+
+    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        self.store().alive(engine).await
+    }
+
+    fn partitions(&self) -> u16 {
+        self.store().partitions()
     }
 
     async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError> {
@@ -50,6 +70,10 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
 
     async fn rows(&self) -> Result<Rows, StoreError> {
         self.store().rows().await
+    }
+
+    async fn repair(&self) -> Result<Repaired, StoreError> {
+        self.store().repair().await
     }
 
     fn stats(&self) -> Option<Stats> {

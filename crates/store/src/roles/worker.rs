@@ -11,6 +11,7 @@ use ff_core::record::Exited;
 
 use super::{Answer, Backend, done, many, one, only};
 use crate::error::StoreError;
+use crate::share::Share;
 use crate::store::Store;
 use crate::waiting;
 
@@ -55,7 +56,7 @@ pub trait WorkerBackend: Send + Sync {
 #[async_trait]
 impl<S: Store> WorkerBackend for Backend<S> {
     async fn ping(&self) -> Result<(), StoreError> {
-        self.store().due(None, 1).await.map(drop)
+        self.store().due(&Share::All, None, 1).await.map(drop)
     }
 
     async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {

@@ -1,0 +1,65 @@
+//! Engine processes divide the partitions among themselves, and a dead one's share is taken over.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod ground;
+
+use ff_core::Millis;
+use ff_core::machine::{Submit, Tick};
+use ff_store::share::ENGINE_TTL;
+use ff_store::{EngineId, Share, mint};
+
+fn ttl() -> Millis {
+    Millis::new(ENGINE_TTL.as_millis() as u64)
+}
+
+#[tokio::test]
+async fn a_silent_process_is_not_alive_any_more() {
+    let subject = ground::four_partitions().await;
+    let (one, other) = (EngineId::new(1), EngineId::new(2));
+    subject.store.alive(one).await.unwrap();
+    let mut both = subject.store.alive(other).await.unwrap();
+    both.sort();
+    assert_eq!(both, [one, other]);
+    subject.clock.advance(ttl()).await;
+    assert_eq!(subject.store.alive(other).await.unwrap().len(), 2, "it has just been heard of");
+    subject.clock.advance(Millis::new(1)).await;
+    assert_eq!(subject.store.alive(other).await.unwrap(), [other]);
+}
+
+#[tokio::test]
+async fn shares_cover_every_timer_once_and_a_dead_ones_share_is_taken_over() {
+    let subject = ground::four_partitions().await;
+    for _ in 0..64 {
+        let mut submit = Submit::new(mint::execution_id(mint::any_partition()));
+        submit.start = ff_core::When::After(Millis::new(10));
+        subject.store.execute(vec![mint::command(submit)]).await.remove(0).unwrap();
+    }
+    subject.clock.advance(Millis::new(10)).await;
+    let engines = [EngineId::new(7), EngineId::new(8)];
+    for engine in engines {
+        subject.store.alive(engine).await.unwrap();
+    }
+    let alive = subject.store.alive(engines[0]).await.unwrap();
+    let mut seen = Vec::new();
+    for engine in engines {
+        let share = Share::of(engine, &alive, subject.store.partitions());
+        seen.extend(subject.store.due(&share, None, 100).await.unwrap().due);
+    }
+    seen.sort();
+    let all = subject.store.due(&Share::All, None, 100).await.unwrap().due;
+    assert_eq!(seen, all, "together they see everything once");
+    assert_eq!(all.len(), 64);
+
+    subject.clock.advance(Millis::new(ttl().get() + 1)).await;
+    let alive = subject.store.alive(engines[1]).await.unwrap();
+    let share = Share::of(engines[1], &alive, subject.store.partitions());
+    let due = subject.store.due(&share, None, 100).await.unwrap().due;
+    assert_eq!(due, all, "the one that is left sees everything");
+    let ticks = due.iter().map(|(_, id)| mint::command(Tick { execution: *id })).collect();
+    assert!(subject.store.execute(ticks).await.iter().all(Result::is_ok));
+}
+
+#[test]
+fn one_lost_word_does_not_end_a_share() {
+    assert!(ff_store::share::ENGINE_BEAT * 2 < ENGINE_TTL);
+}
