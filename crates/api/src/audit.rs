@@ -1,5 +1,6 @@
 //! The report of an audit.
 
+use ff_store::Repaired;
 use ff_store::audit::{Report, Violation};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,6 +16,22 @@ pub struct AuditView {
     pub violations: Vec<ViolationView>,
     /// How much more is wrong than is listed.
     pub further: u64,
+    /// What was put right before, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repaired: Option<RepairedView>,
+}
+
+/// What a repair found and put right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RepairedView {
+    /// Index entries that were looked at.
+    pub examined: u64,
+    /// Entries of no record, which were removed.
+    pub unwritten: u64,
+    /// Entries that a record has and that were missing, which were put back.
+    pub unplaced: u64,
+    /// Entries, payloads and attempts that their record disowns, which were removed.
+    pub leftover: u64,
 }
 
 /// Something that must not be.
@@ -33,7 +50,15 @@ impl From<&Report> for AuditView {
             entries: report.entries,
             violations: report.violations.iter().map(ViolationView::from).collect(),
             further: report.further,
+            repaired: None,
         }
+    }
+}
+
+impl From<&Repaired> for RepairedView {
+    fn from(repaired: &Repaired) -> Self {
+        let Repaired { examined, unwritten, unplaced, leftover } = *repaired;
+        RepairedView { examined, unwritten, unplaced, leftover }
     }
 }
 

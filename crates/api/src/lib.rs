@@ -23,7 +23,7 @@ pub mod timestamp;
 pub mod worker;
 
 pub use attempt::{AttemptView, AttemptsView, ProgressView};
-pub use audit::{AuditView, ViolationView};
+pub use audit::{AuditView, RepairedView, ViolationView};
 pub use error::ErrorView;
 pub use execution::{
     CancelView, ExecutionView, FailureView, LeaseView, ReservationView, RunView, StateVectorView,

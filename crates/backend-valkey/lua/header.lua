@@ -22,11 +22,18 @@ end
 -- The time in whole milliseconds; it stands still during a function.
 local now = wrap_now and wrap_now(server_time) or server_time
 
+local function wrong_count(verb, args)
+  return redis.error_reply('FF_ARITY ' .. verb .. ' was called with ' .. #args .. ' arguments')
+end
+
 -- A function declared over keys of several slots takes their count and names as its first
 -- arguments: the server refuses them as keys.
-local function spread(callback)
+local function spread(verb, callback)
   return function(_, args)
     local count = tonumber(args[1])
+    if not count or count < 1 or count > #args - 1 then
+      return wrong_count(verb, args)
+    end
     local keys, rest = {}, {}
     for i = 2, count + 1 do
       keys[#keys + 1] = args[i]
@@ -38,26 +45,36 @@ local function spread(callback)
   end
 end
 
--- Refuses a call with another number of arguments before it reads anything; a negative arity is
--- the least number.
-local function counted(verb, callback, arity)
+-- Refuses a call with another number of arguments, or with other than numbers where there must be
+-- some, before anything is read.
+local function counted(verb, callback, arity, each, numbers)
   return function(keys, args)
-    if #args ~= arity and (arity >= 0 or #args < -arity) then
-      return redis.error_reply('FF_ARITY ' .. verb .. ' was called with ' .. #args .. ' arguments')
+    local more = #args - arity
+    if (each and (more < each or more % each ~= 0)) or (not each and more ~= 0) or #keys == 0 then
+      return wrong_count(verb, args)
+    end
+    for at = 0, arity == 0 and #args - 1 or 0, each or 1 do
+      for i = 1, #numbers do
+        if not tonumber(args[at + numbers[i]]) then
+          return redis.error_reply('FF_ARGUMENT ' .. verb .. ' was called with other than a number')
+        end
+      end
     end
     return callback(keys, args)
   end
 end
 
--- Registers the function of a verb. flags is a list, or nil; so is arity, the number of arguments.
-local function register(verb, callback, flags, arity)
+-- Registers the function of a verb; flags is a list, or nil. arity is the number of its arguments;
+-- with each, of those before one or more groups of so many. numbers lists the places of numbers
+-- among the former or, where there are none, in each group.
+local function register(verb, callback, flags, arity, each, numbers)
   if arity then
-    callback = counted(verb, callback, arity)
+    callback = counted(verb, callback, arity, each, numbers or {})
   end
   -- While a library loads there is no ipairs.
   for i = 1, #(flags or {}) do
     if flags[i] == 'allow-cross-slot-keys' then
-      callback = spread(callback)
+      callback = spread(verb, callback)
     end
   end
   redis.register_function{function_name = NAME .. '_' .. verb, callback = callback, flags = flags}

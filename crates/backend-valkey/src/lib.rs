@@ -17,6 +17,7 @@ mod library;
 mod limit;
 mod link;
 mod look;
+mod mend;
 mod options;
 mod probe;
 mod query;
@@ -27,6 +28,7 @@ mod store;
 mod url;
 
 pub use limit::{Limit, LimitPlan, Speed, limit};
+pub use mend::Torn;
 pub use options::{Options, Prefix, Secret, Tls, Topology};
 pub use probe::{Probe, Reading};
 pub use store::{ValkeyStore, backend};

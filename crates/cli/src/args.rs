@@ -82,7 +82,8 @@ pub(crate) enum Command {
     Revoke(revoke::Revoke),
     /// Run a program for every execution of a lane.
     Worker(worker::Worker),
-    /// Compare every record of the store with its indexes and invariants. It only reads.
+    /// Compare every record of the store with its indexes and invariants. It only reads, unless it
+    /// is to repair.
     Check(check::Check),
     /// Measure a store, beside what it could do at best.
     Bench(bench::Bench),

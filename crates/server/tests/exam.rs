@@ -23,7 +23,8 @@ use ff_store::audit::Rows;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{Answer, Backend};
 use ff_store::{
-    ClientBackend, DueTimers, MaintenanceBackend, Stats, StoreError, Wakeups, WorkerBackend,
+    ClientBackend, DueTimers, MaintenanceBackend, Repaired, Stats, StoreError, Wakeups,
+    WorkerBackend,
 };
 
 /// Two roles over HTTP, the third in process.
@@ -90,6 +91,7 @@ pass!(MaintenanceBackend to store {
     due(after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     rows() -> Rows;
+    repair() -> Repaired;
 } fn wakeups(&self) -> &Wakeups {
     self.store.wakeups()
 }

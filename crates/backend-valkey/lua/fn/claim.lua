@@ -1,8 +1,8 @@
 -- Takes the best executions of some classes of a lane in one partition.
 --
 -- args: namespace, lane, request (16 bytes), index of the first lease, how many at most, worker,
---       instance, salt (4 bytes), the highest score to take after the first ('' for any), then one or more
---       classes ('' is the one without requirements).
+--       instance, salt (4 bytes), the highest score to take after the first ('' for any), then one
+--       or more classes ('' is the one without requirements).
 -- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
 --       the record) of each}. heads has the score of the new head of each class, or ''.
 --       {0} if a candidate is not plainly claimable, which the general way decides.
@@ -20,9 +20,17 @@ local function claimable(k, now, candidate, key)
   if string.byte(bytes) ~= C.FORMAT then
     return nil
   end
+  if #bytes < C.FENCE_FROM then
+    return nil
+  end
   local score, _, _, _, deadline = struct.unpack('>i8I6I6I6I6', bytes, C.SCORE_AT)
-  if score ~= candidate[1] then
+  if score == C.NO_SCORE then
     call('ZREM', key, id)
+    return nil
+  end
+  if score ~= candidate[1] then
+    -- A fault has left it in its earlier place.
+    call('ZADD', key, score, id)
     return nil
   end
   if string.byte(bytes, 2) ~= C.QUEUED or (deadline ~= 0 and deadline <= now) then
@@ -36,12 +44,19 @@ local function claimable(k, now, candidate, key)
   return bytes, own, input_len
 end
 
--- Puts an execution into a worker's hold and answers its new bytes.
+-- Puts an execution into a worker's hold and answers its new bytes; nil, with nothing written, if
+-- its record is damaged.
 local function hold(k, id, bytes, now, lease, worker, instance, new_salt)
-  local $head, tail_at = struct.unpack(ff.record.HEAD, bytes)
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole then
+    return nil
+  end
   local was = timer
   if why > C.LAST_START then
     attempt = ff.attempt.continue(attempt, lease, worker, instance)
+    if not attempt then
+      return nil
+    end
   else
     if attempts > 0 then
       call('HSET', k.exec .. id .. ':att', attempts - 1, attempt)
@@ -69,7 +84,7 @@ local function choose(k, now, candidates, max, bound, keys)
   local chosen, bytes = {}, 0
   for i = 1, math.min(#candidates, max) do
     local candidate = candidates[i]
-    if i > 1 and bound ~= '' and candidate[1] > tonumber(bound) then
+    if i > 1 and bound and candidate[1] > bound then
       break
     end
     local record, own, len = claimable(k, now, candidate, keys[candidate[3]])
@@ -94,21 +109,29 @@ register('claim', function(routes, args)
   end
   -- One more of each class than can be taken: it is the next head.
   local candidates = ff.queue.best(k, ns, lane, classes, max + 1)
-  local chosen, cut = choose(k, now, candidates, tonumber(max), bound, keys)
-  if not chosen then
+  local chosen, cut = choose(k, now, candidates, tonumber(max), tonumber(bound), keys)
+  if not chosen or #request ~= 16 or #salt ~= 4 then
     return {0}
   end
-  local heads = {}
+  local heads, taken = {}, 0
   local reply = {1, now, cut, heads}
   for i, one in ipairs(chosen) do
     local id, at = candidates[i][2], #reply
     local lease = struct.pack('>c16I2', request, first + i - 1)
+    local bytes = hold(k, id, one[1], now, lease, worker, instance, salt)
+    if not bytes then
+      break
+    end
     reply[at + 1] = id
-    reply[at + 2] = hold(k, id, one[1], now, lease, worker, instance, salt)
+    reply[at + 2] = bytes
     reply[at + 3] = one[2]
     call('ZREM', keys[candidates[i][3]], id)
+    taken = i
   end
-  for i = #chosen + 1, #candidates do
+  if taken == 0 and #chosen > 0 then
+    return {0}
+  end
+  for i = taken + 1, #candidates do
     local class = candidates[i][3]
     heads[class] = heads[class] or string.format('%.0f', candidates[i][1])
   end
@@ -119,4 +142,4 @@ register('claim', function(routes, args)
     end
   end
   return reply
-end, {}, -10)
+end, {}, 9, 1, {4, 5})

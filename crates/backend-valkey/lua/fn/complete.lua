@@ -8,11 +8,11 @@
 
 local function complete(k, now, id, namespace, fence, exited, new_salt, said, at, bytes_out)
   local bytes = ff.held(k, id, fence)
-  if not bytes then
+  if not bytes or #new_salt ~= 4 then
     return 0
   end
-  local $head, tail_at = struct.unpack(ff.record.HEAD, bytes)
-  if ns ~= namespace or timer <= now then
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole or ns ~= namespace or timer <= now then
     return 0
   end
   local was = holder
@@ -37,4 +37,4 @@ register('complete', function(keys, args)
     replies[#replies + 1] = complete(k, now, unpack(args, i, i + 7))
   end
   return replies
-end, {'allow-oom'}, -8)
+end, {'allow-oom'}, 0, 8, {7})

@@ -33,4 +33,4 @@ register('due', function(keys, args)
     reply[#reply + 1] = due(ff.keys(route), now, after, args[2], limit)
   end
   return reply
-end, {'no-writes', 'allow-cross-slot-keys'}, 3)
+end, {'no-writes', 'allow-cross-slot-keys'}, 3, nil, {1, 3})

@@ -104,4 +104,4 @@ register('dump', function(keys, args)
     end
   end
   return reply
-end, {'no-writes'}, 3)
+end, {'no-writes'}, 3, nil, {1, 3})

@@ -33,4 +33,4 @@ register('list', function(keys, args)
     stretch(key(ff.keys(route), ns), created, after_id, tonumber(limit), reply)
   end
   return reply
-end, {'no-writes', 'allow-cross-slot-keys'}, 5)
+end, {'no-writes', 'allow-cross-slot-keys'}, 5, nil, {5})

@@ -66,15 +66,32 @@ function answer.i(k, args, at)
     (r.input_at == C.HERE and r.input), at + 1
 end
 
+-- How many arguments a question has; one for candidates has as many classes as it says besides.
+local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, i = 1}
+
+local function whole(args)
+  local at = 1
+  while at <= #args do
+    local width = WIDTH[args[at]]
+    if not width then
+      return false
+    end
+    if args[at] == 'n' then
+      width = width + math.max(0, tonumber(args[at + 4]) or math.huge)
+    end
+    at = at + 1 + width
+  end
+  return at == #args + 1
+end
+
 register('load', function(keys, args)
+  if not whole(args) then
+    return redis.error_reply('FF_ARITY load was asked other than whole questions')
+  end
   local k, at = ff.keys(keys[1]), 1
   local reply = {now()}
   while at <= #args do
-    local question = answer[args[at]]
-    if not question then
-      return redis.error_reply('FF_ARITY load was asked ' .. args[at])
-    end
-    reply[#reply + 1], at = question(k, args, at + 1)
+    reply[#reply + 1], at = answer[args[at]](k, args, at + 1)
   end
   return reply
-end, {'no-writes'}, -2)
+end, {'no-writes'}, 0, 1)

@@ -6,11 +6,11 @@
 
 local function renew(k, now, id, namespace, fence, new_salt)
   local bytes = ff.held(k, id, fence)
-  if not bytes then
+  if not bytes or #new_salt ~= 4 then
     return {}
   end
-  local $head, tail_at = struct.unpack(ff.record.HEAD, bytes)
-  if ns ~= namespace or timer <= now then
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole or ns ~= namespace or timer <= now then
     return {}
   end
   local was = timer
@@ -31,4 +31,4 @@ register('renew', function(keys, args)
     replies[#replies + 1] = renew(k, now, unpack(args, i, i + 3))
   end
   return replies
-end, {'allow-oom'}, -4)
+end, {'allow-oom'}, 0, 4)

@@ -27,4 +27,4 @@ register('retire', function(keys, args)
     ff.queue.forget(k, name)
   end
   return replies
-end, {'allow-oom'}, -1)
+end, {'allow-oom'}, 0, 1)

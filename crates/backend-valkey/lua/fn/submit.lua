@@ -4,13 +4,16 @@
 --       as it would be at time 0, 'a' if its delay ends at a fixed time (else ''), and its input
 --       if that has a key of its own (else '').
 -- reply: for each {1, state, score of the head it became or ''}, or {0} if the id or the key is
---       known or the lane is full of classes, which the general way decides; then nothing is
---       written.
+--       known, the lane is full of classes or the record cannot be read, which the general way
+--       decides; then nothing is written.
 
 local function submit(k, now, origin, id, template, fixed, own_input)
-  local $head, tail_at = struct.unpack(ff.record.HEAD, template)
-  local $tail, rest_at = struct.unpack(ff.record.TAIL, template, tail_at)
-  if (key ~= '' and ff.save.owner(k, ns, key))
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, template)
+  if not whole then
+    return {0}
+  end
+  local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, template, tail_at)
+  if not tail_whole or (key ~= '' and ff.save.owner(k, ns, key))
     or (class ~= '' and call('HLEN', ff.queue.classes_key(k, ns, lane)) >= C.CLASSES)
   then
     return {0}
@@ -43,4 +46,4 @@ register('submit', function(keys, args)
     replies[#replies + 1] = submit(k, now, args[1], args[i], args[i + 1], args[i + 2], args[i + 3])
   end
   return replies
-end, {}, -5)
+end, {}, 1, 4)

@@ -10,9 +10,13 @@ function ff.attempt.start(number, run, now, lease, worker, instance)
     #worker, worker, #instance, instance, 0, '')
 end
 
--- The same attempt under its newest lease.
+-- The same attempt under its newest lease; nil if it cannot be read.
 function ff.attempt.continue(attempt, lease, worker, instance)
-  local ended, reason, number, run, started, _, _, _, progress, rest = struct.unpack(START, attempt)
+  local whole, ended, reason, number, run, started, _, _, _, progress, rest =
+    pcall(struct.unpack, START, attempt)
+  if not whole then
+    return nil
+  end
   return struct.pack(START, ended, reason, number, run, started, lease,
     #worker, worker, #instance, instance, #progress, progress) .. string.sub(attempt, rest)
 end

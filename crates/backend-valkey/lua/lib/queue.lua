@@ -27,10 +27,10 @@ function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   if call('ZRANGE', key, 0, 0)[1] ~= id then
     return false
   end
-  call('SADD', k.queues, name)
   if class ~= '' then
     call('HSET', ff.queue.classes_key(k, ns, lane), class, requires)
   end
+  call('SADD', k.queues, name)
   local text = string.format('%.0f', score)
   call('SPUBLISH', k.channel,
     'W' .. origin .. ns .. ':' .. lane .. ':' .. class .. ':' .. text .. ':' .. requires)

@@ -9,8 +9,14 @@ function ff.record.unpack(bytes)
   if string.byte(bytes) ~= C.FORMAT then
     return nil
   end
-  local $head, tail_at = struct.unpack(ff.record.HEAD, bytes)
-  local $tail, rest_at = struct.unpack(ff.record.TAIL, bytes, tail_at)
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole then
+    return nil
+  end
+  local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  if not tail_whole then
+    return nil
+  end
   -- One constructor makes the table in its full size.
   return {$table, rest = string.sub(bytes, rest_at)}
 end

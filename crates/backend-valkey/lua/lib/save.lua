@@ -46,15 +46,19 @@ local function register_namespace(k, ns, now)
 end
 
 -- Writes a new record and everything but its place in the queue; own_input is its input if that has
--- a key of its own. Answers false, with nothing written, if the id is taken.
+-- a key of its own. Answers false, with nothing written, if the id is taken. The idempotency key
+-- comes before the record: no fault lets another submit with that key make a second execution.
 function ff.save.create(k, id, bytes, ns, created, key, timer, now, own_input)
   local exec = k.exec .. id
-  if own_input and call('EXISTS', exec) == 1 then
+  if (own_input or key ~= '') and call('EXISTS', exec) == 1 then
     return false
   end
   register_namespace(k, ns, now)
   local list = ff.list_key(k, ns)
   local listed = call('ZADD', list, 'NX', created, id)
+  if key ~= '' then
+    call('HSET', keys_key(k, ns), key, id)
+  end
   if own_input then
     call('SET', exec .. ':in', own_input)
   end
@@ -65,8 +69,9 @@ function ff.save.create(k, id, bytes, ns, created, key, timer, now, own_input)
     end
     return false
   end
-  if key ~= '' then
-    call('HSET', keys_key(k, ns), key, id)
+  if listed == 0 then
+    -- A fault has left the entry of an earlier try.
+    call('ZADD', list, created, id)
   end
   if timer ~= 0 then
     ff.save.arm(k, id, timer, now)

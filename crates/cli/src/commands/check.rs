@@ -1,7 +1,7 @@
 //! `ff check`: audit a store.
 
 use clap::Args;
-use ff_api::AuditView;
+use ff_api::{AuditView, RepairedView};
 use ff_store::audit;
 
 use super::Verdict;
@@ -11,13 +11,22 @@ use crate::session::Session;
 
 /// `ff check`.
 #[derive(Debug, Args)]
-pub(crate) struct Check {}
+pub(crate) struct Check {
+    /// Put right what a fault in the middle of a write has left, before the comparison. Nothing that
+    /// is sound is touched, and others may go on working
+    #[arg(long)]
+    repair: bool,
+}
 
 impl Check {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open_store().await?;
+        let repaired = match self.repair {
+            true => Some(RepairedView::from(&backend.repair().await?)),
+            false => None,
+        };
         let report = audit::audit(backend.rows().await?).await?;
-        let view = AuditView::from(&report);
+        let view = AuditView { repaired, ..AuditView::from(&report) };
         session.output.answer(&view, lines)?;
         match view.violations.is_empty() {
             true => {
@@ -34,10 +43,19 @@ impl Check {
 
 fn lines(view: &AuditView) -> String {
     let found = view.violations.len() as u64 + view.further;
-    let mut text = format!(
+    let mut text = String::new();
+    if let Some(repaired) = &view.repaired {
+        let RepairedView { examined, unwritten, unplaced, leftover } = repaired;
+        text.push_str(&format!(
+            "repaired    {} of {examined} entries: {unwritten} of no record, {unplaced} missing, \
+             {leftover} left over\n",
+            unwritten + unplaced + leftover
+        ));
+    }
+    text.push_str(&format!(
         "records     {}\nentries     {}\nviolations  {found}\n",
         view.records, view.entries
-    );
+    ));
     for violation in &view.violations {
         let detail = text::lines(&violation.detail, "  ");
         text.push_str(&format!("{}: {detail}\n", violation.rule));

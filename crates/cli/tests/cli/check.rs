@@ -16,6 +16,21 @@ fn a_sound_store_passes_its_check() {
 }
 
 #[test]
+fn a_repair_tells_what_it_put_right() {
+    let ff = Ff::new();
+    ff.submit(&[]);
+    let done = ff.run(&["check", "--repair"]);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), "the store is sound\n"));
+    let text = String::from_utf8(done.stdout).unwrap();
+    let none = "repaired    0 of 0 entries: 0 of no record, 0 missing, 0 left over\n";
+    assert!(text.starts_with(none), "{text}");
+    let report = ff.json(&["check", "--repair"]);
+    let none = serde_json::json!({"examined": 0, "unwritten": 0, "unplaced": 0, "leftover": 0});
+    assert_eq!(report["repaired"], none);
+    assert_eq!(ff.json(&["check"]).get("repaired"), None);
+}
+
+#[test]
 fn violations_are_listed_and_the_check_fails() {
     let ff = Ff::new();
     let unlisted = ff.submit(&[]);

@@ -1,0 +1,102 @@
+//! Repair of what a fault in the middle of a function has left.
+//!
+//! A function that fails halfway is not undone. Every function writes in an order that makes a fault
+//! leave one of the states that [`Torn`] names, and nothing else. They are found from the indexes
+//! alone, a page of a partition at a time, by a function that reads the record and changes the entry
+//! in one go.
+
+use ff_core::ExecutionId;
+use ff_store::audit::{Rule, Violation};
+use ff_store::{Repaired, StoreError};
+use redis::Value;
+
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+/// How many entries one call looks at, about.
+const PAGE: &str = "200";
+
+/// What a fault in the middle of a function can leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Torn {
+    /// An index entry, or an input beside it, whose record was never written or is already gone. It
+    /// is removed: nobody was told that the execution exists, or all were told that it does not.
+    Unwritten,
+    /// A record without one of its entries, or whose class is not registered. What is missing is put
+    /// back; an execution that was on its way out when its retention was over goes for good.
+    Unplaced,
+    /// An entry, a registered class, a payload or an attempt that no record has, while the record
+    /// itself is there. It is removed.
+    Leftover,
+}
+
+impl Torn {
+    /// The state that a finding of an audit shows; `None` if a fault in a function never leaves it.
+    /// `has_record` tells whether an execution has a readable record.
+    pub fn of(found: &Violation, has_record: impl Fn(ExecutionId) -> bool) -> Option<Torn> {
+        let id = found.detail.split(':').next().and_then(|id| id.parse().ok());
+        let owned = || match id.is_some_and(has_record) {
+            true => Torn::Leftover,
+            false => Torn::Unwritten,
+        };
+        match found.rule {
+            Rule::EntryThere => Some(Torn::Unplaced),
+            Rule::ClassRegistered if found.detail.ends_with("is not registered") => {
+                Some(Torn::Unplaced)
+            }
+            Rule::ClassRegistered => Some(Torn::Leftover),
+            Rule::EntryOwned | Rule::PayloadOwned => Some(owned()),
+            // An attempt too many, but never one too few.
+            Rule::AttemptsInOrder if found.detail.contains("is not one of its earlier ones") => {
+                Some(owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How often a partition is gone through at most. What one pass puts right may lead to more.
+const PASSES: usize = 4;
+
+/// Repairs every partition.
+pub(crate) async fn run(store: &Shared) -> Result<Repaired, StoreError> {
+    let mut repaired = Repaired::default();
+    for partition in 0..store.keys.partitions() {
+        for _ in 0..PASSES {
+            let before = repaired.fixed();
+            pass(store, partition, &mut repaired).await?;
+            if repaired.fixed() == before {
+                break;
+            }
+        }
+    }
+    if repaired.fixed() > 0 {
+        tracing::warn!(?repaired, "a fault had left something to repair");
+    }
+    Ok(repaired)
+}
+
+async fn pass(store: &Shared, partition: u16, sum: &mut Repaired) -> Result<(), StoreError> {
+    let route = store.keys.route(partition);
+    let (mut section, mut place) = (Vec::new(), b"0".to_vec());
+    loop {
+        let args: [Arg<'_>; 3] = [section.into(), place.into(), PAGE.as_bytes().into()];
+        let answer = store.link.call_confirmed("mend", &route, &args).await?;
+        let mut values = reply::list(answer)?.into_iter();
+        let mut next = || values.next().ok_or_else(reply::missing);
+        (section, place) = (reply::bytes(next()?)?.to_vec(), reply::bytes(next()?)?.to_vec());
+        let mut count = || number(&next()?);
+        sum.examined += count()?;
+        sum.unwritten += count()?;
+        sum.unplaced += count()?;
+        sum.leftover += count()?;
+        if section.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn number(value: &Value) -> Result<u64, StoreError> {
+    u64::try_from(reply::number(value)?).map_err(|_| reply::strange(value))
+}
