@@ -3,8 +3,8 @@
 
 mod ground;
 
-use ff_core::Millis;
 use ff_core::machine::{Submit, Tick};
+use ff_core::{Millis, Partition};
 use ff_store::share::ENGINE_TTL;
 use ff_store::{EngineId, Share, mint};
 
@@ -29,8 +29,8 @@ async fn a_silent_process_is_not_alive_any_more() {
 #[tokio::test]
 async fn shares_cover_every_timer_once_and_a_dead_ones_share_is_taken_over() {
     let subject = ground::four_partitions().await;
-    for _ in 0..64 {
-        let mut submit = Submit::new(mint::execution_id(mint::any_partition()));
+    for n in 0..64 {
+        let mut submit = Submit::new(mint::execution_id(Partition::new(n).unwrap()));
         submit.start = ff_core::When::After(Millis::new(10));
         subject.store.execute(vec![mint::command(submit)]).await.remove(0).unwrap();
     }

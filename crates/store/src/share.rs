@@ -87,7 +87,9 @@ mod tests {
     use super::*;
 
     fn engines(count: u128) -> Vec<EngineId> {
-        (1..=count).map(|n| EngineId::new(n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))).collect()
+        (1..=count)
+            .map(|n| EngineId::new(n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)))
+            .collect()
     }
 
     #[test]

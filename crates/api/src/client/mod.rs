@@ -5,7 +5,6 @@
 
 mod answers;
 mod claiming;
-mod ids;
 mod roles;
 mod transport;
 

@@ -19,7 +19,6 @@ use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
 use super::answers::{claimed, exited, exits, one_each, renewed, told};
-use super::ids::scattered;
 use super::transport::{HttpClient, broken};
 use crate::http::{
     BatchAnswer, BatchComplete, CancelHeldRequest, CancelRequest, ClaimGrantedRequest,
@@ -94,7 +93,7 @@ impl ClientBackend for HttpClient {
         match key {
             // The partition that all callers agree on.
             Some(key) => mint::execution_id(Partition::of_key(namespace, key)),
-            None => scattered(),
+            None => mint::scattered_id(),
         }
     }
 

@@ -64,11 +64,11 @@ pub trait ClientBackend: Send + Sync {
 #[async_trait]
 impl<S: Store> ClientBackend for Backend<S> {
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
-        mint::execution_id(match (self.store().partitions(), key) {
-            (1, _) => Partition::ONLY,
-            (_, Some(key)) => Partition::of_key(namespace, key),
-            (_, None) => mint::any_partition(),
-        })
+        match (self.store().partitions(), key) {
+            (1, _) => mint::execution_id(Partition::ONLY),
+            (_, Some(key)) => mint::execution_id(Partition::of_key(namespace, key)),
+            (_, None) => mint::scattered_id(),
+        }
     }
 
     async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError> {
