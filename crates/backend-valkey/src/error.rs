@@ -145,3 +145,50 @@ impl From<Fault> for StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replied(line: &str) -> Fault {
+        let reply = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        let redis::Value::ServerError(error) = reply else { panic!("{reply:?}") };
+        Fault::replied(&error)
+    }
+
+    #[test]
+    fn every_fault_has_its_name_and_its_code() {
+        let to = |host: &str| Redirect { slot: 3999, host: host.into(), port: 6381 };
+        for (line, kind, code) in [
+            ("MOVED 3999 127.0.0.1:6381", Kind::Moved(to("127.0.0.1")), "store_unavailable"),
+            ("MOVED 3999 :6381", Kind::Moved(to("")), "store_unavailable"),
+            ("ASK 3999 ::1:6381", Kind::Ask(to("::1")), "store_unavailable"),
+            ("TRYAGAIN Multiple keys", Kind::TryAgain, "store_busy"),
+            ("CLUSTERDOWN The cluster is down", Kind::ClusterDown, "store_unavailable"),
+            ("LOADING Valkey is loading", Kind::Loading, "store_busy"),
+            ("BUSY Valkey is busy running a script", Kind::Busy, "store_busy"),
+            ("MASTERDOWN Link with MASTER is down", Kind::MasterDown, "store_unavailable"),
+            ("READONLY You can't write", Kind::ReadOnly, "store_unavailable"),
+            ("NOREPLICAS Not enough good replicas", Kind::Unwritable, "store_unavailable"),
+            ("MISCONF Errors writing to the AOF file", Kind::Unwritable, "store_unavailable"),
+            ("OOM command not allowed", Kind::Full, "store_full"),
+            ("NOAUTH Authentication required.", Kind::Denied, "store_unavailable"),
+            ("WRONGPASS invalid username-password pair", Kind::Denied, "store_unavailable"),
+            ("NOPERM No permissions", Kind::Denied, "store_unavailable"),
+            ("ERR Function not found", Kind::Missing, "store_unavailable"),
+            (
+                "ERR Script attempted to access a slot not served",
+                Kind::Strayed,
+                "store_unavailable",
+            ),
+            ("ERR something else", Kind::Other, "store_unavailable"),
+            ("MOVED to somewhere", Kind::Other, "store_unavailable"),
+        ] {
+            let fault = replied(line);
+            assert_eq!(fault.kind, kind, "{line}");
+            let error = StoreError::from(fault);
+            assert_eq!(error.code(), code, "{line}");
+            assert!(error.is_retryable() && error.to_string().contains(line), "{error}");
+        }
+    }
+}

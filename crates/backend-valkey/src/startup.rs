@@ -70,14 +70,18 @@ fn judge(place: &str, info: &Info<'_>, options: &Options) -> Result<(), StoreErr
         }
         tracing::warn!(node = place, "the store's server {risk}");
     }
-    let replicas = info.get("connected_slaves").unwrap_or("0");
-    if replicas != "0" && options.confirm_replicas == 0 {
+    let replicas = info.get("connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0);
+    let confirm_replicas = options.confirm_replicas;
+    if replicas > 0 && confirm_replicas == 0 {
         tracing::warn!(
             node = place,
             replicas,
             "a failover may lose what was acknowledged shortly before; confirm_replicas=1 makes \
              writes wait for a replica"
         );
+    }
+    if replicas < confirm_replicas {
+        tracing::warn!(node = place, replicas, confirm_replicas, "no write can be confirmed");
     }
     Ok(())
 }
@@ -138,5 +142,45 @@ fn text(value: Value) -> String {
         Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Value::VerbatimString { text, .. } | Value::SimpleString(text) => text,
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(info: &str) -> Result<(), String> {
+        let options = Options::standalone("h", 1);
+        let safe = format!("{info}\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n");
+        judge("h:1", &Info(&safe), &options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for info in [
+            "redis_version:7.0.0",
+            "redis_version:7.2.4\r\nvalkey_version:7.2.5",
+            "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2",
+            "redis_version:10.0.1",
+            "redis_version:8.0-rc1",
+        ] {
+            assert_eq!(judged(info), Ok(()), "{info}");
+        }
+        for (info, found) in [
+            ("redis_version:6.2.14", "Redis 6.2.14"),
+            ("redis_version:7.2.4\r\nvalkey_version:7.1.9", "Valkey 7.1.9"),
+            ("redis_version:nonsense", "Redis nonsense"),
+            ("", "of no version"),
+        ] {
+            let said = judged(info).unwrap_err();
+            assert!(said.contains(found) && said.contains("Valkey 7.2"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_not_found_inside_another() {
+        let info = "x_role:slave\r\nrole_x:slave\r\nrole:master\r\n";
+        assert_eq!(Info(info).get("role"), Some("master"));
+        assert_eq!(Info(info).get("ole"), None);
     }
 }

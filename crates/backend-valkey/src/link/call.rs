@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -11,9 +10,6 @@ use super::dial::Address;
 use super::retry::{Advice, pauses};
 use super::{Link, Node, Nodes};
 use crate::error::{Fault, Kind};
-
-/// How long a try waits for a connection in a cluster before it asks who else may serve the slot.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where a call goes.
 #[derive(Clone, Copy)]
@@ -76,17 +72,11 @@ impl Link {
                 Next::AtOnce => Instant::now(),
                 Next::Later => Instant::now() + pauses.pause(),
             };
-            if next >= by {
+            if !self.is_in_time(next, by) {
                 return Err(fault);
             }
             sleep_until(next).await;
-            (outcome, node) = match timeout_at(by, call.attempt()).await {
-                Ok(attempt) => attempt,
-                Err(_) => {
-                    let text = format!("no answer in time, after {}", fault.text);
-                    return Err(Fault::new(Kind::Lost, text));
-                }
-            };
+            (outcome, node) = call.attempt().await;
         }
     }
 }
@@ -108,13 +98,9 @@ impl Call<'_> {
     }
 
     async fn deliver(&self, node: &Arc<Node>, asking: bool) -> Result<Value, Fault> {
-        let by = match self.link.0.nodes {
-            Nodes::Single(_) => self.by,
-            Nodes::Cluster(_) => self.by.min(Instant::now() + PATIENCE),
-        };
         self.link.0.calls.fetch_add(1, Ordering::Relaxed);
         if !asking && !self.confirm {
-            return node.send(self.command, by).await;
+            return node.send(self.command, self.by).await;
         }
         let mut commands = Pipeline::new();
         if asking {
@@ -126,7 +112,7 @@ impl Call<'_> {
             let wait = self.link.timeout().as_millis() / 2;
             commands.cmd("WAIT").arg(self.link.0.confirm_replicas).arg(wait as u64);
         }
-        let mut replies = node.send_all(&commands, by).await?;
+        let mut replies = node.send_all(&commands, self.by).await?;
         if self.confirm {
             self.confirmed(replies.pop(), node)?;
         }

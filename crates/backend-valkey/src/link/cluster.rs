@@ -7,7 +7,7 @@ use std::time::Duration;
 use ff_store::StoreError;
 use redis::Cmd;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::dial::{Address, Dial};
 use super::node::Node;
@@ -57,7 +57,7 @@ impl Cluster {
         let cluster = Cluster { dial, seeds, map, guests, heard };
         let mut failure = None;
         for seed in &cluster.seeds {
-            let node = Node::new(seed.clone(), Arc::clone(&cluster.dial));
+            let node = Node::of_many(seed.clone(), Arc::clone(&cluster.dial));
             let told = async {
                 node.open().await?;
                 cluster.learn_from(&node, by).await
@@ -104,7 +104,7 @@ impl Cluster {
         if let Some(node) = guests.iter().find(is_it) {
             return Arc::clone(node);
         }
-        let node = Node::new(address, Arc::clone(&self.dial));
+        let node = Node::of_many(address, Arc::clone(&self.dial));
         if guests.len() == GUESTS {
             guests.remove(0);
         }
@@ -152,7 +152,7 @@ impl Cluster {
         let seeds =
             self.seeds.iter().filter(|seed| !nodes.iter().any(|node| node.address() == *seed));
         let seeds: Vec<_> =
-            seeds.map(|seed| Node::new(seed.clone(), Arc::clone(&self.dial))).collect();
+            seeds.map(|seed| Node::of_many(seed.clone(), Arc::clone(&self.dial))).collect();
         nodes.extend(seeds);
         for node in nodes {
             match self.learn_from(&node, Instant::now() + ASKING).await {
@@ -166,10 +166,7 @@ impl Cluster {
     async fn learn_from(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
         let mut command = Cmd::new();
         command.arg("CLUSTER").arg("SLOTS");
-        let reply = match timeout_at(by, node.send(&command, by)).await {
-            Ok(reply) => reply?,
-            Err(_) => return Err(Fault::new(Kind::Lost, "no answer in time").at(node.address())),
-        };
+        let reply = node.send(&command, by).await?;
         let ranges = parse(reply, &node.address().host)
             .filter(|ranges| !ranges.is_empty())
             .ok_or_else(|| Fault::new(Kind::ClusterDown, "no slot is served").at(node.address()))?;
@@ -191,7 +188,7 @@ impl Cluster {
         let mut places = HashMap::new();
         for range in ranges {
             let place = *places.entry(range.primary.clone()).or_insert_with(|| {
-                let new = || Node::new(range.primary.clone(), Arc::clone(&self.dial));
+                let new = || Node::of_many(range.primary.clone(), Arc::clone(&self.dial));
                 map.nodes.push(known.get(&range.primary).cloned().unwrap_or_else(new));
                 (map.nodes.len() - 1) as u16
             });

@@ -70,7 +70,8 @@ impl Dial {
 
     /// A connection for commands.
     pub(crate) async fn commands(&self, address: &Address) -> Result<Live, Fault> {
-        let config = AsyncConnectionConfig::new();
+        // Every call has a deadline of its own.
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
         self.open(address, self.login.clone(), config).await
     }
 
@@ -82,7 +83,9 @@ impl Dial {
     ) -> Result<Live, Fault> {
         // With the newer protocol messages and replies can be told apart.
         let login = self.login.clone().set_protocol(ProtocolVersion::RESP3);
-        let config = AsyncConnectionConfig::new().set_push_sender(listener);
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(Some(self.request_timeout))
+            .set_push_sender(listener);
         self.open(address, login, config).await
     }
 

@@ -38,7 +38,7 @@ impl Link {
                 }
             };
             let next = Instant::now() + pauses.pause();
-            if next >= by {
+            if !self.is_in_time(next, by) {
                 return Err(fault);
             }
             self.0.nodes.relearn().await;
@@ -46,7 +46,7 @@ impl Link {
         }
     }
 
-    /// Asks once; gives the keys for which somebody else has to be asked.
+    /// Asks once; gives the keys that have to be asked for again.
     async fn round(
         &self,
         verb: &'static str,
@@ -72,7 +72,7 @@ impl Link {
             };
             match answer {
                 Ok(value) => answers.push(value),
-                Err(fault) if is_elsewhere(&fault) => match &mut left {
+                Err(fault) if is_repeated(&fault) => match &mut left {
                     Some((left, _)) => left.extend(keys),
                     None => left = Some((keys, fault)),
                 },
@@ -106,8 +106,8 @@ impl Link {
     }
 }
 
-/// Whether another node may have the answer.
-fn is_elsewhere(fault: &Fault) -> bool {
-    fault.kind == Kind::Strayed
+/// Whether to ask again, and perhaps another: a function that only reads may run twice.
+fn is_repeated(fault: &Fault) -> bool {
+    matches!(fault.kind, Kind::Strayed | Kind::Lost)
         || matches!(fault.advice(), Advice::Follow(_) | Advice::Ask(_) | Advice::Relearn)
 }

@@ -170,6 +170,12 @@ impl Link {
         self.0.dial.request_timeout()
     }
 
+    /// Whether a try that begins at `start` has time to be answered by `by`: one that is cut short
+    /// leaves its outcome unknown.
+    fn is_in_time(&self, start: Instant, by: Instant) -> bool {
+        start + self.timeout() / 10 < by
+    }
+
     /// Puts the library on a node, which may still be reading its data back.
     async fn load(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
         let mut pauses = retry::pauses();
@@ -177,7 +183,7 @@ impl Link {
             let outcome = node.load(&self.0.library, node.loads(), by).await;
             let next = Instant::now() + pauses.pause();
             match outcome {
-                Err(fault) if fault.advice() == Advice::Wait && next < by => {
+                Err(fault) if fault.advice() == Advice::Wait && self.is_in_time(next, by) => {
                     sleep_until(next).await
                 }
                 outcome => return outcome,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
 use tokio::sync::{Mutex, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::backoff::Backoff;
@@ -18,11 +19,14 @@ use crate::library::Library;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A node.
 pub(crate) struct Node {
     address: Address,
     dial: Arc<Dial>,
+    /// How long a try waits for a connection, when somebody else may answer instead.
+    patience: Option<Duration>,
     state: watch::Sender<State>,
     /// How often the library was loaded; whoever holds the lock is loading it.
     loads: AtomicU64,
@@ -48,13 +52,30 @@ impl State {
 }
 
 impl Node {
+    /// The only node there is.
     pub(crate) fn new(address: Address, dial: Arc<Dial>) -> Arc<Node> {
+        Node::with_patience(address, dial, None)
+    }
+
+    /// A node among others.
+    pub(crate) fn of_many(address: Address, dial: Arc<Dial>) -> Arc<Node> {
+        Node::with_patience(address, dial, Some(PATIENCE))
+    }
+
+    fn with_patience(address: Address, dial: Arc<Dial>, patience: Option<Duration>) -> Arc<Node> {
         let state = watch::Sender::new(State::Idle);
-        Arc::new(Node { address, dial, state, loads: AtomicU64::new(0), loading: Mutex::new(()) })
+        let (loads, loading) = (AtomicU64::new(0), Mutex::new(()));
+        Arc::new(Node { address, dial, patience, state, loads, loading })
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Whether there is a connection, as far as is known.
+    #[cfg(test)]
+    pub(crate) fn is_connected(&self) -> bool {
+        self.state.borrow().live().is_some()
     }
 
     /// Makes the first connection; unlike a later one, it is tried once.
@@ -67,10 +88,8 @@ impl Node {
     /// Sends one command and waits for its reply, an error reply being a fault.
     pub(crate) async fn send(self: &Arc<Node>, command: &Cmd, by: Instant) -> Result<Value, Fault> {
         let live = self.live(by).await?;
-        match live.connection().send_packed_command(command).await {
-            Ok(value) => self.judge(value, &live),
-            Err(error) => Err(self.lost(&live, &error)),
-        }
+        let answer = timeout_at(by, live.connection().send_packed_command(command)).await;
+        self.judge(self.arrived(answer, &live)?, &live)
     }
 
     /// Sends commands that must follow each other on one connection; gives their replies.
@@ -80,10 +99,10 @@ impl Node {
         by: Instant,
     ) -> Result<Vec<Value>, Fault> {
         let live = self.live(by).await?;
-        match live.connection().send_packed_commands(commands, 0, commands.len()).await {
-            Ok(values) => values.into_iter().map(|value| self.judge(value, &live)).collect(),
-            Err(error) => Err(self.lost(&live, &error)),
-        }
+        let mut connection = live.connection();
+        let answers = connection.send_packed_commands(commands, 0, commands.len());
+        let answers = self.arrived(timeout_at(by, answers).await, &live)?;
+        answers.into_iter().map(|value| self.judge(value, &live)).collect()
     }
 
     /// How often the library was loaded, to be given to [`Node::load`].
@@ -113,6 +132,7 @@ impl Node {
             return Ok(Arc::clone(live));
         }
         self.connect();
+        let by = self.patience.map_or(by, |patience| by.min(Instant::now() + patience));
         let mut state = self.state.subscribe();
         let decided = state.wait_for(|state| match state {
             State::Idle => false,
@@ -170,10 +190,20 @@ impl Node {
         Err(fault)
     }
 
-    fn lost(&self, live: &Live, error: &redis::RedisError) -> Fault {
+    /// The answer, or the fault that there is none.
+    fn arrived<T>(
+        &self,
+        answer: Result<redis::RedisResult<T>, Elapsed>,
+        live: &Live,
+    ) -> Result<T, Fault> {
+        let fault = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => Fault::sent(&error),
+            Err(_) => Fault::new(Kind::Lost, "no answer in time"),
+        };
         // After a timeout the connection may be one that swallows everything.
         live.retire();
-        Fault::sent(error).at(&self.address)
+        Err(fault.at(&self.address))
     }
 }
 

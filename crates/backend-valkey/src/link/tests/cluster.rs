@@ -206,6 +206,21 @@ async fn a_promoted_replica_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_freezes_is_left_for_its_replica() {
+    let cluster = Cluster::start(3, 1);
+    let link = cluster_link(&cluster).await;
+    let slot = cluster.slot_of("k");
+    put(&link, "k", "before").await.unwrap();
+    let former = cluster.primary_of(slot);
+    former.pause();
+    cluster.successor_of(former, slot);
+    // The first may have gone to the frozen one, which never says.
+    let _ = put(&link, "k", "unknown").await;
+    assert_eq!(put(&link, "k", "after").await.unwrap(), text("after"));
+    former.resume();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dead_seed_does_not_matter() {
     let cluster = Cluster::shared();
     let dead = super::server();

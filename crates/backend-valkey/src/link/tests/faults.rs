@@ -36,7 +36,7 @@ async fn loading_is_waited_for() {
 
 /// Gives the server so many keys that it takes a while to read them back.
 fn fill(server: &Server) {
-    server.command(&["DEBUG", "POPULATE", "3000", "key", "100"]).unwrap();
+    server.command(&["DEBUG", "POPULATE", "6000", "key", "100"]).unwrap();
     server.command(&["BGREWRITEAOF"]).unwrap();
     let written = || {
         let info = server.command(&["INFO", "persistence"]).unwrap().to_string();

@@ -78,7 +78,7 @@ fn options(url: &str) -> Options {
 
 /// Options with a shorter request timeout, for calls that are expected to give up.
 fn hasty(url: &str) -> Options {
-    Options { request_timeout: Duration::from_millis(500), ..options(url) }
+    Options { request_timeout: Duration::from_secs(1), ..options(url) }
 }
 
 async fn connect(options: &Options) -> Link {
@@ -133,4 +133,11 @@ async fn until(ask: impl Fn() -> bool + Send + 'static) {
 async fn until_repeated(link: &Link) {
     let (link, before) = (link.clone(), link.calls());
     until(move || link.calls() >= before + 2).await;
+}
+
+/// Waits until the link has noticed that its connection is gone: a call that meets the end itself
+/// is of unknown outcome.
+async fn until_disconnected(link: &Link) {
+    let nodes = link.0.nodes.primaries();
+    until(move || nodes.iter().all(|node| !node.is_connected())).await;
 }
