@@ -14,6 +14,7 @@ struct Page {
 
 const PAGES: &[Page] = &[
     Page { path: "docs/reference/states.md", topic: "states" },
+    Page { path: "docs/reference/keys.md", topic: "keys" },
     Page { path: "docs/reference/errors.md", topic: "errors" },
     Page { path: "docs/reference/cli.md", topic: "cli" },
     Page { path: "docs/reference/limits.md", topic: "limits" },

@@ -13,6 +13,7 @@ mod fused;
 mod general;
 mod heads;
 mod keys;
+mod layout;
 mod library;
 mod limit;
 mod link;
@@ -27,6 +28,7 @@ mod startup;
 mod store;
 mod url;
 
+pub use layout::{Family, LAYOUT};
 pub use limit::{Limit, LimitPlan, Speed, limit};
 pub use mend::Torn;
 pub use options::{Options, Prefix, Secret, Tls, Topology};

@@ -22,6 +22,7 @@ enum Topic {
     Cli,
     Limits,
     Metrics,
+    Keys,
 }
 
 impl Docs {
@@ -32,6 +33,7 @@ impl Docs {
             Topic::Cli => docs::cli::page(),
             Topic::Limits => docs::limits::page(),
             Topic::Metrics => docs::metrics::page(),
+            Topic::Keys => docs::keys::page(),
         };
         session.output.bytes(page.as_bytes())?;
         Ok(Verdict::Good)

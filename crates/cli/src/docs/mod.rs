@@ -2,6 +2,7 @@
 
 pub(crate) mod cli;
 pub(crate) mod errors;
+pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod states;

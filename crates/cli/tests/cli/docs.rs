@@ -10,7 +10,7 @@ fn page(topic: &str) -> String {
 
 #[test]
 fn pages_are_the_same_whatever_the_environment() {
-    for topic in ["states", "errors", "cli", "limits"] {
+    for topic in ["states", "errors", "cli", "limits", "keys"] {
         let mut command = bare(&["docs", topic]);
         command.env("FF_STORE", "sqlite:elsewhere").env("COLUMNS", "40").env("TERM", "dumb");
         let elsewhere = finish(&mut command, b"");
@@ -36,7 +36,7 @@ fn pages_name_what_they_are_about() {
 #[test]
 fn the_pages_in_the_repository_are_fresh() {
     let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
-    for topic in ["states", "errors", "cli", "limits", "metrics"] {
+    for topic in ["states", "errors", "cli", "limits", "metrics", "keys"] {
         let stored = std::fs::read_to_string(format!("{reference}/{topic}.md")).unwrap();
         assert!(stored == page(topic), "{topic}.md is stale; refresh with `cargo xtask codegen`");
     }

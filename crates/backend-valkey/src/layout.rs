@@ -1,0 +1,91 @@
+//! Every key of the store and what is in it, for the reference page.
+//!
+//! A test compares the keys that a store has written with this list.
+
+/// One family of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    /// How its keys are named. A word in angle brackets stands for what it says.
+    pub pattern: &'static str,
+    /// What sort of value it has.
+    pub kind: &'static str,
+    /// What is in it.
+    pub holds: &'static str,
+    /// Whether something is written there today; otherwise the place is kept for what comes.
+    pub written: bool,
+}
+
+/// Every family of keys, under the default prefix `ff`.
+pub const LAYOUT: &[Family] = &[
+    now(
+        "ff:config:partitions",
+        "string",
+        "How many partitions the store has, fixed at first start.",
+    ),
+    now("ff:engines", "sorted set", "Engine processes by the time they were last heard of."),
+    now(
+        "ff:exec:{p:<N>}:<id>",
+        "string",
+        "The record of an execution, with its input and its result while they are at most 256 bytes.",
+    ),
+    now("ff:exec:{p:<N>}:<id>:in", "string", "A longer input."),
+    now("ff:exec:{p:<N>}:<id>:out:<run>", "string", "A longer result, or that of an earlier run."),
+    now("ff:exec:{p:<N>}:<id>:att", "hash", "Attempts before the newest one, by number."),
+    now("ff:idx:{p:<N>}:namespaces", "set", "The namespaces that have executions here."),
+    now(
+        "ff:idx:{p:<N>}:list:<namespace>",
+        "sorted set",
+        "Executions by the time they were created.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:attention:<namespace>:failed",
+        "sorted set",
+        "Failed executions by the time they were created.",
+    ),
+    now("ff:idx:{p:<N>}:keys:<namespace>", "hash", "Executions by idempotency key."),
+    now("ff:idx:{p:<N>}:timer", "sorted set", "Executions by the time at which time acts on them."),
+    now(
+        "ff:idx:{p:<N>}:requests",
+        "sorted set",
+        "Request (16 bytes) and execution of every claim and grant that holds something.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:queues",
+        "set",
+        "Queues that hold something, as namespace:lane or namespace:lane:class.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:lane:<namespace>:<lane>:eligible",
+        "sorted set",
+        "Claimable executions without requirements by score: strict priority, then first come.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:lane:<namespace>:<lane>:eligible:<class>",
+        "sorted set",
+        "The same for one set of required capabilities.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:lane:<namespace>:<lane>:classes",
+        "hash",
+        "The required capabilities of each class that holds something.",
+    ),
+    later(
+        "ff:idx:{p:<N>}:blocked:<reason>:<subject>",
+        "sorted set",
+        "Executions that wait for a budget, a quota or a lane, by score.",
+    ),
+    later("ff:idx:{p:<N>}:outbox", "stream", "Effects outside the partition, to be done."),
+    later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
+    later("ff:budget:{<namespace>}:<budget>", "hash", "A budget: limits and usage."),
+    later("ff:quota:{<namespace>}:<quota>", "hash", "A quota: window and slots."),
+    later("ff:worker:{<namespace>}:<instance>", "hash", "A registered worker."),
+    later("ff:lane:{<namespace>}:<lane>", "hash", "The state of a lane."),
+];
+
+const fn now(pattern: &'static str, kind: &'static str, holds: &'static str) -> Family {
+    Family { pattern, kind, holds, written: true }
+}
+
+const fn later(pattern: &'static str, kind: &'static str, holds: &'static str) -> Family {
+    Family { written: false, ..now(pattern, kind, holds) }
+}
