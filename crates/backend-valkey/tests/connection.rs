@@ -23,7 +23,7 @@ fn home(server: &Server) -> Home {
 }
 
 async fn refusal(home: &Home) -> (&'static str, String) {
-    let error = home.try_open().await.err().expect("it is refused");
+    let error = home.try_open().await.expect_err("it is refused");
     (error.code(), error.to_string())
 }
 
