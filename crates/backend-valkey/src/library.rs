@@ -5,6 +5,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::options::Options;
+
 const HEADER: &str = include_str!("../lua/header.lua");
 const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/library.lua"));
 
@@ -21,9 +23,18 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// The library with `constants` before its modules, and `prelude` before everything.
-    pub(crate) fn new(prelude: &str, constants: &str) -> Library {
-        Library::of(prelude, constants, BUNDLE, VERBS)
+    /// The library with `constants` before its modules, and what the options put into it.
+    ///
+    /// # Panics
+    /// When it has no such Lua as the options would have replaced.
+    pub(crate) fn new(options: &Options, constants: &str) -> Library {
+        let (mut constants, mut bundle) = (constants.to_owned(), BUNDLE.to_owned());
+        for (old, new) in &options.alter {
+            assert!(constants.contains(old) || bundle.contains(old), "the library has no {old}");
+            constants = constants.replace(old, new);
+            bundle = bundle.replace(old, new);
+        }
+        Library::of(&options.prelude, &constants, &bundle, VERBS)
     }
 
     /// A library of other Lua than the store's.

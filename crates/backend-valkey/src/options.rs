@@ -57,6 +57,8 @@ pub struct Options {
     pub request_timeout: Duration,
     /// Lua that stands at the head of the library. Only tests have any.
     pub prelude: String,
+    /// Lua of the library that is replaced, each text by another. Only tests have any.
+    pub alter: Vec<(String, String)>,
 }
 
 impl Options {
@@ -85,6 +87,7 @@ impl Options {
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(5),
             prelude: String::new(),
+            alter: Vec::new(),
         }
     }
 }

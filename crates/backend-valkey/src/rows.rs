@@ -55,7 +55,6 @@ async fn partition_rows(
 ) -> Result<bool, StoreError> {
     let (mut section, mut offset) = (String::from("0"), String::from("0"));
     let route = store.keys.route(partition);
-    let mut classes = Classes::default();
     loop {
         let args: [Arg<'_>; 3] = [
             section.as_bytes().into(),
@@ -66,7 +65,7 @@ async fn partition_rows(
         let next = values.next().ok_or_else(reply::missing)?;
         let following = values.next().ok_or_else(reply::missing)?;
         for value in values {
-            for row in rows(value, &mut classes)? {
+            for row in rows(value)? {
                 if matches!(row, Row::Record(_)) {
                     if sender.send(Ok(row)).await.is_err() {
                         return Ok(false);
@@ -83,38 +82,10 @@ async fn partition_rows(
             other => reply::text(other)?,
         };
     }
-    entries.extend(classes.queue_rows());
     Ok(true)
 }
 
-/// Queue entries wait until the text of their class is known.
-#[derive(Default)]
-struct Classes {
-    texts: Vec<(Namespace, Lane, String, Capabilities)>,
-    queued: Vec<(Namespace, Lane, String, Score, ExecutionId)>,
-}
-
-impl Classes {
-    fn queue_rows(self) -> Vec<Row> {
-        let texts = &self.texts;
-        let rows = self.queued.into_iter().map(|(namespace, lane, class, score, id)| {
-            let known =
-                texts.iter().find(|(ns, l, c, _)| *ns == namespace && *l == lane && *c == class);
-            let class = match (class.as_str(), known) {
-                ("", _) => Capabilities::NONE,
-                (_, Some((_, _, _, requires))) => requires.clone(),
-                (class, None) => {
-                    let place = format!("queue {namespace}:{lane}:{class}");
-                    return Row::Unreadable { place, why: "its class is not registered".into() };
-                }
-            };
-            Row::Entry(Entry::Queue(QueueEntry { namespace, lane, class, score }), id)
-        });
-        rows.collect()
-    }
-}
-
-fn rows(value: Value, classes: &mut Classes) -> Result<Vec<Row>, StoreError> {
+fn rows(value: Value) -> Result<Vec<Row>, StoreError> {
     let mut fields = reply::list(value)?.into_iter();
     let mut next = || fields.next().ok_or_else(reply::missing);
     let kind = reply::text(next()?)?;
@@ -164,21 +135,29 @@ fn rows(value: Value, classes: &mut Classes) -> Result<Vec<Row>, StoreError> {
         "q" => {
             let namespace = name::<Namespace>(next()?)?;
             let lane = name::<Lane>(next()?)?;
-            let class = reply::text(next()?)?;
+            let requires = reply::maybe_bytes(next()?)?;
             let score = Score::from_stored(reply::number(&next()?)?);
             let id = named(&reply::bytes(next()?)?)?;
-            classes.queued.push((namespace, lane, class, score, id));
-            Ok(Vec::new())
+            let Some(requires) = requires else {
+                let place = format!("the place of {id} in queue {namespace}:{lane}");
+                return Ok(vec![Row::Unreadable { place, why: "nobody knows its class".into() }]);
+            };
+            let class = class(&requires)?;
+            entry(Entry::Queue(QueueEntry { namespace, lane, class, score }), id)
         }
         _ => {
             let namespace = name::<Namespace>(next()?)?;
             let lane = name::<Lane>(next()?)?;
-            let known = reply::text(next()?)?;
-            let class = Capabilities::parse(&reply::text(next()?)?)?;
-            classes.texts.push((namespace.clone(), lane.clone(), known, class.clone()));
+            let class = class(&reply::bytes(next()?)?)?;
             Ok(vec![Row::Class(LaneClass { namespace, lane, class })])
         }
     }
+}
+
+fn class(requires: &[u8]) -> Result<Capabilities, StoreError> {
+    let text = std::str::from_utf8(requires);
+    let text = text.map_err(|_| StoreError::Corrupt("a class is not UTF-8".into()))?;
+    Ok(Capabilities::parse(text)?)
 }
 
 /// Results and attempts, each behind its number.

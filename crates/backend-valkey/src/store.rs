@@ -70,7 +70,7 @@ impl fmt::Debug for ValkeyStore {
 impl ValkeyStore {
     /// Connects, checks that the server can keep a store, and loads the functions on every primary.
     pub async fn open(options: &Options) -> Result<ValkeyStore, StoreError> {
-        let library = Library::new(&options.prelude, &constants::lua());
+        let library = Library::new(options, &constants::lua());
         let link = Link::connect(options, library).await?;
         let partitions = startup::partitions(&link, options.partitions).await?;
         let shared = Arc::new(Shared {

@@ -4,7 +4,7 @@
 -- reply: {next section or '' at the end, next offset, then rows}. A row is a letter and its fields:
 --   x namespace created id record? input? {run, result, ...} {number, attempt, ...}
 --   a namespace created id        k namespace key id         t due id       h request+id
---   q namespace lane class score id                          c namespace lane class requires
+--   q namespace lane requires? score id                      c namespace lane requires
 
 local function results(exec, r)
   local found = {}
@@ -46,6 +46,12 @@ local function hashed(key, offset, limit, row, into)
   return page[1] ~= '0' and page[1] or nil
 end
 
+-- What the executions of a class require, of which its lane does not know; false if nobody knows.
+local function required(k, id, class)
+  local r = ff.record.get(k, id)
+  return r and r.class == class and r.requires
+end
+
 -- What there is to read: {how, key, row}, records first.
 local function sections(k)
   local plan, lanes = {}, {}
@@ -73,14 +79,15 @@ local function sections(k)
   local queues = call('SMEMBERS', k.queues)
   table.sort(queues)
   for _, name in ipairs(queues) do
-    local ns, lane, class = string.match(name, '^([^:]*):([^:]*):?(.*)$')
+    local ns, lane, class = ff.queue.parts(name)
+    local known = class == '' and '' or call('HGET', ff.queue.classes_key(k, ns, lane), class)
     plan[#plan + 1] = {ordered, ff.queue_key(k, name), function(score, id)
-      return {'q', ns, lane, class, score, id}
+      return {'q', ns, lane, known or required(k, id, class), score, id}
     end}
     if not lanes[ns .. ':' .. lane] then
       lanes[ns .. ':' .. lane] = true
-      plan[#plan + 1] = {hashed, ff.queue.classes_key(k, ns, lane), function(known, requires)
-        return {'c', ns, lane, known, requires}
+      plan[#plan + 1] = {hashed, ff.queue.classes_key(k, ns, lane), function(_, requires)
+        return {'c', ns, lane, requires}
       end}
     end
   end

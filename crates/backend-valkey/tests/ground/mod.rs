@@ -24,9 +24,13 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Borrowed(u64);
 
 impl Borrowed {
-    fn new() -> Borrowed {
+    pub(crate) fn new() -> Borrowed {
         let free = FREE.lock().unwrap().pop();
         Borrowed(free.unwrap_or_else(|| MADE.fetch_add(1, Ordering::SeqCst)))
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.0
     }
 }
 
@@ -96,18 +100,34 @@ pub(crate) fn fresh_prefix() -> String {
     format!("t{}", SUBJECTS.fetch_add(1, Ordering::SeqCst))
 }
 
+/// What is wrong with a library.
+#[derive(Clone, Copy)]
+pub(crate) struct Bug<'a> {
+    /// Lua at its head.
+    pub(crate) prelude: &'a str,
+    /// Lua that is replaced.
+    pub(crate) alter: &'a [(&'a str, &'a str)],
+}
+
+impl Bug<'_> {
+    /// Nothing.
+    pub(crate) const NONE: Bug<'static> = Bug { prelude: "", alter: &[] };
+}
+
 async fn subject(
     url: &str,
     servers: &'static [Server],
     partitions: u16,
     kind: &str,
-    extra: &str,
+    bug: Bug<'_>,
 ) -> Subject {
     let library = Borrowed::new();
     let mut options: Options = url.parse().expect("the fixture's URL");
     options.prefix = ff_backend_valkey::Prefix::new(&fresh_prefix()).expect("a prefix");
     options.partitions = Some(partitions);
-    options.prelude = prelude(library.0, kind) + extra;
+    options.prelude = prelude(library.0, kind) + bug.prelude;
+    let owned = |(old, new): &(&str, &str)| ((*old).to_owned(), (*new).to_owned());
+    options.alter = bug.alter.iter().map(owned).collect();
     let store = ValkeyStore::open(&options).await.expect("a fresh store opens");
     let clock = LuaClock::new(servers, library.0, kind);
     Subject::new(store, clock).keeping(library)
@@ -116,17 +136,23 @@ async fn subject(
 /// A store in one partition of the shared server.
 pub(crate) async fn standalone() -> Subject {
     let server = Server::shared();
-    subject(&server.url(), std::slice::from_ref(server), 1, "one", "").await
+    subject(&server.url(), std::slice::from_ref(server), 1, "one", Bug::NONE).await
 }
 
 /// A store in one partition of the shared cluster.
 pub(crate) async fn cluster() -> Subject {
     let cluster = Cluster::shared();
-    subject(&cluster.url(), cluster.nodes(), 1, "cluster", "").await
+    subject(&cluster.url(), cluster.nodes(), 1, "cluster", Bug::NONE).await
 }
 
 /// A store in four partitions of the shared server.
 pub(crate) async fn four_partitions() -> Subject {
     let server = Server::shared();
-    subject(&server.url(), std::slice::from_ref(server), 4, "four", "").await
+    subject(&server.url(), std::slice::from_ref(server), 4, "four", Bug::NONE).await
+}
+
+/// A store in one partition of the shared server, whose library has a bug. Bugs differ by `name`.
+pub(crate) async fn planted(name: &str, bug: Bug<'_>) -> Subject {
+    let server = Server::shared();
+    subject(&server.url(), std::slice::from_ref(server), 1, name, bug).await
 }

@@ -1,0 +1,229 @@
+//! What each function that writes is examined in: its short and its long ways.
+
+use ff_core::machine::{Command, Submit};
+use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::{Capabilities, Millis, Payload, When};
+
+use crate::words::*;
+use crate::world::Step;
+use crate::world::Step::Pass;
+
+/// What is done in a store, and the function that fails while it is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    pub(crate) name: &'static str,
+    pub(crate) verb: &'static str,
+    pub(crate) before: Vec<Step>,
+    pub(crate) act: Vec<Command>,
+    /// Whether the same call, made again, does it.
+    pub(crate) repeats: bool,
+    /// Whether it is refused in the end.
+    pub(crate) refused: bool,
+}
+
+fn scene(
+    verb: &'static str,
+    name: &'static str,
+    before: impl IntoIterator<Item = Step>,
+    act: impl IntoIterator<Item = Command>,
+) -> Scene {
+    let (before, act) = (before.into_iter().collect(), act.into_iter().collect());
+    Scene { name, verb, before, act, repeats: true, refused: false }
+}
+
+/// As it is, and refused.
+fn refused(scene: Scene) -> Scene {
+    Scene { repeats: false, refused: true, ..scene }
+}
+
+/// As it is, but a call made again may find something else to do.
+fn once(scene: Scene) -> Scene {
+    Scene { repeats: false, ..scene }
+}
+
+const DAY: u64 = Millis::from_days(1).get();
+
+pub(crate) fn submit() -> Vec<Scene> {
+    let delayed = |n| Submit { start: When::After(ms(500)), ..work(n) };
+    let foreign = Submit { namespace: namespace("rival"), ..work(1) };
+    vec![
+        scene("submit", "plain", [], [command(work(1))]),
+        scene("submit", "behind another", [run(work(1))], [command(work(2))]),
+        scene("submit", "delayed", [], [command(delayed(1))]),
+        scene("submit", "laden", [], [command(laden(1))]),
+        scene("submit", "laden, behind plain work", [run(work(2))], [command(laden(1))]),
+        scene("submit", "several", [], [command(work(1)), command(delayed(2)), command(laden(3))]),
+        refused(scene("submit", "a taken id", [run(foreign)], [command(work(1))])),
+    ]
+}
+
+pub(crate) fn claim_() -> Vec<Scene> {
+    let first = || [run(work(1)), run(claim(1, 1))];
+    let retried = [run(fail(hold(1, 1, 1, 0), true))];
+    let resumed = [run(hand_back(hold(1, 1, 1, 0)))];
+    let three = || [run(laden(1)), run(work(2)), run(Submit { input: long("x"), ..work(3) })];
+    let act = |max| [command(claim(2, max))];
+    vec![
+        once(scene("claim", "one", [run(work(1))], act(1))),
+        once(scene("claim", "a class with nothing left", [run(laden(1))], act(2))),
+        once(scene("claim", "several of two classes", three(), act(3))),
+        once(scene("claim", "some of several", three(), act(2))),
+        once(scene("claim", "a second attempt", first().into_iter().chain(retried), act(1))),
+        once(scene("claim", "a resumed attempt", first().into_iter().chain(resumed), act(1))),
+    ]
+}
+
+pub(crate) fn complete_() -> Vec<Scene> {
+    let held = || [run(work(1)), run(claim(1, 1))];
+    let two = || [run(work(1)), run(claim(1, 1)), run(work(2)), run(claim(2, 1))];
+    let short = || Payload::bytes("done");
+    let one = |result| [command(complete(hold(1, 1, 1, 0), result))];
+    let both = [
+        command(complete(hold(1, 1, 1, 0), long("out"))),
+        command(complete(hold(2, 2, 1, 0), short())),
+    ];
+    let asked = [run(work(1)), run(claim(1, 1)), run(cancel(1, Some(5_000)))];
+    vec![
+        scene("complete", "a short result", held(), one(short())),
+        scene("complete", "a long result", held(), one(long("out"))),
+        scene("complete", "within a grace", asked, one(short())),
+        scene("complete", "several", two(), both),
+    ]
+}
+
+pub(crate) fn renew_() -> Vec<Scene> {
+    let held = [run(work(1)), run(claim(1, 1)), Pass(1_000)];
+    let two = [run(work(1)), run(claim(1, 1)), run(work(2)), run(claim(2, 1)), Pass(1_000)];
+    let short = Policy { lease_ttl: ms(900), ..policy() };
+    let short = [run(Submit { policy: short, ..work(1) }), run(claim(1, 1)), Pass(100)];
+    let one = || [command(renew(hold(1, 1, 1, 0)))];
+    vec![
+        scene("renew", "one", held, one()),
+        scene("renew", "one that is announced", short, one()),
+        scene("renew", "several", two, [one(), [command(renew(hold(2, 2, 1, 0)))]].concat()),
+    ]
+}
+
+/// Executions with all that is to be removed: (a long input, a key, a past attempt, two long
+/// results), (attention), (nothing).
+fn finished() -> Vec<Step> {
+    vec![
+        run(laden(1)),
+        run(claim(1, 1)),
+        run(fail(hold(1, 1, 1, 0), true)),
+        run(claim(2, 1)),
+        run(complete(hold(1, 2, 2, 1), long("out"))),
+        run(replay(1, 0)),
+        run(claim(3, 1)),
+        run(complete(hold(1, 3, 3, 2), Payload::bytes("done"))),
+        run(replay(1, 1)),
+        run(claim(4, 1)),
+        run(complete(hold(1, 4, 4, 3), long("out"))),
+        run(work(2)),
+        run(claim(5, 1)),
+        run(fail(hold(2, 5, 1, 0), false)),
+        run(work(3)),
+        run(cancel(3, None)),
+    ]
+}
+
+pub(crate) fn retire() -> Vec<Scene> {
+    let over = |steps: Vec<Step>| steps.into_iter().chain([Pass(DAY)]);
+    let plain = || vec![run(work(1)), run(claim(1, 1)), run(cancel(1, None))];
+    let beside = || [plain(), vec![run(Submit { policy: longer(), ..work(9) })]].concat();
+    vec![
+        scene("retire", "plain", over(plain()), [command(tick(1))]),
+        scene("retire", "beside work that stays", over(beside()), [command(tick(1))]),
+        scene("retire", "laden", over(finished()), [command(tick(1))]),
+        scene("retire", "failed", over(finished()), [command(tick(2))]),
+        scene("retire", "several", over(finished()), [1, 2, 3].map(|n| command(tick(n)))),
+    ]
+}
+
+fn longer() -> Policy {
+    Policy { retention: Millis::from_days(9), ..policy() }
+}
+
+pub(crate) fn commit() -> Vec<Scene> {
+    let full = || [run(Submit { requires: gpu(), ..work(9) })];
+    let done =
+        |result: Payload| [run(work(1)), run(claim(1, 1)), run(complete(hold(1, 1, 1, 0), result))];
+    let failed = [run(work(1)), run(claim(1, 1)), run(fail(hold(1, 1, 1, 0), false))];
+    let late = Policy { deadline: Some(ms(50)), ..policy() };
+    let late = [run(Submit { policy: late, ..work(1) }), run(laden(2)), Pass(50)];
+    let retried = [run(work(1)), run(claim(1, 1)), run(fail(hold(1, 1, 1, 0), true))];
+    vec![
+        scene("commit", "a submit to a full lane", full(), [command(laden(1))]),
+        once(scene("commit", "a grant", [run(laden(1))], [command(grant(1))])),
+        once(scene("commit", "a claim past a deadline", late, [command(claim(1, 2))])),
+        once(scene("commit", "a grant of a second attempt", retried, [command(grant(2))])),
+        scene("commit", "a replay", done(Payload::bytes("done")), [command(replay(1, 0))]),
+        scene("commit", "a replay with a long result", done(long("out")), [command(replay(1, 0))]),
+        scene("commit", "a replay of a failure", failed, [command(replay(1, 0))]),
+    ]
+}
+
+pub(crate) fn settle() -> Vec<Scene> {
+    let held = || vec![run(work(1)), run(claim(1, 1))];
+    let mine = || hold(1, 1, 1, 0);
+    let slow = Retry { backoff: Backoff::fixed(ms(700)), ..policy().retry };
+    let slow = Submit { policy: Policy { retry: slow, ..policy() }, ..work(1) };
+    let granted = || [run(laden(1)), run(grant(1))];
+    let second = vec![run(fail(mine(), true)), run(grant(2))];
+    let expiring = Policy { deadline: Some(ms(800)), ..policy() };
+    let expiring = Submit { policy: expiring, requires: gpu(), ..work(1) };
+    let delayed = |requires| Submit { start: When::After(ms(500)), requires, ..work(1) };
+    let plain = Capabilities::NONE;
+    let one = |command: Command| [command];
+    vec![
+        scene("settle", "a failure to be retried at once", held(), [command(fail(mine(), true))]),
+        scene(
+            "settle",
+            "a failure to be retried later",
+            [run(slow), run(claim(1, 1))],
+            one(command(fail(mine(), true))),
+        ),
+        scene("settle", "a failure for good", held(), [command(fail(mine(), false))]),
+        scene("settle", "a delay", held(), [command(delay(mine(), 700))]),
+        scene("settle", "a hand-back", held(), [command(hand_back(mine()))]),
+        scene("settle", "a progress", held(), [command(progress(mine()))]),
+        scene("settle", "a revoke", held(), [command(revoke(1, 1))]),
+        scene("settle", "a cancel of held work", held(), [command(cancel(1, None))]),
+        scene("settle", "a cancel with a grace", held(), [command(cancel(1, Some(500)))]),
+        scene("settle", "a cancel of queued work", [run(laden(1))], [command(cancel(1, None))]),
+        scene(
+            "settle",
+            "a cancel of delayed work",
+            [run(delayed(plain.clone()))],
+            one(command(cancel(1, None))),
+        ),
+        scene("settle", "a priority", [run(work(1)), run(work(2))], [command(set_priority(2, 5))]),
+        scene("settle", "tags", [run(work(1))], [command(set_tags(1))]),
+        scene("settle", "the use of a grant", granted(), [command(use_grant(1, 1))]),
+        scene(
+            "settle",
+            "the use of a grant for a second attempt",
+            [held(), second].concat(),
+            one(command(use_grant(1, 2))),
+        ),
+        scene(
+            "settle",
+            "the end of a grant",
+            granted().into_iter().chain([Pass(5_000)]),
+            one(command(tick(1))),
+        ),
+        scene(
+            "settle",
+            "the end of a lease",
+            held().into_iter().chain([Pass(10_000)]),
+            one(command(tick(1))),
+        ),
+        scene(
+            "settle",
+            "the end of a delay",
+            [run(delayed(gpu())), Pass(500)],
+            one(command(tick(1))),
+        ),
+        scene("settle", "a deadline", [run(expiring), Pass(800)], [command(tick(1))]),
+    ]
+}

@@ -1,0 +1,165 @@
+//! Short words for commands that are the same each time they are made.
+
+use ff_core::machine::{
+    Action, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold,
+    Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit, Target, Tick,
+};
+use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::record::{Progress, Tags};
+use ff_core::state::{Failure, Worker};
+use ff_core::{
+    Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis, Namespace,
+    Payload, RequestId, When, WorkerId, WorkerInstanceId,
+};
+
+use crate::world::Step;
+
+/// More bytes than a record keeps.
+pub(crate) const LONG: usize = 300;
+
+pub(crate) fn command(action: impl Into<Action>) -> Command {
+    Command { entropy: 7, action: action.into() }
+}
+
+pub(crate) fn run(action: impl Into<Action>) -> Step {
+    Step::Run(command(action))
+}
+
+pub(crate) fn namespace(name: &str) -> Namespace {
+    Namespace::new(name).unwrap()
+}
+
+/// The n-th execution.
+pub(crate) fn id(n: u32) -> ExecutionId {
+    format!("018bcfe5-6800-7000-8b6f-{n:012x}").parse().unwrap()
+}
+
+pub(crate) fn ms(span: u64) -> Millis {
+    Millis::new(span)
+}
+
+/// A lease of 10 s, three attempts at once after each other, an hour of retention.
+pub(crate) fn policy() -> Policy {
+    Policy {
+        retry: Retry { max_attempts: 3, backoff: Backoff::none(), categories: None },
+        attempt_timeout: None,
+        deadline: None,
+        lease_ttl: ms(10_000),
+        max_reclaims: 2,
+        retention: Millis::from_days(1),
+    }
+}
+
+/// The n-th execution: plain work.
+pub(crate) fn work(n: u32) -> Submit {
+    Submit { namespace: namespace("acme"), policy: policy(), ..Submit::new(id(n)) }
+}
+
+/// The n-th execution, with all that an execution can have.
+pub(crate) fn laden(n: u32) -> Submit {
+    Submit {
+        input: long("in"),
+        key: Some(IdempotencyKey::new(format!("order-{n}")).unwrap()),
+        requires: gpu(),
+        policy: Policy { deadline: Some(ms(60_000_000)), ..policy() },
+        ..work(n)
+    }
+}
+
+pub(crate) fn gpu() -> Capabilities {
+    Capabilities::new(["gpu"]).unwrap()
+}
+
+pub(crate) fn long(text: &str) -> Payload {
+    Payload::bytes(text.repeat(LONG))
+}
+
+fn worker() -> Worker {
+    let instance = WorkerInstanceId::new("ada-1").unwrap();
+    Worker { id: WorkerId::new("ada").unwrap(), instance }
+}
+
+/// The r-th claim, by a worker that offers a GPU.
+pub(crate) fn claim(r: u128, max: u16) -> Claim {
+    Claim {
+        namespace: namespace("acme"),
+        lane: Lane::default(),
+        worker: worker(),
+        capabilities: gpu(),
+        request: RequestId::new(r),
+        max,
+        first: 0,
+        retry: false,
+    }
+}
+
+pub(crate) fn grant(r: u128) -> GrantNext {
+    let Claim { namespace, lane, worker, capabilities, request, .. } = claim(r, 1);
+    GrantNext { namespace, lane, worker, capabilities, request, ttl: ms(5_000), retry: false }
+}
+
+pub(crate) fn use_grant(n: u32, r: u128) -> ClaimGranted {
+    ClaimGranted { target: target(n), request: RequestId::new(r), worker: worker() }
+}
+
+pub(crate) fn target(n: u32) -> Target {
+    Target { namespace: namespace("acme"), execution: id(n) }
+}
+
+/// The hold of the n-th execution by the r-th claim, which has taken it first, as its `epoch`-th
+/// lease and in its `attempt`.
+pub(crate) fn hold(n: u32, r: u128, epoch: u64, attempt: u32) -> Hold {
+    let lease = LeaseId { request: RequestId::new(r), index: 0 };
+    Hold { target: target(n), fence: Fence { lease, epoch, attempt } }
+}
+
+pub(crate) fn complete(hold: Hold, result: Payload) -> Complete {
+    Complete { hold, result }
+}
+
+pub(crate) fn fail(hold: Hold, retryable: bool) -> Fail {
+    let failure = Failure { category: Category::error(), retryable, message: "no".into() };
+    Fail { hold, failure }
+}
+
+pub(crate) fn renew(hold: Hold) -> Renew {
+    Renew { hold }
+}
+
+pub(crate) fn delay(hold: Hold, span: u64) -> Delay {
+    Delay { hold, until: When::After(ms(span)) }
+}
+
+pub(crate) fn hand_back(hold: Hold) -> HandBack {
+    HandBack { hold }
+}
+
+pub(crate) fn progress(hold: Hold) -> ReportProgress {
+    let progress = Progress { percent: Some(50), message: Some("half".into()) };
+    ReportProgress { hold, progress }
+}
+
+pub(crate) fn cancel(n: u32, grace: Option<u64>) -> Cancel {
+    Cancel { target: target(n), grace: grace.map(ms), reason: None }
+}
+
+pub(crate) fn revoke(n: u32, r: u128) -> Revoke {
+    Revoke { target: target(n), lease: LeaseId { request: RequestId::new(r), index: 0 } }
+}
+
+pub(crate) fn set_priority(n: u32, priority: u16) -> SetPriority {
+    SetPriority { target: target(n), priority }
+}
+
+pub(crate) fn set_tags(n: u32) -> SetTags {
+    let team = ("team".parse().unwrap(), "blue".parse().unwrap());
+    SetTags { target: target(n), set: Tags::from([team]), remove: Vec::new() }
+}
+
+pub(crate) fn replay(n: u32, run: u32) -> Replay {
+    Replay { target: target(n), run }
+}
+
+pub(crate) fn tick(n: u32) -> Tick {
+    Tick { execution: id(n) }
+}
