@@ -14,6 +14,7 @@ use crate::codec::Inline;
 use crate::fused::hold;
 use crate::general::{self, General};
 use crate::heads::Pick;
+use crate::keys;
 use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
@@ -149,8 +150,6 @@ impl Claiming {
         let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
         let bound = pick.bound.map_or(String::new(), |bound| bound.to_string());
         let mut args: Vec<Arg<'a>> = vec![
-            text(claim.namespace.as_str()),
-            text(claim.lane.as_str()),
             Cow::Borrowed(&claim.request.as_bytes()[..]),
             number(claim.first.into()),
             number(claim.max.into()),
@@ -159,7 +158,8 @@ impl Claiming {
             hold::salt(entropy),
             Cow::Owned(bound.into_bytes()),
         ];
-        args.extend(pick.classes.iter().map(|class| Cow::Borrowed(class.as_bytes())));
+        let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
+        args.extend(pick.classes.iter().map(|class| Cow::Owned(queue(class).into_bytes())));
         args
     }
 }

@@ -4,7 +4,7 @@
 //! cluster. An id in a key is 22 characters that sort as the id does.
 
 use ff_core::payload::BlobPart;
-use ff_core::{Capabilities, ExecutionId};
+use ff_core::{Capabilities, ExecutionId, Lane, Namespace};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Base64 in the order of its characters, so that texts sort as the bytes they stand for.
@@ -130,6 +130,14 @@ impl Keys {
     /// Attempts that ended before the newest one, by number.
     pub(crate) fn attempts(&self, id: ExecutionId) -> String {
         format!("{}:att", self.record(id))
+    }
+}
+
+/// The name of a queue among those of its partition.
+pub(crate) fn queue(namespace: &Namespace, lane: &Lane, class: &str) -> String {
+    match class {
+        "" => format!("{namespace}:{lane}"),
+        class => format!("{namespace}:{lane}:{class}"),
     }
 }
 

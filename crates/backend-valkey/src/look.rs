@@ -1,6 +1,7 @@
 //! How this process learns of work it did not make itself: announcements, and a look at all
 //! partitions once a second while somebody waits.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::store::Shared;
 /// How old a look may be for waiters to rely on it.
 const FRESH: Duration = Duration::from_millis(1_500);
 
+/// How many empty queues are taken out of their registries after one look.
+const MOST_SWEPT: usize = 200;
+
 /// Looks at all partitions, shared by everybody who wants one at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Looking {
@@ -29,9 +33,11 @@ pub(crate) struct Looking {
     fresh_until: std::sync::Mutex<Option<Instant>>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Look {
     number: u64,
+    /// Registered queues that held nothing.
+    empty: HashSet<(u16, String)>,
 }
 
 /// How long an opening store waits until it hears everything.
@@ -107,17 +113,17 @@ impl Shared {
     pub(crate) async fn look(&self) -> Result<(), StoreError> {
         let seen = self.looking.begun.load(Ordering::SeqCst);
         let mut last = self.looking.last.lock().await;
-        if last.is_some_and(|look| look.number > seen) {
+        if last.as_ref().is_some_and(|look| look.number > seen) {
             return Ok(());
         }
         let number = self.looking.begun.fetch_add(1, Ordering::SeqCst) + 1;
         let asked = self.heads.learned();
         let began = Instant::now();
         let mut partitions = Vec::new();
-        let mut found = Vec::new();
+        let (mut found, mut empty) = (Vec::new(), Vec::new());
         for answer in self.link.call_each("peek", &self.keys.routes(), &[]).await? {
             for partition in reply::list(answer)? {
-                partitions.push(self.peeked(partition, &mut found)?);
+                partitions.push(self.peeked(partition, &mut found, &mut empty)?);
             }
         }
         let queues: Vec<_> =
@@ -126,14 +132,23 @@ impl Shared {
         if let Ok(mut fresh) = self.looking.fresh_until.lock() {
             *fresh = Some(began + FRESH);
         }
-        *last = Some(Look { number });
+        let before = last.replace(Look { number, empty: empty.iter().cloned().collect() });
+        drop(last);
+        // A queue that two looks in a row found empty need not be looked at again.
+        empty.retain(|queue| before.as_ref().is_some_and(|look| look.empty.contains(queue)));
+        self.sweep(empty).await?;
         for (queue, requires) in queues {
             self.more_work(&queue, requires);
         }
         Ok(())
     }
 
-    fn peeked(&self, answer: Value, found: &mut Vec<News>) -> Result<u16, StoreError> {
+    fn peeked(
+        &self,
+        answer: Value,
+        found: &mut Vec<News>,
+        empty: &mut Vec<(u16, String)>,
+    ) -> Result<u16, StoreError> {
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
         let partition = self.keys.routed(&reply::bytes(next()?)?).ok_or_else(reply::missing)?;
@@ -144,11 +159,26 @@ impl Shared {
         while let Some(name) = values.next() {
             let mut next = || values.next().ok_or_else(reply::missing);
             let name = reply::text(name)?;
-            let score = reply::number(&next()?)?;
+            let score = reply::maybe_number(&next()?)?;
             let requires = reply::text(next()?)?;
-            found.extend(news(partition, &name, score, &requires));
+            match score {
+                Some(score) => found.extend(news(partition, &name, score, &requires)),
+                None => empty.push((partition, name)),
+            }
         }
         Ok(partition)
+    }
+
+    /// Takes empty queues out of their registries, some at a time.
+    async fn sweep(&self, mut empty: Vec<(u16, String)>) -> Result<(), StoreError> {
+        empty.truncate(MOST_SWEPT);
+        empty.sort_unstable();
+        for queues in empty.chunk_by(|(one, _), (other, _)| one == other) {
+            let route = self.keys.route(queues[0].0);
+            let args: Vec<_> = queues.iter().map(|(_, name)| name.as_bytes().into()).collect();
+            self.link.call("sweep", &route, &args).await?;
+        }
+        Ok(())
     }
 
     fn hear(&self, partition: u16, payload: &[u8]) {

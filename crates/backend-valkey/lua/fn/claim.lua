@@ -1,26 +1,22 @@
--- Takes the best executions of some classes of a lane in one partition.
+-- Takes the best executions of some queues in one partition.
 --
--- args: namespace, lane, request (16 bytes), index of the first lease, how many at most, worker,
---       instance, salt (4 bytes), the highest score to take after the first ('' for any), then one
---       or more classes ('' is the one without requirements).
+-- args: request (16 bytes), index of the first lease, how many at most, worker, instance, salt (4
+--       bytes), the highest score to take after the first ('' for any), then the names of one or
+--       more queues.
 -- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
---       the record) of each}. heads has the score of the new head of each class, or ''.
+--       the record) of each}. heads has the score of the new head of each queue, or ''.
 --       {0} if a candidate is not plainly claimable, which the general way decides.
 
 -- The bytes of a candidate's record, its input if that has a key of its own (else false), and how
 -- long the input is; nil if it is not plainly claimable.
-local function claimable(k, now, candidate, key)
-  local id = candidate[2]
-  local bytes = call('GET', k.exec .. id)
+local function claimable(exec, id, place, key, now)
+  local bytes = call('GET', exec)
   if not bytes then
     -- No record owns this entry: what a fault left behind.
     call('ZREM', key, id)
     return nil
   end
-  if string.byte(bytes) ~= C.FORMAT then
-    return nil
-  end
-  if #bytes < C.FENCE_FROM then
+  if string.byte(bytes) ~= C.FORMAT or #bytes < C.FENCE_FROM then
     return nil
   end
   local score, _, _, _, deadline = struct.unpack('>i8I6I6I6I6', bytes, C.SCORE_AT)
@@ -28,7 +24,7 @@ local function claimable(k, now, candidate, key)
     call('ZREM', key, id)
     return nil
   end
-  if score ~= candidate[1] then
+  if score ~= tonumber(place) then
     -- A fault has left it in its earlier place.
     call('ZADD', key, score, id)
     return nil
@@ -37,7 +33,7 @@ local function claimable(k, now, candidate, key)
     return nil
   end
   local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
-  local own = input_at == C.OWN_KEY and call('GET', k.exec .. id .. ':in')
+  local own = input_at == C.OWN_KEY and call('GET', exec .. ':in')
   if input_at == C.OWN_KEY and not own then
     return nil
   end
@@ -46,12 +42,12 @@ end
 
 -- Puts an execution into a worker's hold and answers its new bytes; nil, with nothing written, if
 -- its record is damaged.
-local function hold(k, id, bytes, now, lease, worker, instance, new_salt)
+local function hold(k, exec, id, bytes, now, request, index, worker, instance, new_salt)
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
   if not whole then
     return nil
   end
-  local was = timer
+  local was, lease = timer, struct.pack('>c16I2', request, index)
   if why > C.LAST_START then
     attempt = ff.attempt.continue(attempt, lease, worker, instance)
     if not attempt then
@@ -59,7 +55,7 @@ local function hold(k, id, bytes, now, lease, worker, instance, new_salt)
     end
   else
     if attempts > 0 then
-      call('HSET', k.exec .. id .. ':att', attempts - 1, attempt)
+      call('HSET', exec .. ':att', attempts - 1, attempt)
     end
     attempt = ff.attempt.start(attempts, run, now, lease, worker, instance)
     attempts = attempts + 1
@@ -70,24 +66,26 @@ local function hold(k, id, bytes, now, lease, worker, instance, new_salt)
   timer = ff.earliest(until_at, timeout_at, deadline)
   counter, salt = counter + 1, new_salt
   local changed = struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at))
-  call('SET', k.exec .. id, changed)
+  call('SET', exec, changed)
   if timer ~= was then
     ff.save.arm(k, id, timer, now)
   end
-  call('ZADD', k.requests, 0, string.sub(lease, 1, 16) .. id)
+  call('ZADD', k.requests, 0, request .. id)
   return changed
 end
 
--- The best candidates that plainly can be taken, at most max and BATCH_BYTES of input; whether
--- bytes cut it short; false if one of them cannot plainly be taken.
+-- The best candidates that plainly can be taken, at most max and BATCH_BYTES of input, as key,
+-- bytes and own input one after the other; whether bytes cut it short. False if one of them cannot
+-- plainly be taken.
 local function choose(k, now, candidates, max, bound, keys)
   local chosen, bytes = {}, 0
-  for i = 1, math.min(#candidates, max) do
-    local candidate = candidates[i]
-    if i > 1 and bound and candidate[1] > bound then
+  for i = 1, math.min(#candidates / 3, max) do
+    local id, place, queue = candidates[3 * i - 2], candidates[3 * i - 1], candidates[3 * i]
+    if i > 1 and bound and tonumber(place) > bound then
       break
     end
-    local record, own, len = claimable(k, now, candidate, keys[candidate[3]])
+    local exec = k.exec .. id
+    local record, own, len = claimable(exec, id, place, keys[queue], now)
     if not record then
       return false
     end
@@ -95,51 +93,57 @@ local function choose(k, now, candidates, max, bound, keys)
     if bytes > C.BATCH_BYTES and i > 1 then
       return chosen, 1
     end
-    chosen[i] = {record, own}
+    chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i] = exec, record, own
   end
   return chosen, 0
 end
 
-register('claim', function(routes, args)
-  local ns, lane, request, first, max, worker, instance, salt, bound = unpack(args, 1, 9)
-  local classes = {unpack(args, 10)}
-  local k, now, keys = ff.keys(routes[1]), now(), {}
-  for i, class in ipairs(classes) do
-    keys[i] = ff.queue_key(k, ff.queue.name(ns, lane, class))
+-- The score of the head of each queue when so many candidates are taken, or ''.
+local function new_heads(k, args, candidates, taken)
+  local heads = {}
+  for i = taken + 1, #candidates / 3 do
+    local queue = candidates[3 * i]
+    heads[queue] = heads[queue] or candidates[3 * i - 1]
   end
-  -- One more of each class than can be taken: it is the next head.
-  local candidates = ff.queue.best(k, ns, lane, classes, max + 1)
+  for i = 1, #args - 7 do
+    if not heads[i] then
+      heads[i] = ''
+      if k.classed[args[7 + i]] then
+        ff.queue.close(k, args[7 + i])
+      end
+    end
+  end
+  return heads
+end
+
+register('claim', function(routes, args)
+  local request, first, max, worker, instance, salt, bound = unpack(args, 1, 7)
+  local k, now, keys = ff.keys(routes[1]), now(), {}
+  for i = 8, #args do
+    keys[i - 7] = ff.queue_key(k, args[i])
+  end
+  -- One more of each queue than can be taken: it is the next head.
+  local candidates = ff.queue.best(keys, max + 1)
   local chosen, cut = choose(k, now, candidates, tonumber(max), tonumber(bound), keys)
   if not chosen or #request ~= 16 or #salt ~= 4 then
     return {0}
   end
-  local heads, taken = {}, 0
-  local reply = {1, now, cut, heads}
-  for i, one in ipairs(chosen) do
-    local id, at = candidates[i][2], #reply
-    local lease = struct.pack('>c16I2', request, first + i - 1)
-    local bytes = hold(k, id, one[1], now, lease, worker, instance, salt)
-    if not bytes then
+  local reply, taken = {1, now, cut, false}, 0
+  for i = 1, #chosen / 3 do
+    local exec, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
+    local id = candidates[3 * i - 2]
+    local changed =
+      hold(k, exec, id, bytes, now, request, first + i - 1, worker, instance, salt)
+    if not changed then
       break
     end
-    reply[at + 1] = id
-    reply[at + 2] = bytes
-    reply[at + 3] = one[2]
-    call('ZREM', keys[candidates[i][3]], id)
+    reply[3 * i + 2], reply[3 * i + 3], reply[3 * i + 4] = id, changed, own
+    call('ZREM', keys[candidates[3 * i]], id)
     taken = i
   end
   if taken == 0 and #chosen > 0 then
     return {0}
   end
-  for i = taken + 1, #candidates do
-    local class = candidates[i][3]
-    heads[class] = heads[class] or string.format('%.0f', candidates[i][1])
-  end
-  for i, class in ipairs(classes) do
-    if not heads[i] then
-      heads[i] = ''
-      ff.queue.close(k, ns, lane, class)
-    end
-  end
+  reply[4] = new_heads(k, args, candidates, taken)
   return reply
-end, {}, 9, 1, {4, 5})
+end, {}, 7, 1, {2, 3})

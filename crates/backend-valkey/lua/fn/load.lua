@@ -31,15 +31,14 @@ end
 
 function answer.n(k, args, at)
   local last = at + 3 + tonumber(args[at + 3])
-  local classes, ids = {}, {}
+  local keys, ids = {}, {}
   for i = at + 4, last do
-    classes[#classes + 1] = args[i]
+    keys[#keys + 1] = ff.queue_key(k, ff.queue.name(args[at], args[at + 1], args[i]))
   end
   local limit = tonumber(args[at + 2])
-  for i, one in ipairs(ff.queue.best(k, args[at], args[at + 1], classes, limit)) do
-    if i <= limit then
-      ids[i] = one[2]
-    end
+  local found = ff.queue.best(keys, limit)
+  for i = 1, math.min(#found / 3, limit) do
+    ids[i] = found[3 * i - 2]
   end
   return with_records(k, ids), last + 1
 end

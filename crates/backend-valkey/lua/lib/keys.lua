@@ -19,6 +19,7 @@ local function make(route)
     channel = prefix .. ':wake:' .. tag,
     lists = {},
     queue_keys = {},
+    classed = {}, -- whether a queue is that of a class with requirements
     seen = {},
   }
 end
@@ -58,7 +59,7 @@ ff.queue_key = function(k, name)
     local ns, lane, class = string.match(name, '^([^:]*):([^:]*):?(.*)$')
     key = k.idx .. 'lane:' .. ns .. ':' .. lane .. ':eligible' .. (class == '' and '' or ':' .. class)
     bounded()
-    k.queue_keys[name] = key
+    k.queue_keys[name], k.classed[name] = key, class ~= ''
   end
   return key
 end

@@ -37,8 +37,9 @@ function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   return text
 end
 
--- A class that holds nothing any more is not one of its lane.
-function ff.queue.close(k, ns, lane, class)
+-- The class of a queue that holds nothing any more is not one of its lane.
+function ff.queue.close(k, name)
+  local ns, lane, class = ff.queue.parts(name)
   if class ~= '' then
     call('HDEL', ff.queue.classes_key(k, ns, lane), class)
   end
@@ -49,16 +50,17 @@ function ff.queue.forget(k, name)
   if call('EXISTS', ff.queue_key(k, name)) == 1 then
     return false
   end
-  ff.queue.close(k, ff.queue.parts(name))
+  ff.queue.close(k, name)
   return call('SREM', k.queues, name) == 1
 end
 
 -- Takes an execution out of its queue.
 function ff.queue.leave(k, id, r)
-  local key = ff.queue_key(k, ff.queue.name(r.ns, r.lane, r.class))
+  local name = ff.queue.name(r.ns, r.lane, r.class)
+  local key = ff.queue_key(k, name)
   call('ZREM', key, id)
   if r.class ~= '' and call('EXISTS', key) == 0 then
-    ff.queue.close(k, r.ns, r.lane, r.class)
+    ff.queue.close(k, name)
   end
 end
 
@@ -66,19 +68,28 @@ local function by_place(a, b)
   return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
 end
 
--- The best candidates of some classes of a lane as {score, id, place of its class}. There are limit
--- of each class at most, and they are in order.
-function ff.queue.best(k, ns, lane, classes, limit)
+-- The best candidates of some queues in order: id, score as text and the number of its queue, one
+-- after the other. There are limit of each queue at most.
+function ff.queue.best(keys, limit)
   local found = {}
-  for place, class in ipairs(classes) do
-    local key = ff.queue_key(k, ff.queue.name(ns, lane, class))
+  if #keys == 1 then
+    local heads = call('ZRANGE', keys[1], 0, limit - 1, 'WITHSCORES')
+    for i = 1, #heads, 2 do
+      local at = #found
+      found[at + 1], found[at + 2], found[at + 3] = heads[i], heads[i + 1], 1
+    end
+    return found
+  end
+  local all = {}
+  for place, key in ipairs(keys) do
     local heads = call('ZRANGE', key, 0, limit - 1, 'WITHSCORES')
     for i = 1, #heads, 2 do
-      found[#found + 1] = {tonumber(heads[i + 1]), heads[i], place}
+      all[#all + 1] = {tonumber(heads[i + 1]), heads[i], heads[i + 1], place}
     end
   end
-  if #classes > 1 then
-    table.sort(found, by_place)
+  table.sort(all, by_place)
+  for i, one in ipairs(all) do
+    found[3 * i - 2], found[3 * i - 1], found[3 * i] = one[2], one[3], one[4]
   end
   return found
 end

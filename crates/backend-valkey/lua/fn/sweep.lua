@@ -1,0 +1,14 @@
+-- Takes queues that hold nothing any more out of the registry of their partition.
+--
+-- args: names of queues.
+-- reply: how many were taken out.
+
+register('sweep', function(keys, args)
+  local k, count = ff.keys(keys[1]), 0
+  for _, name in ipairs(args) do
+    if ff.queue.forget(k, name) then
+      count = count + 1
+    end
+  end
+  return count
+end, {'allow-oom'}, 0, 1)
