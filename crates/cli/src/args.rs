@@ -33,9 +33,13 @@ pub(crate) struct Global {
     #[arg(default_value = "http://127.0.0.1:7272")]
     pub(crate) url: String,
 
-    /// Work directly on a store instead of asking a server: sqlite:PATH.
+    /// Work directly on a store instead of asking a server: sqlite:PATH or valkey://HOST:PORT.
     #[arg(long, global = true, value_name = "URL", env = "FF_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
+
+    /// Open a Valkey store although its server may evict keys or keeps no append-only file.
+    #[arg(long, global = true)]
+    pub(crate) accept_data_loss: bool,
 
     /// What the server asks its callers for. It is taken from the environment alone, so that it
     /// stands in no process list.

@@ -50,7 +50,10 @@ impl<'a> Session<'a> {
     pub(crate) fn new(global: Global, output: &'a Output) -> Session<'a> {
         Session {
             url: global.url,
-            store: global.store.filter(|url| !url.is_empty()),
+            store: global
+                .store
+                .filter(|url| !url.is_empty())
+                .map(|url| lossy(url, global.accept_data_loss)),
             token: global.token,
             namespace: global.namespace,
             output,
@@ -149,5 +152,14 @@ mod tests {
         assert_eq!(quote("sqlite:my dir/x.db"), "'sqlite:my dir/x.db'");
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote(""), "''");
+    }
+}
+
+/// The URL of a store that may lose data, if that is accepted.
+fn lossy(url: String, accept: bool) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    match accept && !url.starts_with("sqlite:") && !url.starts_with("memory:") {
+        true => format!("{url}{separator}accept_data_loss=true"),
+        false => url,
     }
 }
