@@ -1,12 +1,13 @@
 //! The URLs of stores.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use ff_core::Refusal;
 
 /// A store, as its URL names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum StoreUrl {
     /// Plain maps in the memory of this process.
     Memory,
@@ -14,6 +15,8 @@ pub enum StoreUrl {
     SqliteMemory,
     /// A SQLite file.
     Sqlite(PathBuf),
+    /// A Valkey server or cluster.
+    Valkey(Box<ff_backend_valkey::Options>),
 }
 
 impl FromStr for StoreUrl {
@@ -28,6 +31,7 @@ impl FromStr for StoreUrl {
             Some(("sqlite", path)) => {
                 Ok(StoreUrl::Sqlite(path.strip_prefix("//").unwrap_or(path).into()))
             }
+            Some((scheme, _)) if is_valkey(scheme) => Ok(StoreUrl::Valkey(Box::new(url.parse()?))),
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
                 Err(bad(&format!("has the unknown scheme {scheme:?}")))
             }
@@ -36,8 +40,28 @@ impl FromStr for StoreUrl {
     }
 }
 
+/// As a URL, without a password.
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreUrl::Memory => f.write_str("memory:"),
+            StoreUrl::SqliteMemory => f.write_str("sqlite::memory:"),
+            StoreUrl::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            StoreUrl::Valkey(options) => options.fmt(f),
+        }
+    }
+}
+
+/// Whether a URL of this scheme is for the Valkey backend to read, if only to say what is wrong.
+fn is_valkey(scheme: &str) -> bool {
+    ["valkey", "redis"].iter().any(|name| scheme.starts_with(name)) || scheme == "unix"
+}
+
 fn bad(what: &str) -> Refusal {
-    Refusal::invalid("store", format!("{what}; give sqlite:PATH, for example sqlite:work.ff"))
+    Refusal::invalid(
+        "store",
+        format!("{what}; give sqlite:PATH, for example sqlite:work.ff, or valkey://HOST:PORT"),
+    )
 }
 
 #[cfg(test)]
@@ -46,17 +70,25 @@ mod tests {
 
     #[test]
     fn every_form_is_understood() {
-        let file = |path: &str| StoreUrl::Sqlite(path.into());
-        for (url, store) in [
-            ("memory:", StoreUrl::Memory),
-            ("sqlite::memory:", StoreUrl::SqliteMemory),
-            ("sqlite:work.ff", file("work.ff")),
-            ("sqlite:./a b/c", file("./a b/c")),
-            ("sqlite:/tmp/x", file("/tmp/x")),
-            ("sqlite:///tmp/x", file("/tmp/x")),
+        for (url, shown) in [
+            ("memory:", "memory:"),
+            ("sqlite::memory:", "sqlite::memory:"),
+            ("sqlite:work.ff", "sqlite:work.ff"),
+            ("sqlite:./a b/c", "sqlite:./a b/c"),
+            ("sqlite:/tmp/x", "sqlite:/tmp/x"),
+            ("sqlite:///tmp/x", "sqlite:/tmp/x"),
+            ("valkey://localhost", "valkey://localhost:6379"),
+            ("redis://localhost:7000/2", "valkey://localhost:7000/2"),
+            ("valkeys-cluster://a,b:7000", "valkeys-cluster://a:6379,b:7000"),
         ] {
-            assert_eq!(url.parse(), Ok(store), "{url}");
+            assert_eq!(url.parse::<StoreUrl>().unwrap().to_string(), shown, "{url}");
         }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let url: StoreUrl = "valkey://user:hunter2@localhost".parse().unwrap();
+        assert!(!format!("{url} {url:?}").contains("hunter2"));
     }
 
     #[test]
@@ -64,6 +96,10 @@ mod tests {
         for url in ["", "work.ff", "sqlite:", "mysql://x", "/tmp/x", "://", "memory:x"] {
             let refusal = url.parse::<StoreUrl>().unwrap_err();
             assert!(refusal.to_string().contains("sqlite:PATH"), "{url}: {refusal}");
+        }
+        for url in ["valkey:", "valkey://", "redis+unix:///tmp/x", "valkey://h:0"] {
+            let refusal = url.parse::<StoreUrl>().unwrap_err();
+            assert!(refusal.to_string().contains("valkey://"), "{url}: {refusal}");
         }
     }
 }

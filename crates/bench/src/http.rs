@@ -7,7 +7,8 @@ use ff_server::{Config, Server};
 use ff_store::EngineBackend;
 use tokio_util::sync::CancellationToken;
 
-use crate::cycle::{fill, measure};
+use crate::crowd::measure;
+use crate::cycle::fill;
 use crate::samples::round;
 use crate::{BenchError, Load, Progress, Report};
 
@@ -17,7 +18,7 @@ pub(crate) async fn run(
     load: Load,
     progress: Progress,
 ) -> Result<Report, BenchError> {
-    let quiet: Progress = Arc::new(|_| ());
+    let quiet: Progress = Arc::new(|_, _| ());
     measure(backend.clone(), load.warm_up(), quiet.clone()).await?;
     let in_process = measure(backend.clone(), load, quiet.clone()).await?;
 

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ff_core::machine::{Claim, Complete, Submit};
-use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
-use ff_store::{EngineBackend, StoreError, mint};
+use ff_core::Millis;
+use ff_store::EngineBackend;
 
+use crate::calls::{Producer, Taker};
 use crate::samples::Samples;
 use crate::{BenchError, Load, Progress, Report};
 
 /// How long nothing happens between two samples.
 const REST: Duration = Duration::from_millis(2);
+
+/// How long the worker waits for what is submitted.
+const WAIT: Millis = Millis::from_secs(10);
 
 pub(crate) async fn run(
     url: &str,
@@ -20,16 +22,19 @@ pub(crate) async fn run(
     load: Load,
     progress: Progress,
 ) -> Result<Report, BenchError> {
+    let load = Load { workers: 1, batch: 1, ..load };
+    let producer = Producer::new(load.payload, load.retention);
+    let taker = Arc::new(Taker::new(backend.clone(), 0)?);
     let mut samples = Samples::default();
     for done in 0..load.executions {
-        let sample = dispatch(&backend, load.payload).await?;
+        let sample = dispatch(&backend, &producer, &taker).await?;
         // The first ones pay for connections and caches.
         if done >= load.warm_up().executions {
             samples.add(sample);
         }
-        progress(done + 1);
+        progress(done + 1, load.executions);
     }
-    let mut report = Report::new("latency", url, Load { workers: 1, batch: 1, ..load });
+    let mut report = Report::new("latency", url, load);
     report.p50_ms = samples.percentile_ms(50);
     report.p99_ms = samples.percentile_ms(99);
     Ok(report)
@@ -38,39 +43,22 @@ pub(crate) async fn run(
 /// One execution: how long it takes from the submit to the worker that waits for it.
 async fn dispatch(
     backend: &Arc<dyn EngineBackend>,
-    payload: usize,
+    producer: &Producer,
+    taker: &Arc<Taker<dyn EngineBackend>>,
 ) -> Result<Duration, BenchError> {
-    let claim = Claim {
-        namespace: Namespace::default(),
-        lane: Lane::default(),
-        worker: Worker { id: WorkerId::new("bench")?, instance: WorkerInstanceId::new("bench-0")? },
-        capabilities: Capabilities::NONE,
-        request: mint::request_id(),
-        max: 1,
-        first: 0,
-        retry: false,
-    };
     let waiting = {
-        let backend = backend.clone();
+        let taker = taker.clone();
         tokio::spawn(async move {
-            let claimed = backend.claim(claim, Millis::from_secs(10)).await;
+            let claimed = taker.claim(1, WAIT).await;
             (Instant::now(), claimed)
         })
     };
     tokio::time::sleep(REST).await;
-    let submit = Submit {
-        input: Payload::bytes(vec![b'x'; payload]),
-        ..Submit::new(backend.new_id(&Namespace::default(), None))
-    };
     let started = Instant::now();
-    let answers = backend.submit(vec![submit]).await?;
-    answers.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+    producer.submit(&**backend, 1).await?;
     let (arrived, claimed) = waiting.await?;
-    let completions = claimed?
-        .assignments
-        .into_iter()
-        .map(|assignment| Complete { hold: assignment.hold(), result: Payload::default() });
-    let answers = backend.complete(completions.collect()).await?;
-    answers.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+    if taker.complete(&claimed?).await? == 0 {
+        return Err(BenchError::Missing { done: 0, of: 1 });
+    }
     Ok(arrived.duration_since(started))
 }

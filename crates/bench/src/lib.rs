@@ -3,22 +3,31 @@
 //! Absolute times differ from machine to machine, so every report has the limit of the store or a
 //! baseline measured in the same run, and the counts beside the times.
 
+mod backlog;
+mod calls;
+mod crowd;
 mod cycle;
 mod http;
+mod idle;
 mod latency;
 mod load;
+mod memory;
+mod meter;
+mod queue;
 mod report;
 mod samples;
+mod time;
+mod urgent;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use ff_store::EngineBackend;
-
+pub use idle::{Crew, Processes};
 pub use load::Load;
 pub use report::Report;
 
 /// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Scenario {
     /// Submit, claim and complete by many workers at once.
     Cycle,
@@ -26,6 +35,25 @@ pub enum Scenario {
     Latency,
     /// The worker protocol over HTTP, beside the same in process.
     Http,
+    /// Calls to the store while nothing happens.
+    Idle {
+        /// For how long.
+        span: Duration,
+        /// The processes that do nothing, when it is not this one.
+        processes: Option<Processes>,
+    },
+    /// How long claims take with a long queue, beside a short one.
+    Backlog {
+        /// How many executions are queued.
+        queued: u64,
+    },
+    /// Memory of the store per execution.
+    Memory,
+    /// How soon an urgent execution is claimed.
+    Urgent {
+        /// How many executions are queued before it.
+        queued: u64,
+    },
 }
 
 /// Why a benchmark did not finish.
@@ -40,6 +68,20 @@ pub enum BenchError {
     /// A worker of the benchmark died.
     #[error("a worker of the benchmark died: {0}")]
     Worker(#[from] tokio::task::JoinError),
+    /// A process of the benchmark did not start, or died.
+    #[error("a process of the benchmark failed: {0}")]
+    Child(std::io::Error),
+    /// Some executions were never claimed.
+    #[error("only {done} of {of} executions were found by the workers; is the store fresh?")]
+    Missing {
+        /// How many were.
+        done: u64,
+        /// How many should have been.
+        of: u64,
+    },
+    /// Some executions were not removed.
+    #[error("finished executions stay longer than they should; is the store fresh?")]
+    NotRemoved,
 }
 
 impl From<ff_core::Refusal> for BenchError {
@@ -48,8 +90,8 @@ impl From<ff_core::Refusal> for BenchError {
     }
 }
 
-/// Hears how many executions are done.
-pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
+/// Hears how much is done, and of how much.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// Measures `scenario` on the store at `url`, which should be fresh.
 pub async fn run(
@@ -58,10 +100,19 @@ pub async fn run(
     load: Load,
     progress: Progress,
 ) -> Result<Report, BenchError> {
-    let backend: Arc<dyn EngineBackend> = ff_backends::open(url).await?;
+    let open = async || ff_backends::open(url).await;
     match scenario {
-        Scenario::Cycle => cycle::run(url, backend, load, progress).await,
-        Scenario::Latency => latency::run(url, backend, load, progress).await,
-        Scenario::Http => http::run(url, backend, load, progress).await,
+        Scenario::Cycle => cycle::run(url, open().await?, load, progress).await,
+        Scenario::Latency => latency::run(url, open().await?, load, progress).await,
+        Scenario::Http => http::run(url, open().await?, load, progress).await,
+        // Those who idle open it for themselves.
+        Scenario::Idle { span, processes } => idle::run(url, load, span, processes, progress).await,
+        Scenario::Backlog { queued } => {
+            backlog::run(url, open().await?, load, queued, progress).await
+        }
+        Scenario::Memory => memory::run(url, open().await?, load, progress).await,
+        Scenario::Urgent { queued } => {
+            urgent::run(url, open().await?, load, queued, progress).await
+        }
     }
 }

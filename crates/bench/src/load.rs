@@ -1,5 +1,7 @@
 //! How much work, by how many, in which shape.
 
+use ff_core::Millis;
+
 /// The load of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
@@ -11,6 +13,8 @@ pub struct Load {
     pub batch: u16,
     /// How many bytes an input has.
     pub payload: usize,
+    /// How long finished executions stay; `None` means the default, longer than any benchmark.
+    pub retention: Option<Millis>,
 }
 
 impl Load {

@@ -1,9 +1,10 @@
 //! What a benchmark says.
 
+use ff_backends::StoreUrl;
 use serde::Serialize;
 
 /// The figures of one run. A figure that does not apply is null.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// What was measured.
     pub scenario: &'static str,
@@ -11,12 +12,18 @@ pub struct Report {
     pub store: String,
     /// How many executions.
     pub executions: u64,
-    /// How many workers at once.
+    /// How many workers at once, in each process.
     pub workers: usize,
+    /// In how many processes, when not in this one.
+    pub processes: Option<u16>,
     /// How many executions in one call.
     pub batch: u16,
     /// How many bytes in an input.
     pub payload_bytes: usize,
+    /// How many executions were queued meanwhile.
+    pub queued: Option<u64>,
+    /// How long finished executions stayed, when they were removed during the run.
+    pub retention_ms: Option<u64>,
     /// Executions per second, submit to complete.
     pub per_second: Option<f64>,
     /// Half of the measured times were not longer.
@@ -27,15 +34,33 @@ pub struct Report {
     pub claim_p50_ms: Option<f64>,
     /// The same of the claim calls alone.
     pub claim_p99_ms: Option<f64>,
+    /// `p50_ms` with few executions queued.
+    pub few_p50_ms: Option<f64>,
+    /// `p99_ms` with few executions queued.
+    pub few_p99_ms: Option<f64>,
+    /// `p50_ms` as a multiple of that.
+    pub p50_ratio: Option<f64>,
+    /// `p99_ms` as a multiple of that.
+    pub p99_ratio: Option<f64>,
+    /// How many claims it took at most until an urgent execution was claimed, itself included.
+    pub claims_until_urgent: Option<u64>,
     /// Calls a client made, per execution.
     pub store_calls_per_execution: Option<f64>,
+    /// Calls clients made, per second.
+    pub store_commands_per_second: Option<f64>,
     /// Processor time of a store in its own process, per execution.
     pub store_cpu_us_per_execution: Option<f64>,
+    /// How often the store rewrote its append-only file meanwhile.
+    pub store_rewrites: Option<u64>,
     /// What the store does at best: the same statements, without the engine.
     pub limit_per_second: Option<f64>,
     /// `per_second` as a part of that.
     pub fraction_of_limit: Option<f64>,
-    /// What something plainer did in the same run; for `http`, the same in process.
+    /// Processor time of the store for that, per execution.
+    pub limit_cpu_us_per_execution: Option<f64>,
+    /// `store_cpu_us_per_execution` as a multiple of that.
+    pub cpu_to_limit: Option<f64>,
+    /// What something plainer did in the same run: a list queue; for `http`, the same in process.
     pub baseline_per_second: Option<f64>,
     /// `per_second` as a part of that.
     pub fraction_of_baseline: Option<f64>,
@@ -43,30 +68,23 @@ pub struct Report {
     pub syncs_per_execution: Option<f64>,
     /// How many executions shared one commit that waited for the disk.
     pub commands_per_sync: Option<f64>,
+    /// Bytes of the store's memory per execution that waits.
+    pub bytes_waiting: Option<f64>,
+    /// Bytes of the store's memory per execution that is finished.
+    pub bytes_finished: Option<f64>,
 }
 
 impl Report {
     pub(crate) fn new(scenario: &'static str, store: &str, load: crate::Load) -> Report {
         Report {
             scenario,
-            store: store.to_owned(),
+            store: store.parse::<StoreUrl>().map(|url| url.to_string()).unwrap_or_default(),
             executions: load.executions,
             workers: load.workers,
             batch: load.batch,
             payload_bytes: load.payload,
-            per_second: None,
-            p50_ms: None,
-            p99_ms: None,
-            claim_p50_ms: None,
-            claim_p99_ms: None,
-            store_calls_per_execution: None,
-            store_cpu_us_per_execution: None,
-            limit_per_second: None,
-            fraction_of_limit: None,
-            baseline_per_second: None,
-            fraction_of_baseline: None,
-            syncs_per_execution: None,
-            commands_per_sync: None,
+            retention_ms: load.retention.map(|retention| retention.get()),
+            ..Report::default()
         }
     }
 

@@ -45,9 +45,13 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Finds every primary.
+    /// Connects to every primary.
     pub async fn connect(options: Options) -> Result<Probe, StoreError> {
         let primaries = Servers::connect(&options).await?.primaries();
+        for node in &primaries {
+            // What makes a connection is sent now, and not while something is counted.
+            send(node, &redis::cmd("PING")).await?;
+        }
         Ok(Probe { options, primaries, readings: 0, watch: None, seen: None })
     }
 

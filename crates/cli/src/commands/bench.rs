@@ -3,19 +3,31 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ff_bench::{Load, Progress, Report, Scenario};
+use ff_bench::{Crew, Load, Processes, Progress, Report, Scenario};
+use ff_core::Millis;
 
 use super::{Verdict, parse};
+use crate::duration;
 use crate::error::Error;
 use crate::session::Session;
 
+const SCENARIOS: &str = "\
+cycle    submit, claim and complete by many workers at once
+latency  from a submit to a waiting worker, with nothing else going on
+http     the worker protocol over HTTP, beside the same in process
+idle     calls to the store while workers wait and nothing happens
+backlog  how long claims take with a long queue, beside a short one
+memory   memory of the store per waiting and per finished execution
+urgent   how many claims it takes until an urgent execution is claimed
+
+The store should be fresh. Without --store a temporary SQLite file is used.";
+
 /// `ff bench`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The store should be fresh. Without --store a temporary SQLite file is used."
-)]
+#[command(after_help = SCENARIOS)]
 pub(crate) struct Bench {
     /// What to measure.
     #[arg(value_enum)]
@@ -25,10 +37,9 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
-    /// How many workers at once.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    #[arg(value_parser = parse::number::<u16>(1, 10_000))]
-    workers: u16,
+    /// How many workers at once; idle: 16 when absent, else 64.
+    #[arg(long, value_name = "N", value_parser = parse::number::<u16>(0, 10_000))]
+    workers: Option<u16>,
 
     /// How many executions in one call; http: 16 when absent, else 1.
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 256))]
@@ -36,42 +47,108 @@ pub(crate) struct Bench {
 
     /// How many bytes an input has.
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
-    #[arg(value_parser = parse::number::<u32>(0, 1_048_576))]
+    #[arg(value_parser = parse::number::<u32>(0, 1_048_575))]
     payload: u32,
+
+    /// cycle: remove finished executions after this time, and count what that costs.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    retention: Option<Millis>,
+
+    /// idle: how long to measure.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    span: Millis,
+
+    /// idle: wait in this many other processes instead of this one.
+    #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 100))]
+    processes: Option<u16>,
+
+    /// How many executions are queued; backlog: 1000000 when absent, urgent: 10000.
+    #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 100_000_000))]
+    queued: Option<u64>,
 }
 
 /// What to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// Submit, claim and complete by many workers at once.
     Cycle,
-    /// From a submit to a waiting worker, with nothing else going on.
     Latency,
-    /// The worker protocol over HTTP, beside the same in process.
     Http,
+    Idle,
+    Backlog,
+    Memory,
+    Urgent,
+    /// One of the processes of idle: waits until its input ends.
+    #[value(hide = true)]
+    IdleChild,
 }
 
 impl Bench {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
-        let (scenario, executions, batch) = match self.scenario {
-            Which::Cycle => (Scenario::Cycle, 20_000, 1),
-            Which::Latency => (Scenario::Latency, 1_000, 1),
-            Which::Http => (Scenario::Http, 20_000, 16),
-        };
-        let load = Load {
-            executions: self.executions.unwrap_or(executions),
-            workers: self.workers.into(),
-            batch: self.batch.unwrap_or(batch),
-            payload: self.payload as usize,
-        };
         let dir = tempfile::tempdir().map_err(Error::Runtime)?;
         let temporary = format!("sqlite:{}", dir.path().join("bench.ff").display());
         let url = session.store_url().unwrap_or(&temporary);
-        let report = ff_bench::run(scenario, url, load, bar(load.executions)).await;
+        if self.scenario == Which::IdleChild {
+            self.idle(url, session).await?;
+            return Ok(Verdict::Good);
+        }
+        if self.workers == Some(0) && self.scenario != Which::Idle {
+            return Err(Error::usage("--workers", "--workers is 0; only idle can do without any"));
+        }
+        let report = ff_bench::run(self.scenario()?, url, self.load(), bar()).await;
         clear_bar();
         let report = report.map_err(Error::Bench)?;
         session.output.answer(&report, table)?;
         Ok(Verdict::Good)
+    }
+
+    fn load(&self) -> Load {
+        let (executions, workers, batch) = match self.scenario {
+            Which::Cycle => (20_000, 64, 1),
+            Which::Http => (20_000, 64, 16),
+            Which::Memory => (100_000, 64, 1),
+            Which::Idle | Which::IdleChild => (1, 16, 1),
+            Which::Latency | Which::Backlog | Which::Urgent => (1_000, 64, 1),
+        };
+        Load {
+            executions: self.executions.unwrap_or(executions),
+            workers: self.workers.unwrap_or(workers).into(),
+            batch: self.batch.unwrap_or(batch),
+            payload: self.payload as usize,
+            retention: self.retention.filter(|_| self.scenario == Which::Cycle),
+        }
+    }
+
+    fn scenario(&self) -> Result<Scenario, Error> {
+        Ok(match self.scenario {
+            Which::Cycle => Scenario::Cycle,
+            Which::Latency => Scenario::Latency,
+            Which::Http => Scenario::Http,
+            Which::Backlog => Scenario::Backlog { queued: self.queued.unwrap_or(1_000_000) },
+            Which::Memory => Scenario::Memory,
+            Which::Urgent => Scenario::Urgent { queued: self.queued.unwrap_or(10_000) },
+            Which::Idle | Which::IdleChild => Scenario::Idle {
+                span: Duration::from_millis(self.span.get()),
+                processes: self.processes.map(|count| self.children(count)).transpose()?,
+            },
+        })
+    }
+
+    /// This program again, as one of the processes of idle.
+    fn children(&self, count: u16) -> Result<Processes, Error> {
+        let program = std::env::current_exe().map_err(Error::Runtime)?;
+        let workers = self.load().workers.to_string();
+        let arguments = ["bench", "idle-child", "--workers", &workers].map(str::to_owned).into();
+        Ok(Processes { count, program, arguments })
+    }
+
+    /// Waits with its workers until the input ends.
+    async fn idle(&self, url: &str, session: &Session<'_>) -> Result<(), Error> {
+        let crew = Crew::start(url, self.load().workers).await.map_err(Error::Bench)?;
+        session.output.bytes(b"started\n")?;
+        let until_end = || std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        // An input that cannot be read has ended.
+        let _ = tokio::task::spawn_blocking(until_end).await;
+        crew.stop().await.map_err(Error::Bench)
     }
 }
 
@@ -82,14 +159,14 @@ fn table(report: &Report) -> String {
 }
 
 /// A bar on a terminal, drawn at every hundredth; nothing elsewhere.
-fn bar(total: u64) -> Progress {
+fn bar() -> Progress {
     const WIDTH: u64 = 40;
     if !std::io::stderr().is_terminal() {
-        return Arc::new(|_| ());
+        return Arc::new(|_, _| ());
     }
     let shown = AtomicU64::new(u64::MAX);
-    Arc::new(move |done| {
-        let percent = (done * 100 / total.max(1)).min(100);
+    Arc::new(move |done, of| {
+        let percent = (done * 100 / of.max(1)).min(100);
         if shown.swap(percent, Ordering::Relaxed) != percent {
             let full = "#".repeat((percent * WIDTH / 100) as usize);
             let empty = ".".repeat((WIDTH - percent * WIDTH / 100) as usize);

@@ -1,0 +1,118 @@
+//! The calls that benchmarks make, as workers and producers make them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ff_core::limits::BATCH_BYTES;
+use ff_core::machine::{Assignment, Claim, Complete, Submit};
+use ff_core::policy::Policy;
+use ff_core::state::Worker;
+use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
+use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
+
+use crate::BenchError;
+
+/// Something that plays both roles: a store in process, or a server over HTTP.
+pub(crate) trait Both: ClientBackend + WorkerBackend + 'static {}
+
+impl<T: ClientBackend + WorkerBackend + ?Sized + 'static> Both for T {}
+
+/// Submits executions that are all alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Producer {
+    input: Payload,
+    policy: Policy,
+}
+
+impl Producer {
+    /// Inputs of `payload` bytes, and the default policy but for its retention.
+    pub(crate) fn new(payload: usize, retention: Option<Millis>) -> Producer {
+        let policy = Policy::default();
+        let retention = retention.unwrap_or(policy.retention);
+        Producer {
+            input: Payload::bytes(Bytes::from(vec![b'x'; payload])),
+            policy: Policy { retention, ..policy },
+        }
+    }
+
+    /// Of `most` executions, how many fit into one call.
+    pub(crate) fn fitting(&self, most: u64) -> u64 {
+        let fit = BATCH_BYTES / self.input.bytes.len().max(1);
+        most.min(fit as u64).max(1)
+    }
+
+    /// Submits `count` executions in one call.
+    pub(crate) async fn submit<B: Both + ?Sized>(
+        &self,
+        backend: &B,
+        count: u64,
+    ) -> Result<(), BenchError> {
+        self.submit_urgent(backend, count, 0).await
+    }
+
+    /// Submits `count` executions of some `priority` in one call.
+    pub(crate) async fn submit_urgent<B: Both + ?Sized>(
+        &self,
+        backend: &B,
+        count: u64,
+        priority: u16,
+    ) -> Result<(), BenchError> {
+        let namespace = Namespace::default();
+        let batch = (0..count).map(|_| Submit {
+            input: self.input.clone(),
+            policy: self.policy.clone(),
+            priority,
+            ..Submit::new(backend.new_id(&namespace, None))
+        });
+        let answers = backend.submit(batch.collect()).await?;
+        answers.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+        Ok(())
+    }
+}
+
+/// One of the benchmark's workers.
+pub(crate) struct Taker<B: ?Sized> {
+    backend: Arc<B>,
+    worker: Worker,
+    result: Payload,
+}
+
+impl<B: Both + ?Sized> Taker<B> {
+    pub(crate) fn new(backend: Arc<B>, number: usize) -> Result<Taker<B>, BenchError> {
+        let instance = format!("bench-{}-{number}", std::process::id());
+        let instance = WorkerInstanceId::new(instance)?;
+        Ok(Taker {
+            backend,
+            worker: Worker { id: WorkerId::new("bench")?, instance },
+            result: Payload::bytes(Bytes::from(vec![b'y'; 100])),
+        })
+    }
+
+    /// Claims at most `max`, waiting up to `wait`.
+    pub(crate) async fn claim(
+        &self,
+        max: u16,
+        wait: Millis,
+    ) -> Result<Vec<Assignment>, BenchError> {
+        let claim = Claim {
+            namespace: Namespace::default(),
+            lane: Lane::default(),
+            worker: self.worker.clone(),
+            capabilities: Capabilities::NONE,
+            request: mint::request_id(),
+            max,
+            first: 0,
+            retry: false,
+        };
+        Ok(self.backend.claim(claim, wait).await?.assignments)
+    }
+
+    /// Completes what was claimed, with 100 bytes each, and answers how many that was.
+    pub(crate) async fn complete(&self, claimed: &[Assignment]) -> Result<u64, BenchError> {
+        let batch = claimed
+            .iter()
+            .map(|assignment| Complete { hold: assignment.hold(), result: self.result.clone() });
+        let answers = self.backend.complete(batch.collect()).await?;
+        Ok(answers.into_iter().collect::<Result<Vec<_>, StoreError>>()?.len() as u64)
+    }
+}

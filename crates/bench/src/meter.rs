@@ -1,0 +1,71 @@
+//! The store's own counters around a measurement.
+
+use std::future::Future;
+
+use ff_backends::{Probe, Reading};
+
+use crate::samples::round;
+use crate::{BenchError, Report};
+
+/// Reads the counters of the store, if it has any.
+pub(crate) struct Meter(Option<Probe>);
+
+/// What a stretch of work cost the store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    pub(crate) calls: Option<u64>,
+    pub(crate) cpu_us: u64,
+    pub(crate) rewrites: u64,
+}
+
+impl Meter {
+    pub(crate) async fn open(url: &str) -> Result<Meter, BenchError> {
+        Ok(Meter(ff_backends::probe(url).await?))
+    }
+
+    /// What the store has counted so far.
+    pub(crate) async fn read(&mut self) -> Result<Option<Reading>, BenchError> {
+        match &mut self.0 {
+            Some(probe) => Ok(Some(probe.read().await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Runs `work` and answers how many calls clients made meanwhile. All of them are looked at,
+    /// which slows the store down; from then on the counters tell calls of clients from others.
+    pub(crate) async fn watch<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, BenchError>>,
+    ) -> Result<(T, Option<u64>), BenchError> {
+        let Some(probe) = &mut self.0 else { return Ok((work.await?, None)) };
+        probe.watch().await;
+        let done = work.await;
+        let calls = probe.end_watch().await?;
+        Ok((done?, calls))
+    }
+
+    /// What happened since `before`.
+    pub(crate) async fn since(
+        &mut self,
+        before: Option<Reading>,
+    ) -> Result<Option<Cost>, BenchError> {
+        let after = self.read().await?;
+        Ok(before.zip(after).map(|(before, after)| Cost {
+            calls: before.client_calls.zip(after.client_calls).map(|(b, a)| a.saturating_sub(b)),
+            cpu_us: after.cpu_us.saturating_sub(before.cpu_us),
+            rewrites: after.rewrites.saturating_sub(before.rewrites),
+        }))
+    }
+}
+
+impl Cost {
+    /// Adds what each of `executions` cost.
+    pub(crate) fn fill(self, report: &mut Report, executions: u64) {
+        let each = |sum: u64| round(sum as f64 / executions as f64);
+        if let Some(calls) = self.calls {
+            report.store_calls_per_execution = Some(each(calls));
+        }
+        report.store_cpu_us_per_execution = Some(each(self.cpu_us));
+        report.store_rewrites = Some(self.rewrites);
+    }
+}
