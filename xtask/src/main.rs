@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod bench;
 mod clean_clone;
 mod codegen;
 mod command;
@@ -28,6 +29,8 @@ usage: cargo xtask TASK
   tidy              check the rules no compiler checks
   codegen           write the generated docs
   codegen --check   fail when a generated doc is stale
+  bench             measure everything and write docs/reports/bench.md (about 20 minutes)
+  bench --quick     one short run of each benchmark, printed
   clean-clone       run `test` in a fresh clone of HEAD";
 
 fn main() -> ExitCode {
@@ -49,6 +52,8 @@ fn dispatch(words: &[&str]) -> Result {
         ["tidy"] => tidy::run(&root),
         ["codegen"] => codegen::write(&root),
         ["codegen", "--check"] => codegen::check(&root),
+        ["bench"] => bench::run(&root, &[]),
+        ["bench", "--quick"] => bench::run(&root, &["--quick"]),
         ["clean-clone"] => clean_clone::run(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

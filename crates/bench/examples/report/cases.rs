@@ -1,0 +1,229 @@
+//! What is measured, and what it should reach.
+
+/// A benchmark on a store.
+pub(crate) struct Case {
+    /// Where.
+    pub(crate) store: Store,
+    /// The words after `ff bench`.
+    pub(crate) words: &'static str,
+    /// The same for a quick look.
+    pub(crate) quick: &'static str,
+    /// What is told of it.
+    pub(crate) figures: &'static [Figure],
+}
+
+/// A kind of store, fresh for every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    /// A file, synced at every commit.
+    Sqlite,
+    /// A server that writes no file.
+    Valkey,
+    /// A server whose append-only file is synced every second.
+    ValkeyAof,
+}
+
+impl Store {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Store::Sqlite => "SQLite, synchronous FULL",
+            Store::Valkey => "Valkey, AOF off",
+            Store::ValkeyAof => "Valkey, AOF everysec",
+        }
+    }
+}
+
+/// A figure of a report.
+pub(crate) struct Figure {
+    /// Its name in the JSON.
+    pub(crate) key: &'static str,
+    /// What it is.
+    pub(crate) is: &'static str,
+    /// What it should be.
+    pub(crate) goal: Goal,
+}
+
+/// What a figure should be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Goal {
+    None,
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+use Goal::{AtLeast, AtMost};
+use Store::{Sqlite, Valkey, ValkeyAof};
+
+const fn told(key: &'static str, is: &'static str) -> Figure {
+    Figure { key, is, goal: Goal::None }
+}
+
+const fn goal(key: &'static str, is: &'static str, goal: Goal) -> Figure {
+    Figure { key, is, goal }
+}
+
+const fn speed(least: f64) -> Figure {
+    goal("per_second", "executions/s", AtLeast(least))
+}
+
+const fn fraction(least: f64) -> Figure {
+    goal("fraction_of_limit", "of the bare store", AtLeast(least))
+}
+
+const fn calls(most: f64) -> Figure {
+    goal("store_calls_per_execution", "calls per execution", AtMost(most))
+}
+
+const fn cpu(most: f64) -> Figure {
+    goal("store_cpu_us_per_execution", "us of store CPU per execution", AtMost(most))
+}
+
+const CPU_TO_LIMIT: Figure = goal("cpu_to_limit", "of the bare store's CPU", AtMost(1.3));
+const LIST: Figure = told("baseline_per_second", "executions/s of a plain list queue");
+const CLAIM_P50: Figure = goal("claim_p50_ms", "ms claim under load, p50", AtMost(1.0));
+const CLAIM_P99: Figure = goal("claim_p99_ms", "ms claim under load, p99", AtMost(3.0));
+const REWRITES: Figure = told("store_rewrites", "rewrites of the file during the run");
+
+const LATENCY: &[Figure] = &[
+    goal("p50_ms", "ms submit to waiting worker, p50", AtMost(2.0)),
+    goal("p99_ms", "ms submit to waiting worker, p99", AtMost(10.0)),
+];
+const HTTP: &[Figure] = &[
+    told("per_second", "executions/s"),
+    goal("fraction_of_baseline", "of the same in process", AtLeast(0.4)),
+];
+const BACKLOG: &[Figure] = &[
+    told("p50_ms", "ms claim behind a long queue, p50"),
+    goal("p50_ratio", "times the p50 behind 1,000 others", AtMost(1.5)),
+    goal("p99_ratio", "times the p99 behind 1,000 others", AtMost(1.5)),
+];
+const URGENT: &[Figure] =
+    &[goal("claims_until_urgent", "claims until the urgent one, at worst", AtMost(2.0))];
+
+const fn idle(most: f64) -> Figure {
+    goal("store_commands_per_second", "calls per second while idle", AtMost(most))
+}
+
+const fn case(
+    store: Store,
+    words: &'static str,
+    quick: &'static str,
+    figures: &'static [Figure],
+) -> Case {
+    Case { store, words, quick, figures }
+}
+
+/// Every benchmark, in the order of the page.
+pub(crate) const CASES: &[Case] = &[
+    case(
+        Sqlite,
+        "cycle --workers 64",
+        "cycle --workers 64 --executions 2000",
+        &[
+            speed(10_000.0),
+            fraction(0.4),
+            told("syncs_per_execution", "syncs per execution"),
+            told("claim_p50_ms", "ms claim under load, p50"),
+            told("claim_p99_ms", "ms claim under load, p99"),
+        ],
+    ),
+    case(
+        Sqlite,
+        "cycle --workers 64 --payload 4096",
+        "cycle --workers 64 --payload 4096 --executions 2000",
+        &[speed(5_000.0), fraction(0.4)],
+    ),
+    case(
+        Sqlite,
+        "cycle --workers 64 --batch 16",
+        "cycle --workers 64 --batch 16 --executions 2000",
+        &[told("per_second", "executions/s"), fraction(0.4)],
+    ),
+    case(Sqlite, "latency", "latency --executions 200", LATENCY),
+    case(Sqlite, "http", "http --executions 2000", HTTP),
+    case(Sqlite, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
+    case(Sqlite, "urgent", "urgent --queued 1000", URGENT),
+    case(
+        Valkey,
+        "cycle --workers 16",
+        "cycle --workers 16 --executions 2000",
+        &[
+            speed(10_000.0),
+            fraction(0.5),
+            cpu(60.0),
+            CPU_TO_LIMIT,
+            calls(3.1),
+            CLAIM_P50,
+            CLAIM_P99,
+            LIST,
+        ],
+    ),
+    case(
+        Valkey,
+        "cycle --workers 16 --batch 16",
+        "cycle --workers 16 --batch 16 --executions 2000",
+        &[speed(18_000.0), fraction(0.5), cpu(40.0), CPU_TO_LIMIT, calls(0.5), LIST],
+    ),
+    case(
+        Valkey,
+        "cycle --workers 16 --payload 4096",
+        "cycle --workers 16 --payload 4096 --executions 2000",
+        &[speed(8_000.0), fraction(0.5), cpu(85.0), CPU_TO_LIMIT, calls(3.1), LIST],
+    ),
+    case(
+        Valkey,
+        "cycle --workers 16 --payload 4096 --batch 16",
+        "cycle --workers 16 --payload 4096 --batch 16 --executions 2000",
+        &[speed(14_000.0), fraction(0.5), cpu(50.0), CPU_TO_LIMIT, calls(0.5), LIST],
+    ),
+    case(
+        Valkey,
+        "cycle --workers 16 --retention 1s",
+        "cycle --workers 16 --retention 1s --executions 2000",
+        &[
+            told("per_second", "executions/s"),
+            cpu(60.0),
+            CPU_TO_LIMIT,
+            told("store_calls_per_execution", "calls per execution, removal included"),
+        ],
+    ),
+    case(
+        Valkey,
+        "cycle --workers 16 --batch 16 --retention 1s",
+        "cycle --workers 16 --batch 16 --retention 1s --executions 2000",
+        &[
+            told("per_second", "executions/s"),
+            cpu(40.0),
+            CPU_TO_LIMIT,
+            told("store_calls_per_execution", "calls per execution, removal included"),
+        ],
+    ),
+    case(Valkey, "latency", "latency --executions 200", LATENCY),
+    case(Valkey, "http", "http --executions 2000", HTTP),
+    case(Valkey, "idle --workers 0", "idle --workers 0 --span 3s", &[idle(10.0)]),
+    case(Valkey, "idle --workers 16", "idle --workers 16 --span 3s", &[idle(20.0)]),
+    case(Valkey, "idle --processes 8", "idle --processes 8 --span 3s", &[idle(60.0)]),
+    case(
+        Valkey,
+        "memory",
+        "memory --executions 5000",
+        &[
+            goal("bytes_waiting", "bytes per waiting execution", AtMost(800.0)),
+            goal("bytes_finished", "bytes per finished execution", AtMost(1_150.0)),
+        ],
+    ),
+    case(Valkey, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
+    case(Valkey, "urgent", "urgent --queued 1000", URGENT),
+    case(
+        ValkeyAof,
+        "cycle --workers 16 --payload 4096",
+        "cycle --workers 16 --payload 4096 --executions 2000",
+        &[speed(5_500.0), fraction(0.5), REWRITES],
+    ),
+    case(
+        ValkeyAof,
+        "cycle --workers 16 --payload 4096 --batch 16",
+        "cycle --workers 16 --payload 4096 --batch 16 --executions 2000",
+        &[speed(10_000.0), fraction(0.5), REWRITES],
+    ),
+];

@@ -1,0 +1,43 @@
+//! Where and with what it was measured.
+
+use std::fs;
+use std::process::Command;
+use std::thread::available_parallelism;
+
+use ff_testkit::valkey::binary;
+
+use crate::Result;
+
+/// The machine, the commit and the server, in a sentence each.
+pub(crate) fn described() -> Result<String> {
+    let cores = available_parallelism().map_err(|error| error.to_string())?;
+    let processor = line("/proc/cpuinfo", "model name").unwrap_or("unknown processor".into());
+    let memory = line("/proc/meminfo", "MemTotal").and_then(|memory| {
+        let kib: u64 = memory.strip_suffix(" kB")?.parse().ok()?;
+        Some(format!(", {} GiB of memory", kib.div_ceil(1 << 20)))
+    });
+    let memory = memory.unwrap_or_default();
+    let server = said(Command::new(binary::valkey()).arg("--version"))?;
+    let version = server.split("v=").nth(1).and_then(|rest| rest.split(' ').next());
+    let commit = said(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?;
+    let changed = said(Command::new("git").args(["status", "--porcelain", "-uno"]))?;
+    let changed = if changed.is_empty() { "" } else { " with changes" };
+    Ok(format!(
+        "{cores} cores ({processor}){memory}, shared by client, engine and store. Valkey {} on \
+         loopback. Commit {commit}{changed}, release build.",
+        version.unwrap_or("of an unknown version"),
+    ))
+}
+
+/// The value of the first line of `file` that begins with `name`.
+fn line(file: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// What a command prints.
+fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
