@@ -38,7 +38,6 @@ local function by_namespace(k, all)
       close = function()
         if call('EXISTS', key, ff.list_key(k, ns), ff.save.attention_key(k, ns)) == 0 then
           call('SREM', k.namespaces, ns)
-          k.seen[ns] = nil
         end
       end}
   end

@@ -20,7 +20,6 @@ local function make(route)
     lists = {},
     queue_keys = {},
     classed = {}, -- whether a queue is that of a class with requirements
-    seen = {},
   }
 end
 

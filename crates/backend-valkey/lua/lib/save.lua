@@ -35,16 +35,6 @@ function ff.save.arm(k, id, due, now)
   end
 end
 
--- How long a namespace that was registered is taken to be so, in ms.
-local SEEN = 60000
-
-local function register_namespace(k, ns, now)
-  if now - (k.seen[ns] or -SEEN) >= SEEN then
-    call('SADD', k.namespaces, ns)
-    k.seen[ns] = now
-  end
-end
-
 -- Writes a new record and everything but its place in the queue; own_input is its input if that has
 -- a key of its own. Answers false, with nothing written, if the id is taken. The idempotency key
 -- comes before the record: no fault lets another submit with that key make a second execution.
@@ -53,7 +43,7 @@ function ff.save.create(k, id, bytes, ns, created, key, timer, now, own_input)
   if (own_input or key ~= '') and call('EXISTS', exec) == 1 then
     return false
   end
-  register_namespace(k, ns, now)
+  call('SADD', k.namespaces, ns)
   local list = ff.list_key(k, ns)
   local listed = call('ZADD', list, 'NX', created, id)
   if key ~= '' then
@@ -126,7 +116,6 @@ function ff.save.remove(k, id, r)
   call('ZREM', list, id)
   if call('EXISTS', list) == 0 then
     call('SREM', k.namespaces, r.ns)
-    k.seen[r.ns] = nil
   end
   if r.score ~= C.NO_SCORE then
     ff.queue.leave(k, id, r)
