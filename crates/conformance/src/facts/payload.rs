@@ -20,6 +20,7 @@ fn awkward() -> Vec<Payload> {
         Payload::bytes("\0"),
         Payload::bytes("a\0b\0"),
         Payload::bytes(&b"\xff\xfe\x80"[..]),
+        Payload::bytes(every_byte.repeat(4)),
         Payload::bytes(every_byte),
         Payload::json("[]"),
         Payload::json("{}"),
