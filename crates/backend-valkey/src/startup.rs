@@ -29,13 +29,16 @@ pub(crate) async fn check(
 /// The number of partitions, fixed when the store is opened for the first time.
 pub(crate) async fn partitions(link: &Link, asked: Option<u16>) -> Result<u16, StoreError> {
     let key = format!("{}:config:partitions", link.prefix());
-    let first = asked.unwrap_or(DEFAULT_PARTITIONS);
-    let mut set = Cmd::new();
-    set.arg("SET").arg(&key).arg(first).arg("NX");
-    link.send(set).await?;
     let mut get = Cmd::new();
     get.arg("GET").arg(&key);
-    let stored = text(link.send(get).await?);
+    let mut stored = text(link.send(get.clone()).await?);
+    // Only a new store is written to: a server whose memory is full would refuse.
+    if stored.is_empty() {
+        let mut set = Cmd::new();
+        set.arg("SET").arg(&key).arg(asked.unwrap_or(DEFAULT_PARTITIONS)).arg("NX");
+        link.send(set).await?;
+        stored = text(link.send(get).await?);
+    }
     let count = match stored.parse() {
         Ok(count) if (1..=PARTITIONS).contains(&count) => count,
         _ => return Err(StoreError::Corrupt(format!("{key} holds {stored:?}, not a number"))),

@@ -11,7 +11,7 @@ use ff_conformance::{Snapshot, snapshot};
 use ff_core::machine::{Assignment, Claim, Complete, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{
-    Capabilities, ExecutionId, Lane, Millis, Namespace, Payload, PublicState, WorkerId,
+    Capabilities, Description, ExecutionId, Lane, Millis, Namespace, Payload, WorkerId,
     WorkerInstanceId,
 };
 use ff_store::roles::{Answer, Backend};
@@ -166,8 +166,8 @@ pub(crate) fn target(execution: ExecutionId) -> Target {
     Target { namespace: Namespace::default(), execution }
 }
 
-pub(crate) async fn state(process: &Process, id: ExecutionId) -> PublicState {
-    process.describe(&target(id)).await.unwrap().public_state()
+pub(crate) async fn describe(process: &Process, id: ExecutionId) -> Description {
+    process.describe(&target(id)).await.unwrap()
 }
 
 /// All that the store holds.
