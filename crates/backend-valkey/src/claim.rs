@@ -10,8 +10,7 @@ use ff_store::StoreError;
 use ff_store::optimistic::Optimistic;
 use redis::Value;
 
-use crate::codec::Inline;
-use crate::fused::hold;
+use crate::codec::{Inline, Packer};
 use crate::general::{self, General};
 use crate::heads::Pick;
 use crate::keys;
@@ -146,18 +145,15 @@ impl Claiming {
 
     fn args<'a>(&'a self, entropy: u64, pick: &'a Pick) -> Vec<Arg<'a>> {
         let claim = &self.claim;
-        let text = |text: &'a str| Cow::Borrowed(text.as_bytes());
-        let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
-        let bound = pick.bound.map_or(String::new(), |bound| bound.to_string());
-        let mut args: Vec<Arg<'a>> = vec![
-            Cow::Borrowed(&claim.request.as_bytes()[..]),
-            number(claim.first.into()),
-            number(claim.max.into()),
-            text(claim.worker.id.as_str()),
-            text(claim.worker.instance.as_str()),
-            hold::salt(entropy),
-            Cow::Owned(bound.into_bytes()),
-        ];
+        let mut packer = Packer(Vec::with_capacity(128));
+        packer.raw(claim.request.as_bytes());
+        packer.number::<2>(claim.first.into());
+        packer.number::<2>(claim.max.into());
+        packer.number::<4>((entropy as u32).into());
+        packer.number::<8>(pick.bound.unwrap_or(i64::MAX) as u64);
+        packer.bytes::<1>(claim.worker.id.as_str().as_bytes());
+        packer.bytes::<1>(claim.worker.instance.as_str().as_bytes());
+        let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0)];
         let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
         args.extend(pick.classes.iter().map(|class| Cow::Owned(queue(class).into_bytes())));
         args

@@ -1,8 +1,7 @@
 -- Takes the best executions of some queues in one partition.
 --
--- args: request (16 bytes), index of the first lease, how many at most, worker, instance, salt (4
---       bytes), the highest score to take after the first ('' for any), then the names of one or
---       more queues.
+-- args: request, index of the first lease, how many at most, salt, the highest score to take after
+--       the first, worker and instance, packed; then the names of one or more queues.
 -- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
 --       the record) of each}. heads has the score of the new head of each queue, or ''.
 --       {0} if a candidate is not plainly claimable, which the general way decides.
@@ -81,7 +80,7 @@ local function choose(k, now, candidates, max, bound, keys)
   local chosen, bytes = {}, 0
   for i = 1, math.min(#candidates / 3, max) do
     local id, place, queue = candidates[3 * i - 2], candidates[3 * i - 1], candidates[3 * i]
-    if i > 1 and bound and tonumber(place) > bound then
+    if i > 1 and tonumber(place) > bound then
       break
     end
     local exec = k.exec .. id
@@ -105,11 +104,11 @@ local function new_heads(k, args, candidates, taken)
     local queue = candidates[3 * i]
     heads[queue] = heads[queue] or candidates[3 * i - 1]
   end
-  for i = 1, #args - 7 do
+  for i = 1, #args - 1 do
     if not heads[i] then
       heads[i] = ''
-      if k.classed[args[7 + i]] then
-        ff.queue.close(k, args[7 + i])
+      if k.classed[args[1 + i]] then
+        ff.queue.close(k, args[1 + i])
       end
     end
   end
@@ -117,15 +116,19 @@ local function new_heads(k, args, candidates, taken)
 end
 
 register('claim', function(routes, args)
-  local request, first, max, worker, instance, salt, bound = unpack(args, 1, 7)
+  local whole, request, first, max, salt, bound, worker, instance =
+    pcall(struct.unpack, '>c16I2I2c4i8I1c0I1c0', args[1])
+  if not whole then
+    return {0}
+  end
   local k, now, keys = ff.keys(routes[1]), now(), {}
-  for i = 8, #args do
-    keys[i - 7] = ff.queue_key(k, args[i])
+  for i = 2, #args do
+    keys[i - 1] = ff.queue_key(k, args[i])
   end
   -- One more of each queue than can be taken: it is the next head.
   local candidates = ff.queue.best(keys, max + 1)
-  local chosen, cut = choose(k, now, candidates, tonumber(max), tonumber(bound), keys)
-  if not chosen or #request ~= 16 or #salt ~= 4 then
+  local chosen, cut = choose(k, now, candidates, max, bound, keys)
+  if not chosen then
     return {0}
   end
   local reply, taken = {1, now, cut, false}, 0
@@ -146,4 +149,4 @@ register('claim', function(routes, args)
   end
   reply[4] = new_heads(k, args, candidates, taken)
   return reply
-end, {}, 7, 1, {2, 3})
+end, {}, 1, 1)

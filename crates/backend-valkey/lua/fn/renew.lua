@@ -1,12 +1,13 @@
 -- Extends leases of one partition for their holders, each on its own.
 --
--- args: for each its id, namespace, fence and salt (4 bytes).
+-- args: for each its id, namespace, fence and salt, packed.
 -- reply: for each {until, time by which it must stop or 0}, or {} if the caller does not plainly
 --       hold it, which the general way decides; then nothing is written.
 
-local function renew(k, now, id, namespace, fence, new_salt)
-  local bytes = ff.held(k, id, fence)
-  if not bytes or #new_salt ~= 4 then
+local function renew(k, now, packed)
+  local id, namespace, fence, new_salt = ff.hold(packed)
+  local bytes = id and ff.held(k, id, fence)
+  if not bytes then
     return {}
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
@@ -27,8 +28,8 @@ end
 
 register('renew', function(keys, args)
   local k, now, replies = ff.keys(keys[1]), now(), {}
-  for i = 1, #args, 4 do
-    replies[#replies + 1] = renew(k, now, unpack(args, i, i + 3))
+  for i, packed in ipairs(args) do
+    replies[i] = renew(k, now, packed)
   end
   return replies
-end, {'allow-oom'}, 0, 4)
+end, {'allow-oom'}, 0, 1)

@@ -1,18 +1,22 @@
 -- Accepts new executions of one partition, each on its own.
 --
--- args: origin (8 bytes, names the calling process), then for each execution: its id, its record
---       as it would be at time 0, 'a' if its delay ends at a fixed time (else ''), and its input
---       if that has a key of its own (else '').
+-- args: origin (8 bytes, names the calling process), then for each execution: its id, 1 if its
+--       delay ends at a fixed time (else 0) and its record as it would be at time 0, packed; and
+--       its input if that has a key of its own (else '').
 -- reply: for each {1, state, score of the head it became or ''}, or {0} if the id or the key is
 --       known, the lane is full of classes or the record cannot be read, which the general way
 --       decides; then nothing is written.
 
-local function submit(k, now, origin, id, template, fixed, own_input)
-  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, template)
+local function submit(k, now, origin, packed, own_input)
+  local named, id, fixed, at = pcall(struct.unpack, '>c22B', packed)
+  if not named then
+    return {0}
+  end
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, packed, at)
   if not whole then
     return {0}
   end
-  local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, template, tail_at)
+  local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, packed, tail_at)
   if not tail_whole or (key ~= '' and ff.save.owner(k, ns, key))
     or (class ~= '' and call('HLEN', ff.queue.classes_key(k, ns, lane)) >= C.CLASSES)
   then
@@ -22,7 +26,7 @@ local function submit(k, now, origin, id, template, fixed, own_input)
   if deadline ~= 0 then
     deadline = ff.after(now, deadline)
   end
-  if state == C.DELAYED and fixed == '' then
+  if state == C.DELAYED and fixed == 0 then
     until_at = ff.after(now, until_at)
   end
   if state == C.DELAYED and until_at <= now then
@@ -31,7 +35,7 @@ local function submit(k, now, origin, id, template, fixed, own_input)
   score = state == C.QUEUED and now - priority * C.PRIORITY_STEP or C.NO_SCORE
   timer = ff.earliest(deadline, until_at)
   local bytes =
-    struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(template, rest_at))
+    struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(packed, rest_at))
   local own = input_at == C.OWN_KEY and own_input
   if not ff.save.create(k, id, bytes, ns, created, key, timer, now, own) then
     return {0}
@@ -42,8 +46,8 @@ end
 
 register('submit', function(keys, args)
   local k, now, replies = ff.keys(keys[1]), now(), {}
-  for i = 2, #args, 4 do
-    replies[#replies + 1] = submit(k, now, args[1], args[i], args[i + 1], args[i + 2], args[i + 3])
+  for i = 2, #args, 2 do
+    replies[#replies + 1] = submit(k, now, args[1], args[i], args[i + 1])
   end
   return replies
-end, {}, 1, 4)
+end, {}, 1, 2)

@@ -8,12 +8,13 @@ mod attempt;
 mod bytes;
 mod record;
 
-use bytes::{Packer, Short};
+use bytes::Short;
 use ff_core::{LeaseId, Refusal, RequestId, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt};
+pub(crate) use bytes::Packer;
 pub(crate) use record::{
     FENCE, FENCE_AT, FORMAT, INLINE, INPUT_AT, Inline, NO_SCORE, Placing, SCORE_AT, Stored,
     completed, encode, held_by, outcome_detail, whys,

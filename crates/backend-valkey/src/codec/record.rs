@@ -78,7 +78,8 @@ impl Inline {
         }
     }
 
-    fn place(&self) -> u64 {
+    /// The number of where it is.
+    pub(crate) fn place(&self) -> u64 {
         match self {
             Inline::None => 0,
             Inline::Here(_) => 1,

@@ -20,13 +20,11 @@ pub(super) fn push<'a>(
 ) -> Result<(), StoreError> {
     let detail = codec::outcome_detail(&complete.result.shape());
     let detail = detail.map_err(|error| unwritable(complete.hold.target.execution, &error))?;
-    let here = matches!(Inline::of(&complete.result.bytes), Inline::Here(_));
-    hold::push(&complete.hold, args);
-    let lease = complete.hold.fence.lease;
-    args.push(Cow::Owned(codec::completed(lease, complete.digest())));
-    args.push(hold::salt(entropy));
-    args.push(Cow::Owned(detail));
-    args.push(Cow::Borrowed(if here { b"1" } else { b"2" }));
+    let mut packer = hold::pack(&complete.hold, entropy);
+    packer.raw(&codec::completed(complete.hold.fence.lease, complete.digest()));
+    packer.number::<1>(Inline::of(&complete.result.bytes).place());
+    packer.bytes::<2>(&detail);
+    args.push(Cow::Owned(packer.0));
     args.push(Cow::Borrowed(&complete.result.bytes));
     Ok(())
 }

@@ -1,23 +1,16 @@
 //! How a function is told what its caller holds.
 
-use std::borrow::Cow;
-
 use ff_core::machine::Hold;
 
-use crate::codec;
+use crate::codec::{self, Packer};
 use crate::keys;
-use crate::link::Arg;
 
-/// Id, namespace and fence.
-pub(super) fn push<'a>(hold: &'a Hold, args: &mut Vec<Arg<'a>>) {
-    args.extend([
-        Cow::Owned(keys::id(hold.target.execution).into_bytes()),
-        Cow::Borrowed(hold.target.namespace.as_str().as_bytes()),
-        Cow::Owned(codec::held_by(&hold.fence)),
-    ]);
-}
-
-/// The random bits of the version that the function writes.
-pub(crate) fn salt(entropy: u64) -> Arg<'static> {
-    Cow::Owned((entropy as u32).to_be_bytes().to_vec())
+/// Id, namespace, fence and the random bits of the version that the function writes.
+pub(super) fn pack(hold: &Hold, entropy: u64) -> Packer {
+    let mut packer = Packer(Vec::with_capacity(128));
+    packer.raw(keys::id(hold.target.execution).as_bytes());
+    packer.bytes::<1>(hold.target.namespace.as_str().as_bytes());
+    packer.raw(&codec::held_by(&hold.fence));
+    packer.number::<4>((entropy as u32).into());
+    packer
 }

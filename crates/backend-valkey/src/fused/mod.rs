@@ -4,7 +4,7 @@
 //! way, which answers for it.
 
 mod complete;
-pub(crate) mod hold;
+mod hold;
 mod renew;
 mod retire;
 pub(crate) mod submit;

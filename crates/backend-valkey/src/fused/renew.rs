@@ -1,5 +1,7 @@
 //! Renew.
 
+use std::borrow::Cow;
+
 use ff_core::machine::{Renew, Renewed, Reply};
 use ff_store::StoreError;
 use redis::Value;
@@ -13,8 +15,7 @@ pub(super) fn push<'a>(
     entropy: u64,
     args: &mut Vec<Arg<'a>>,
 ) -> Result<(), StoreError> {
-    hold::push(&renew.hold, args);
-    args.push(hold::salt(entropy));
+    args.push(Cow::Owned(hold::pack(&renew.hold, entropy).0));
     Ok(())
 }
 

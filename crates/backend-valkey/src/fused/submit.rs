@@ -8,7 +8,7 @@ use ff_core::{Execution, Refusal, Time, When};
 use ff_store::StoreError;
 use redis::Value;
 
-use crate::codec::{self, Inline, Placing};
+use crate::codec::{self, Inline, Packer, Placing};
 use crate::general::unwritable;
 use crate::heads::News;
 use crate::keys;
@@ -24,9 +24,11 @@ pub(super) fn push<'a>(
     let input = Inline::of(&submit.input.bytes);
     let record = template(command)?;
     let bytes = codec::encode(&record, &input, &Inline::None);
-    args.push(Cow::Owned(keys::id(submit.id).into_bytes()));
-    args.push(Cow::Owned(bytes.map_err(|error| unwritable(submit.id, &error))?));
-    args.push(Cow::Borrowed(if matches!(submit.start, When::At(_)) { b"a" } else { b"" }));
+    let mut packer = Packer(Vec::with_capacity(512));
+    packer.raw(keys::id(submit.id).as_bytes());
+    packer.number::<1>(matches!(submit.start, When::At(_)).into());
+    packer.raw(&bytes.map_err(|error| unwritable(submit.id, &error))?);
+    args.push(Cow::Owned(packer.0));
     args.push(Cow::Borrowed(if input == Inline::OwnKey { &submit.input.bytes[..] } else { b"" }));
     Ok(())
 }
