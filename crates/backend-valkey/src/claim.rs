@@ -34,7 +34,7 @@ pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, Stor
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
         let queue = (claim.namespace.clone(), claim.lane.clone());
-        match store.heads.pick(&queue, &claim.capabilities, max) {
+        match store.heads.pick(&queue, &claim.capabilities, max, store.looks_itself(&queue)) {
             Some(pick) => {
                 let more = claiming.ask(store, command.entropy, &queue, pick).await;
                 match more {
@@ -117,8 +117,10 @@ impl Claiming {
         let route = store.keys.route(pick.partition);
         let answer = store.link.call_confirmed("claim", &route, &self.args(entropy, &pick)).await;
         let answer = answer.and_then(Answer::read);
-        let heads = answer.as_ref().ok().and_then(Option::as_ref).map(|answer| &answer.heads[..]);
-        if let Some(left) = store.heads.settle(queue, &pick, heads) {
+        let told = answer.as_ref().ok().and_then(Option::as_ref);
+        let taken = told.map_or(0, |answer| answer.assignments.len());
+        let heads = told.map(|answer| &answer.heads[..]);
+        if let Some(left) = store.heads.settle(queue, &pick, taken, heads) {
             store.more_work(queue, left);
         }
         let Some(answer) = answer? else {

@@ -138,6 +138,7 @@ impl General<'_> {
                 class: keys::class(&place.class),
                 requires: place.class.clone(),
                 score: place.score.get(),
+                count: None,
             }),
             _ => None,
         })

@@ -41,8 +41,17 @@ struct Head {
     requires: Capabilities,
     /// When it was last said to have improved.
     heard: u64,
-    /// How many claims are under way there.
-    claims: u32,
+    /// How many executions are believed to be there; there may be more.
+    count: u64,
+    /// How many executions are being claimed there.
+    claimed: u64,
+}
+
+impl Head {
+    /// Whether there is more than is being claimed.
+    fn has_more(&self) -> bool {
+        self.claimed == 0 || self.claimed < self.count
+    }
 }
 
 /// Where to claim.
@@ -54,6 +63,7 @@ pub(crate) struct Pick {
     /// The highest score to take after the first: what another partition has of higher priority
     /// comes before the rest.
     pub(crate) bound: Option<i64>,
+    wanted: u64,
     /// What had been learned when it was picked.
     asked: u64,
 }
@@ -66,6 +76,8 @@ pub(crate) struct News {
     pub(crate) class: String,
     pub(crate) requires: Capabilities,
     pub(crate) score: i64,
+    /// How many executions are known to be there, when that was counted.
+    pub(crate) count: Option<u64>,
 }
 
 impl Heads {
@@ -76,17 +88,34 @@ impl Heads {
         state.put(news);
     }
 
-    /// The best place for a worker with these capabilities. A place where nobody claims yet comes
-    /// first. The claim is under way until it is [settled](Self::settle).
-    pub(crate) fn pick(&self, queue: &Queue, offers: &Capabilities, max: usize) -> Option<Pick> {
+    /// Somebody joined a queue behind its head.
+    pub(crate) fn joined(&self, queue: &Queue, partition: u16, class: &str) {
+        let mut state = self.state();
+        let place = Place { partition, class: class.to_owned() };
+        if let Some(head) = state.queues.get_mut(queue).and_then(|heads| heads.get_mut(&place)) {
+            head.count += 1;
+        }
+    }
+
+    /// The best place for a worker with these capabilities that wants `max`. A place with more than
+    /// is being claimed comes first; a worker that is called when there is more goes to no other.
+    /// The claim is under way until it is [settled](Self::settle).
+    pub(crate) fn pick(
+        &self,
+        queue: &Queue,
+        offers: &Capabilities,
+        max: usize,
+        is_called: bool,
+    ) -> Option<Pick> {
         let mut state = self.state();
         let asked = state.learned;
         let heads = state.queues.get_mut(queue)?;
         let covered = |head: &Head| offers.covers(&head.requires);
-        let best = heads.iter().filter(|(_, head)| covered(head));
-        let (place, _) =
-            best.min_by_key(|(place, head)| (head.claims, head.score, place.partition))?;
-        let partition = place.partition;
+        let fit = heads.iter().filter(|(_, head)| covered(head));
+        let fit = fit.filter(|(_, head)| head.has_more() || !is_called);
+        let place =
+            |(place, head): &(&Place, &Head)| (!head.has_more(), head.score, place.partition);
+        let partition = fit.min_by_key(place)?.0.partition;
         let others = heads.iter().filter(|(place, _)| place.partition != partition);
         let bound = others.filter(|(_, head)| covered(head)).map(|(_, head)| head.score).min();
         let mut here: Vec<_> = heads
@@ -97,11 +126,11 @@ impl Heads {
         here.truncate(max.max(CLASSES_PER_CLAIM));
         let mut classes = Vec::with_capacity(here.len());
         for (place, head) in here {
-            head.claims += 1;
+            head.claimed += max as u64;
             classes.push(place.class.clone());
         }
         let bound = bound.map(|score| score + PRIORITY_STEP / 2);
-        Some(Pick { partition, classes, bound, asked })
+        Some(Pick { partition, classes, bound, wanted: max as u64, asked })
     }
 
     /// The classes in `partition` that a worker with these capabilities could take from; the one
@@ -131,12 +160,13 @@ impl Heads {
         best.map(|(place, _)| place.partition)
     }
 
-    /// A claim has come back: what it says the heads are now, in the order of the pick's classes.
-    /// Answers a class that still holds something.
+    /// A claim has come back: how many it took and what it says the heads are now, in the order of
+    /// the pick's classes. Answers a class that still holds something.
     pub(crate) fn settle(
         &self,
         queue: &Queue,
         pick: &Pick,
+        taken: usize,
         now: Option<&[Option<i64>]>,
     ) -> Option<Capabilities> {
         let mut state = self.state();
@@ -145,7 +175,8 @@ impl Heads {
         for (index, class) in pick.classes.iter().enumerate() {
             let place = Place { partition: pick.partition, class: class.clone() };
             let Some(head) = heads.get_mut(&place) else { continue };
-            head.claims = head.claims.saturating_sub(1);
+            head.claimed = head.claimed.saturating_sub(pick.wanted);
+            head.count = head.count.saturating_sub(taken as u64).max(1);
             let Some(now) = now else { continue };
             let fresh = head.heard > pick.asked;
             match now.get(index).copied().flatten() {
@@ -175,7 +206,7 @@ impl Heads {
         let mut state = self.state();
         for heads in state.queues.values_mut() {
             heads.retain(|place, head| {
-                !partitions.contains(&place.partition) || head.heard > asked || head.claims > 0
+                !partitions.contains(&place.partition) || head.heard > asked || head.claimed > 0
             });
         }
         state.queues.retain(|_, heads| !heads.is_empty());
@@ -197,9 +228,11 @@ impl State {
             score: news.score,
             requires: news.requires,
             heard: self.learned,
-            claims: 0,
+            count: 0,
+            claimed: 0,
         });
         head.score = head.score.min(news.score);
         head.heard = self.learned;
+        head.count = news.count.unwrap_or(head.count + 1);
     }
 }

@@ -160,9 +160,13 @@ impl Shared {
             let mut next = || values.next().ok_or_else(reply::missing);
             let name = reply::text(name)?;
             let score = reply::maybe_number(&next()?)?;
+            let count = u64::try_from(reply::number(&next()?)?).ok();
             let requires = reply::text(next()?)?;
             match score {
-                Some(score) => found.extend(news(partition, &name, score, &requires)),
+                Some(score) => {
+                    let news = news(partition, &name, score, &requires);
+                    found.extend(news.map(|news| News { count, ..news }));
+                }
                 None => empty.push((partition, name)),
             }
         }
@@ -214,5 +218,5 @@ fn news(partition: u16, name: &str, score: i64, requires: &str) -> Option<News> 
     let lane = Lane::new(parts.next()?).ok()?;
     let class = parts.next().unwrap_or_default().to_owned();
     let requires = Capabilities::parse(requires).ok()?;
-    Some(News { queue: (namespace, lane), partition, class, requires, score })
+    Some(News { queue: (namespace, lane), partition, class, requires, score, count: None })
 }

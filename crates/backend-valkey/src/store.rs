@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ff_core::machine::{self, Action, Command, Reply, Submit};
+use ff_core::machine::{self, Action, Command, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::record::Attempt;
 use ff_core::{Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Time};
@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 use crate::fused::{self, Outcome, Verb};
 use crate::general::General;
-use crate::heads::{Heads, News, Queue};
+use crate::heads::{Heads, Queue};
 use crate::keys::Keys;
 use crate::library::Library;
 use crate::link::Link;
@@ -128,15 +128,6 @@ impl Shared {
             }
         }
         Ok(partitions)
-    }
-
-    /// An execution was queued; `head` says what queue it leads now.
-    pub(crate) fn queued(&self, head: Option<News>, submit: &Submit) {
-        if let Some(news) = head {
-            self.heads.improved(news);
-        }
-        let queue = (submit.namespace.clone(), submit.lane.clone());
-        self.more_work(&queue, submit.requires.clone());
     }
 
     /// There is work of `class` for somebody who waits.

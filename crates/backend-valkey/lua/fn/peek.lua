@@ -2,7 +2,7 @@
 --
 -- keys: routing keys. args: none.
 -- reply: for each {routing key, time of the first timer or '', then name, head score (''
---       if it holds nothing) and requirements of each registered queue}.
+--       if it holds nothing), how many it holds and requirements of each registered queue}.
 
 local function peek(route)
   local k = ff.keys(route)
@@ -13,7 +13,8 @@ local function peek(route)
     local at, ns, lane, class = #found, ff.queue.parts(name)
     found[at + 1] = name
     found[at + 2] = head[2] or ''
-    found[at + 3] = class ~= '' and head[2]
+    found[at + 3] = head[2] and call('ZCARD', ff.queue_key(k, name)) or 0
+    found[at + 4] = class ~= '' and head[2]
       and call('HGET', ff.queue.classes_key(k, ns, lane), class) or ''
   end
   return found

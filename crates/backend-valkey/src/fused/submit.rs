@@ -55,14 +55,20 @@ pub(super) fn read(
     let [_, state, head] = &answer[..] else { return Ok(None) };
     let queued = reply::number(state)? == Placing::QUEUED as i64;
     if queued {
-        let news = |score| News {
-            queue: (submit.namespace.clone(), submit.lane.clone()),
-            partition,
-            class: keys::class(&submit.requires),
-            requires: submit.requires.clone(),
-            score,
-        };
-        store.queued(reply::maybe_number(head)?.map(news), submit);
+        let class = keys::class(&submit.requires);
+        let queue = (submit.namespace.clone(), submit.lane.clone());
+        match reply::maybe_number(head)? {
+            Some(score) => store.heads.improved(News {
+                queue: queue.clone(),
+                partition,
+                class,
+                requires: submit.requires.clone(),
+                score,
+                count: None,
+            }),
+            None => store.heads.joined(&queue, partition, &class),
+        }
+        store.more_work(&queue, submit.requires.clone());
     }
     let state = match queued {
         true => State::Queued { why: Why::Fresh },

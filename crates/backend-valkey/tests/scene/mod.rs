@@ -4,14 +4,16 @@
 //! beliefs and its own waiters. To the server they are two processes.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use ff_backend_valkey::{Options, Prefix, ValkeyStore, backend};
 use ff_conformance::{Snapshot, snapshot};
+use ff_core::limits::PARTITIONS;
 use ff_core::machine::{Assignment, Claim, Complete, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{
-    Capabilities, Description, ExecutionId, Lane, Millis, Namespace, Payload, WorkerId,
+    Capabilities, Description, ExecutionId, Lane, Millis, Namespace, Partition, Payload, WorkerId,
     WorkerInstanceId,
 };
 use ff_store::roles::{Answer, Backend};
@@ -99,8 +101,11 @@ pub(crate) async fn until<T>(what: &str, ask: impl AsyncFnMut() -> Option<T>) ->
 }
 
 /// Work with a new id, not yet submitted.
-pub(crate) fn work(process: &Process) -> Submit {
-    Submit::new(process.new_id(&Namespace::default(), None))
+pub(crate) fn work(_: &Process) -> Submit {
+    // Each in another partition: what is made together would otherwise share one.
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let partition = NEXT.fetch_add(1, Ordering::Relaxed) % PARTITIONS;
+    Submit::new(mint::execution_id(Partition::new(partition).unwrap()))
 }
 
 pub(crate) async fn try_submit(process: &Process, submit: Submit) -> Answer<ExecutionId> {
