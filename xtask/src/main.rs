@@ -9,6 +9,7 @@ mod bench;
 mod clean_clone;
 mod codegen;
 mod command;
+mod repeat;
 mod report;
 mod test;
 mod tidy;
@@ -31,6 +32,9 @@ usage: cargo xtask TASK
   codegen --check   fail when a generated doc is stale
   bench             measure everything and write docs/reports/bench.md (about 20 minutes)
   bench --quick     one short run of each benchmark, printed
+  kill              kill servers, workers and stores under load, 20 rounds of each
+  race              race the last claim of a partition with a submit, 100,000 times
+    --rounds N        so often instead
   clean-clone       run `test` in a fresh clone of HEAD";
 
 fn main() -> ExitCode {
@@ -54,6 +58,10 @@ fn dispatch(words: &[&str]) -> Result {
         ["codegen", "--check"] => codegen::check(&root),
         ["bench"] => bench::run(&root, &[]),
         ["bench", "--quick"] => bench::run(&root, &["--quick"]),
+        ["kill"] => repeat::KILL.run(&root, None),
+        ["kill", "--rounds", rounds] => repeat::KILL.run(&root, Some(rounds)),
+        ["race"] => repeat::RACE.run(&root, None),
+        ["race", "--rounds", rounds] => repeat::RACE.run(&root, Some(rounds)),
         ["clean-clone"] => clean_clone::run(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
