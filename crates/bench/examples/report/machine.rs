@@ -8,7 +8,8 @@ use ff_testkit::valkey::binary;
 
 use crate::Result;
 
-/// The machine, the commit and the server, in a sentence each.
+/// The machine, the server and the commit, in a sentence each. It is asked before the first run, to
+/// tell what else the machine had to do.
 pub(crate) fn described() -> Result<String> {
     let cores = available_parallelism().map_err(|error| error.to_string())?;
     let processor = line("/proc/cpuinfo", "model name").unwrap_or("unknown processor".into());
@@ -17,14 +18,17 @@ pub(crate) fn described() -> Result<String> {
         Some(format!(", {} GiB of memory", kib.div_ceil(1 << 20)))
     });
     let memory = memory.unwrap_or_default();
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
     let server = said(Command::new(binary::valkey()).arg("--version"))?;
     let version = server.split("v=").nth(1).and_then(|rest| rest.split(' ').next());
     let commit = said(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?;
     let changed = said(Command::new("git").args(["status", "--porcelain", "-uno"]))?;
     let changed = if changed.is_empty() { "" } else { " with changes" };
     Ok(format!(
-        "{cores} cores ({processor}){memory}, shared by client, engine and store. Valkey {} on \
-         loopback. Commit {commit}{changed}, release build.",
+        "{cores} cores ({processor}){memory}, shared by client, engine and store; load average \
+         {load} before the first run. Valkey {} on loopback. Commit {commit}{changed}, release \
+         build.",
         version.unwrap_or("of an unknown version"),
     ))
 }

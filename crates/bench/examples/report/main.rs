@@ -42,11 +42,12 @@ fn report() -> Result {
         [ff, page, "--quick"] => (PathBuf::from(ff), PathBuf::from(page), true),
         _ => return Err(USAGE.to_owned()),
     };
+    let machine = machine::described()?;
     let mut rows = Vec::new();
     for case in CASES {
         rows.extend(measure(&ff, case, quick)?);
     }
-    let measured = page::measured(&rows, if quick { 1 } else { RUNS })?;
+    let measured = page::measured(&machine, &rows, if quick { 1 } else { RUNS });
     if quick {
         println!("{measured}");
         return Ok(());

@@ -3,22 +3,19 @@
 use std::fs;
 use std::path::Path;
 
+use crate::Result;
 use crate::cases::Store;
 use crate::figures::Row;
-use crate::{Result, machine};
 
 const BEGIN: &str = "<!-- measured: `cargo xtask bench` writes from here -->\n";
 const END: &str = "<!-- measured: to here -->\n";
 
 /// The part between the marks.
-pub(crate) fn measured(rows: &[Row], runs: usize) -> Result<String> {
-    let mut text = format!("{}\n", machine::described()?);
+pub(crate) fn measured(machine: &str, rows: &[Row], runs: usize) -> String {
+    let mut text = format!("{machine}\n");
     text += &match runs {
         1 => "Each figure is from one short run: a look, not a measurement.\n".to_owned(),
-        runs => format!(
-            "Each figure is the median of {runs} runs [lowest to highest], each on a \
-                         fresh store.\n"
-        ),
+        _ => format!("Each figure is the median of {runs} runs [lowest to highest].\n"),
     };
     for store in [Store::Sqlite, Store::Valkey, Store::ValkeyAof] {
         text += &format!("\n## {}\n\n", store.name());
@@ -32,7 +29,7 @@ pub(crate) fn measured(rows: &[Row], runs: usize) -> Result<String> {
             text += &format!("| {words} | {figure} | {goal} | {reached} |\n");
         }
     }
-    Ok(text)
+    text
 }
 
 /// Puts `measured` between the marks of the page.
