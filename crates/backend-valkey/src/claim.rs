@@ -40,14 +40,14 @@ pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, Stor
                 match more {
                     Ok(true) => {}
                     Ok(false) => break,
-                    Err(error) if claiming.all.assignments.is_empty() => return Err(error),
+                    Err(error) if !claiming.has_some() => return Err(error),
                     Err(error) => {
                         tracing::warn!(%error, "a claim was cut short");
                         break;
                     }
                 }
             }
-            None if looked || store.looks_itself(&queue) => break,
+            None if looked || claiming.has_some() || store.looks_itself(&queue) => break,
             None => {
                 store.look().await?;
                 looked = true;
@@ -106,6 +106,10 @@ struct Claiming {
 }
 
 impl Claiming {
+    fn has_some(&self) -> bool {
+        !self.all.assignments.is_empty()
+    }
+
     /// Asks one partition. Tells whether another may be asked.
     async fn ask(
         &mut self,
@@ -127,7 +131,14 @@ impl Claiming {
             let action = self.claim.clone().into();
             let reply = store.general(&Command { entropy, action }, pick.partition).await?;
             let Reply::Claimed(claimed) = reply else { return Err(reply::missing()) };
-            store.look().await?;
+            // Whoever took nothing calls nobody: it would be called itself, and never rest.
+            let looked = match claimed.assignments.is_empty() {
+                true => store.learn().await.map(drop),
+                false => store.look().await,
+            };
+            if let Err(error) = looked {
+                tracing::warn!(%error, "cannot look for work");
+            }
             self.take(claimed.assignments);
             self.all.again |= claimed.again;
             return Ok(false);

@@ -108,13 +108,21 @@ impl Shared {
         fresh.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
     }
 
-    /// Looks at all partitions and believes what it sees. Whoever comes while a look is under way
-    /// shares the next one.
+    /// Looks at all partitions, believes what it sees and calls those who wait for it.
     pub(crate) async fn look(&self) -> Result<(), StoreError> {
+        for (queue, requires) in self.learn().await? {
+            self.more_work(&queue, requires);
+        }
+        Ok(())
+    }
+
+    /// Looks at all partitions and believes what it sees. Answers the queues that hold something;
+    /// whoever comes while a look is under way shares the next one, and has nobody to call.
+    pub(crate) async fn learn(&self) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
         let seen = self.looking.begun.load(Ordering::SeqCst);
         let mut last = self.looking.last.lock().await;
         if last.as_ref().is_some_and(|look| look.number > seen) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let number = self.looking.begun.fetch_add(1, Ordering::SeqCst) + 1;
         let asked = self.heads.learned();
@@ -137,10 +145,7 @@ impl Shared {
         // A queue that two looks in a row found empty need not be looked at again.
         empty.retain(|queue| before.as_ref().is_some_and(|look| look.empty.contains(queue)));
         self.sweep(empty).await?;
-        for (queue, requires) in queues {
-            self.more_work(&queue, requires);
-        }
-        Ok(())
+        Ok(queues)
     }
 
     fn peeked(

@@ -4,6 +4,7 @@
 //! not.
 
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
@@ -65,7 +66,7 @@ async fn partition_rows(
         let next = values.next().ok_or_else(reply::missing)?;
         let following = values.next().ok_or_else(reply::missing)?;
         for value in values {
-            for row in rows(value)? {
+            for row in rows(value) {
                 if matches!(row, Row::Record(_)) {
                     if sender.send(Ok(row)).await.is_err() {
                         return Ok(false);
@@ -85,12 +86,28 @@ async fn partition_rows(
     Ok(true)
 }
 
-fn rows(value: Value) -> Result<Vec<Row>, StoreError> {
-    let mut fields = reply::list(value)?.into_iter();
+/// The rows of one answer, or what is wrong with it.
+fn rows(value: Value) -> Vec<Row> {
+    let mut fields = reply::list(value).unwrap_or_default().into_iter();
+    let kind = fields.next().map(reply::text).and_then(Result::ok).unwrap_or_default();
+    read(&kind, fields).unwrap_or_else(|why| {
+        let place = match kind.as_str() {
+            "x" => "an entry of a list",
+            "a" => "an entry of what needs attention",
+            "k" => "an idempotency key",
+            "t" => "a timer",
+            "h" => "an entry of a claim",
+            "q" => "an entry of a queue",
+            _ => "a class",
+        };
+        vec![Row::Unreadable { place: place.into(), why: why.to_string() }]
+    })
+}
+
+fn read(kind: &str, mut fields: IntoIter<Value>) -> Result<Vec<Row>, StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
-    let kind = reply::text(next()?)?;
     let entry = |entry: Entry, id: ExecutionId| Ok(vec![Row::Entry(entry, id)]);
-    match kind.as_str() {
+    match kind {
         "x" => {
             let namespace = name::<Namespace>(next()?)?;
             let created = reply::time(&next()?)?;

@@ -28,7 +28,10 @@ end
 -- The record of id; nil when there is none, false when it cannot be read.
 function ff.record.get(k, id)
   local bytes = call('GET', k.exec .. id)
-  return bytes and (ff.record.unpack(bytes) or false) or nil
+  if not bytes then
+    return nil
+  end
+  return ff.record.unpack(bytes) or false
 end
 
 -- A time this long after another, at most the last one there is.
