@@ -2,6 +2,7 @@
 //! repair puts it right: the store is then as if the call had been made, or had not.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod arguments;
 #[path = "../ground/mod.rs"]
 mod ground;
 mod moving;

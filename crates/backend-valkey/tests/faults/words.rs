@@ -22,7 +22,7 @@ pub(crate) fn command(action: impl Into<Action>) -> Command {
 }
 
 pub(crate) fn run(action: impl Into<Action>) -> Step {
-    Step::Run(command(action))
+    Step::Run(Box::new(command(action)))
 }
 
 pub(crate) fn namespace(name: &str) -> Namespace {

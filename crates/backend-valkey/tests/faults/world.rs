@@ -8,7 +8,7 @@ use ff_core::Millis;
 use ff_core::machine::{Command, Reply};
 use ff_store::audit::{Report, audit};
 use ff_store::{Store, StoreError};
-use ff_testkit::valkey::{Reply as Raw, Server};
+use ff_testkit::valkey::{CommandError, Reply as Raw, Server};
 
 use crate::ground::{Borrowed, LuaClock, fresh_prefix, prelude};
 
@@ -16,7 +16,7 @@ use crate::ground::{Borrowed, LuaClock, fresh_prefix, prelude};
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// A command that must be done.
-    Run(Command),
+    Run(Box<Command>),
     /// Time passes.
     Pass(u64),
 }
@@ -82,6 +82,29 @@ redis.register_function{function_name = 'fail_@', callback = function(_, args)
   return before
 end, flags = {'no-writes'}}
 
+local names, last = {}, {}
+
+-- While a library loads there is no string.
+local function verb_of(name)
+  return string.match(name, '([a-z]+)$')
+end
+
+redis.register_function{function_name = 'name_@', callback = function(_, args)
+  for _, name in ipairs(names) do
+    if verb_of(name) == args[1] then
+      return name
+    end
+  end
+end, flags = {'no-writes'}}
+
+redis.register_function{function_name = 'last_@', callback = function(_, args)
+  return last[args[1]]
+end, flags = {'no-writes'}}
+
+redis.register_function{function_name = 'calls_@', callback = function()
+  return calls
+end, flags = {'no-writes'}}
+
 wrap_call = function(call)
   return function(...)
     if running == verb then
@@ -101,8 +124,10 @@ local redis = {
   error_reply = function(text) return server.error_reply(text) end,
   register_function = function(spec)
     local callback = spec.callback
+    names[#names + 1] = spec.function_name
     spec.callback = function(keys, args)
-      running = string.match(spec.function_name, '([a-z]+)$')
+      running = verb_of(spec.function_name)
+      last[running] = args
       return callback(keys, args)
     end
     loading.register_function(spec)
@@ -134,7 +159,7 @@ impl World {
             match step {
                 Step::Pass(ms) => self.clock.advance(Millis::new(*ms)).await,
                 Step::Run(command) => {
-                    self.run(std::slice::from_ref(command)).await.unwrap();
+                    self.run(std::slice::from_ref(&**command)).await.unwrap();
                 }
             }
         }
@@ -154,6 +179,40 @@ impl World {
     /// Whether a call failed that was to; none will any more.
     pub(crate) fn failed(&self) -> bool {
         self.fail("", 0)
+    }
+
+    /// Calls a function of the library as it is, on the only partition.
+    pub(crate) fn call(&self, verb: &str, args: &[Vec<u8>]) -> Result<Raw, String> {
+        let name = self.function("name", &[verb]).to_string();
+        let route = format!("{}:{{p:0}}", self.prefix);
+        let mut words =
+            vec![b"FCALL".to_vec(), name.into_bytes(), b"1".to_vec(), route.into_bytes()];
+        words.extend_from_slice(args);
+        self.server.command(&words).map_err(|error| match error {
+            CommandError::Refused(why) => why,
+            other => panic!("{other}"),
+        })
+    }
+
+    /// The arguments of the last call of a function.
+    pub(crate) fn last_args(&self, verb: &str) -> Vec<Vec<u8>> {
+        let args = self.function("last", &[verb]);
+        args.list().iter().map(|arg| arg.bytes().to_vec()).collect()
+    }
+
+    /// How many calls the function that may fail has made.
+    pub(crate) fn calls(&self) -> Raw {
+        self.function("calls", &[])
+    }
+
+    /// Every function of the library.
+    pub(crate) fn verbs(&self) -> Vec<String> {
+        let name = self.function("name", &["submit"]).to_string();
+        let library = name.trim_end_matches("_submit");
+        let list = ["FUNCTION", "LIST", "LIBRARYNAME", library];
+        let text = self.server.command(&list).unwrap().to_string();
+        let verbs = text.lines().filter_map(|line| line.strip_prefix(library)?.strip_prefix('_'));
+        verbs.map(str::to_owned).collect()
     }
 
     /// All that the server holds.

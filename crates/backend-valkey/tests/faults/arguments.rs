@@ -1,0 +1,125 @@
+//! What functions do with arguments that no store would send.
+
+use ff_testkit::report;
+
+use crate::scenes::{self, Scene};
+use crate::world::World;
+
+/// How many arguments a function takes.
+fn takes(verb: &str, count: usize) -> bool {
+    let groups = |before: usize, each: usize| {
+        count >= before + each && (count - before).is_multiple_of(each)
+    };
+    match verb {
+        "submit" => groups(1, 2),
+        "claim" => count >= 2,
+        "complete" => groups(0, 2),
+        "renew" | "retire" | "sweep" => count >= 1,
+        "commit" | "settle" => groups(3, 7),
+        "mend" | "dump" => count == 3,
+        "alive" => count == 2,
+        // Those over many partitions take the count of them and their names first.
+        "due" => count == 2 + 3,
+        "list" => count == 2 + 5,
+        "holding" => count == 2 + 1,
+        "peek" => count == 2,
+        // A record is asked for with two, a queue with five and its classes.
+        "load" => count.is_multiple_of(2) && count > 0,
+        _ => panic!("{verb} is not known here"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_number_of_arguments_is_refused_before_anything_is_read() {
+    let world = World::new().await;
+    let mut calls = 0;
+    for verb in world.verbs() {
+        for count in 0..=24 {
+            if takes(&verb, count) {
+                continue;
+            }
+            let mut args = vec![b"1".to_vec(); count];
+            if verb == "load" {
+                (0..count).step_by(2).for_each(|at| args[at] = b"r".to_vec());
+            }
+            world.fail(&verb, 0);
+            let refused = world.call(&verb, &args).unwrap_err();
+            assert!(refused.starts_with("FF_ARITY "), "{verb} with {count}: {refused}");
+            assert_eq!(world.calls().to_string(), "0", "{verb} with {count} has read something");
+            calls += 1;
+        }
+    }
+    println!("{} functions, {calls} calls", world.verbs().len());
+}
+
+/// Every function that writes, in all its scenes.
+fn every_scene() -> Vec<Scene> {
+    [
+        scenes::submit(),
+        scenes::claim_(),
+        scenes::complete_(),
+        scenes::renew_(),
+        scenes::retire(),
+        scenes::commit(),
+        scenes::settle(),
+    ]
+    .concat()
+}
+
+/// Bytes that may come in the place of any others.
+fn garbage(rng: &mut fastrand::Rng, instead_of: &[u8]) -> Vec<u8> {
+    let mut bytes = |count: usize| (0..count).map(|_| rng.u8(..)).collect::<Vec<u8>>();
+    match bytes(1)[0] % 8 {
+        0 => Vec::new(),
+        1 => b"nan".to_vec(),
+        2 => b"-9007199254740993".to_vec(),
+        3 => b"1e400".to_vec(),
+        4 => bytes(4),
+        5 => bytes(300),
+        6 => instead_of[..instead_of.len() / 2].to_vec(),
+        _ => {
+            let mut changed = instead_of.to_vec();
+            let at = changed.len().checked_sub(1).map(|last| rng.usize(0..=last));
+            at.into_iter().for_each(|at| changed[at] = rng.u8(..));
+            changed
+        }
+    }
+}
+
+/// How often each scene is played with garbage.
+const TRIES: usize = 12;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_gives_no_error_after_the_first_write() {
+    let seed = std::env::var("FF_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("FF_SEED={seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let (mut calls, mut errors) = (0, 0);
+    for scene in every_scene() {
+        let world = World::new().await;
+        world.play(&scene.before).await;
+        drop(world.run(&scene.act).await);
+        let args = world.last_args(scene.verb);
+        for _ in 0..TRIES {
+            let world = World::new().await;
+            world.play(&scene.before).await;
+            let mut args = args.clone();
+            for _ in 0..rng.usize(1..=2) {
+                let at = rng.usize(0..args.len());
+                args[at] = garbage(&mut rng, &args[at]);
+            }
+            let before = world.everything();
+            let answer = world.call(scene.verb, &args);
+            calls += 1;
+            if let Err(why) = answer {
+                let same = world.everything() == before;
+                let what = format!("FF_SEED={seed} {}: {}: {why}", scene.verb, scene.name);
+                assert!(same, "{what} after {args:?}");
+                errors += 1;
+            }
+        }
+    }
+    println!("{calls} calls, {errors} errors");
+    report::count("garbage calls", calls);
+}
