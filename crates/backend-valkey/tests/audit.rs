@@ -27,7 +27,7 @@ macro_rules! plants {
                 plant(&garden);
                 assert_eq!(garden.broken_rules().await, [$(Rule::$rule),+]);
                 garden.process.store().repair().await.unwrap();
-                let left: [Rule; _] = [$(Rule::$left),*];
+                let left: &[Rule] = &[$(Rule::$left),*];
                 assert_eq!(garden.broken_rules().await, left);
             }
         )+
@@ -67,6 +67,18 @@ async fn a_damaged_record_costs_itself_alone() {
         }
         assert_eq!(behind, BTreeSet::new(), "nobody came past {damage:?}");
     }
+}
+
+/// Of a tenant that nobody knows of, only the entries of a partition's own indexes are seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_is_not_registered_is_found() {
+    let garden = Garden::grow().await;
+    let before = scene::everything(&garden.process).await;
+    garden.change(&["SREM", &garden.index("namespaces"), "default"]);
+    let broken = garden.broken_rules().await;
+    assert!(broken.contains(&Rule::EntryOwned), "{broken:?}");
+    garden.process.store().repair().await.unwrap();
+    scene::everything(&garden.process).await.assert_same(&before);
 }
 
 /// What time has to do to an execution is not forgotten because nobody can read it now.
