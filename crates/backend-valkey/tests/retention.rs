@@ -28,11 +28,11 @@ fn long() -> Payload {
 fn work(process: &Process, n: usize) -> Submit {
     let namespace = Namespace::new(["acme", "rival", "third"][n % 3]).unwrap();
     let retry = Retry { max_attempts: 3, backoff: Backoff::none(), categories: None };
-    let key = (n % 4 == 0).then(|| IdempotencyKey::new(format!("order-{n}")).unwrap());
+    let key = n.is_multiple_of(4).then(|| IdempotencyKey::new(format!("order-{n}")).unwrap());
     Submit {
         lane: Lane::new(format!("lane-{}", n % 7)).unwrap(),
-        input: if n % 2 == 0 { long() } else { Payload::bytes("short") },
-        requires: Capabilities::new(if n % 5 == 0 { &["gpu"][..] } else { &[] }).unwrap(),
+        input: if n.is_multiple_of(2) { long() } else { Payload::bytes("short") },
+        requires: Capabilities::new(if n.is_multiple_of(5) { &["gpu"][..] } else { &[] }).unwrap(),
         policy: Policy { retry, retention: RETENTION, ..Policy::default() },
         key: key.clone(),
         namespace: namespace.clone(),

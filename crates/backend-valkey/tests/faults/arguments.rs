@@ -49,7 +49,7 @@ async fn a_wrong_number_of_arguments_is_refused_before_anything_is_read() {
             calls += 1;
         }
     }
-    println!("{} functions, {calls} calls", world.verbs().len());
+    eprintln!("{} functions, {calls} calls", world.verbs().len());
 }
 
 /// Every function that writes, in all its scenes.
@@ -93,7 +93,7 @@ const TRIES: usize = 12;
 async fn garbage_gives_no_error_after_the_first_write() {
     let seed = std::env::var("FF_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("FF_SEED={seed}");
+    eprintln!("FF_SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     let (mut calls, mut errors) = (0, 0);
     for scene in every_scene() {
@@ -120,6 +120,6 @@ async fn garbage_gives_no_error_after_the_first_write() {
             }
         }
     }
-    println!("{calls} calls, {errors} errors");
+    eprintln!("{calls} calls, {errors} errors");
     report::count("garbage calls", calls);
 }

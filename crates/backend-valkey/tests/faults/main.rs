@@ -159,13 +159,13 @@ async fn examine_all(verb: &str, scenes: Vec<Scene>) {
     let (mut pairs, mut states) = (0, BTreeMap::new());
     for scene in &scenes {
         let (calls, left) = examine(scene).await;
-        println!("{verb}: {}: {calls} calls, {left:?}", scene.name);
+        eprintln!("{verb}: {}: {calls} calls, {left:?}", scene.name);
         pairs += calls;
         for (torn, count) in left {
             *states.entry(torn).or_insert(0) += count;
         }
     }
-    println!("{verb}: {pairs} calls in {} scenes, {states:?}", scenes.len());
+    eprintln!("{verb}: {pairs} calls in {} scenes, {states:?}", scenes.len());
     report::count("function faults", pairs as u64);
 }
 
@@ -203,7 +203,7 @@ macro_rules! a_repair_that_fails_is_put_right_by_the_next_after {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $verb() {
                 let pairs = super::examine_repair(&$scene).await;
-                println!("mend after {}: {pairs} calls", stringify!($verb));
+                eprintln!("mend after {}: {pairs} calls", stringify!($verb));
                 super::report::count("function faults", pairs as u64);
             })+
         }
