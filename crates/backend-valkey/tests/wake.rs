@@ -224,8 +224,10 @@ fn no_wake_is_lost_when_the_last_claim_of_a_partition_races_a_submit() {
                 // Now the queue is emptied before the next submit, and now while that is made.
                 let most = if round % 3 == 0 { 0 } else { 1 };
                 while pending.len() > most {
+                    // Of two of the same millisecond, either comes first.
                     let id = hears.recv().await.unwrap();
-                    assert_eq!(pending.remove(0), id);
+                    let place = pending.iter().position(|other| *other == id);
+                    pending.swap_remove(place.expect("it is claimed once"));
                 }
                 for _ in 0..fastrand::u32(..20) {
                     yield_now().await;
