@@ -112,6 +112,9 @@ pub(crate) async fn alive(store: &Shared, engine: EngineId) -> Result<Vec<Engine
     alive.into_iter().map(name).collect()
 }
 
+/// How many timers each partition is asked for at least.
+const LEAST_PART: usize = 8;
+
 /// Timers of `share` that are due, over all its partitions.
 pub(crate) async fn due(
     store: &Shared,
@@ -121,7 +124,16 @@ pub(crate) async fn due(
 ) -> Result<DueTimers, StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
     let (time, id) = after.map_or((0, String::new()), |(time, id)| (time.as_ms(), keys::id(id)));
-    let args = [owned(time.to_string()), owned(id), owned(limit.to_string())];
+    // All that is due is seldom in one partition, so each is asked for its part; where there may be
+    // more behind a part, what comes later than its end waits for the next page.
+    let part = match store.keys.partitions() {
+        1 => limit,
+        partitions => {
+            (2 * limit / usize::from(partitions)).clamp(LEAST_PART, limit.max(LEAST_PART))
+        }
+    };
+    let mut end = None;
+    let args = [owned(time.to_string()), owned(id), owned(part.to_string())];
     let mut timers = DueTimers { now: Time::EPOCH, due: Vec::new(), next: None };
     let routes: Vec<_> = (0..store.keys.partitions())
         .filter(|partition| share.has(*partition))
@@ -138,12 +150,18 @@ pub(crate) async fn due(
                 let next = reply::time(&next)?;
                 timers.next = Some(timers.next.map_or(next, |earlier| earlier.min(next)));
             }
+            let before = timers.due.len();
             while let (Some(due), Some(id)) = (values.next(), values.next()) {
                 timers.due.push((reply::time(&due)?, named(&reply::bytes(id)?)?));
+            }
+            if timers.due.len() - before >= part {
+                let last = timers.due.last().copied();
+                end = end.map_or(last, |end| last.map(|last: (Time, ExecutionId)| last.min(end)));
             }
         }
     }
     timers.due.sort_unstable();
+    timers.due.retain(|timer| end.is_none_or(|end| *timer <= end));
     timers.due.truncate(limit);
     Ok(timers)
 }

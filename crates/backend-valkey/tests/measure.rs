@@ -1,4 +1,5 @@
 //! Measuring real servers: what is counted, and that nothing is left behind.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use ff_backend_valkey::{LimitPlan, Options, Probe, limit};
 use ff_testkit::valkey::{Cluster, Config, Server};

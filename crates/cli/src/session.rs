@@ -142,6 +142,15 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
+/// The URL of a store that may lose data, if that is accepted.
+fn lossy(url: String, accept: bool) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    match accept && !url.starts_with("sqlite:") && !url.starts_with("memory:") {
+        true => format!("{url}{separator}accept_data_loss=true"),
+        false => url,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::quote;
@@ -152,14 +161,5 @@ mod tests {
         assert_eq!(quote("sqlite:my dir/x.db"), "'sqlite:my dir/x.db'");
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote(""), "''");
-    }
-}
-
-/// The URL of a store that may lose data, if that is accepted.
-fn lossy(url: String, accept: bool) -> String {
-    let separator = if url.contains('?') { '&' } else { '?' };
-    match accept && !url.starts_with("sqlite:") && !url.starts_with("memory:") {
-        true => format!("{url}{separator}accept_data_loss=true"),
-        false => url,
     }
 }

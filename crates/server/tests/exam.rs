@@ -23,8 +23,8 @@ use ff_store::audit::Rows;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{Answer, Backend};
 use ff_store::{
-    ClientBackend, DueTimers, MaintenanceBackend, Repaired, Stats, StoreError, Wakeups,
-    WorkerBackend,
+    ClientBackend, DueTimers, EngineId, MaintenanceBackend, Repaired, Share, Stats, StoreError,
+    Wakeups, WorkerBackend,
 };
 
 /// Two roles over HTTP, the third in process.
@@ -88,7 +88,8 @@ pass!(WorkerBackend to http {
 });
 
 pass!(MaintenanceBackend to store {
-    due(after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
+    due(share: &Share, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
+    alive(engine: EngineId) -> Vec<EngineId>;
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     rows() -> Rows;
     repair() -> Repaired;
@@ -98,4 +99,8 @@ pass!(MaintenanceBackend to store {
 
 fn stats(&self) -> Option<Stats> {
     self.store.stats()
+}
+
+fn partitions(&self) -> u16 {
+    self.store.partitions()
 });

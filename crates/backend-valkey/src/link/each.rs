@@ -97,7 +97,8 @@ impl Link {
     /// A server refuses keys of several slots, so they travel as arguments; the library takes them
     /// apart again.
     fn function_over(&self, verb: &'static str, keys: &[String], args: &[Arg<'_>]) -> Cmd {
-        let mut command = self.function(verb, &[], &[]);
+        let mut command = redis::cmd("FCALL");
+        command.arg(self.0.library.function(verb)).arg(0);
         command.arg(keys.len()).arg(keys);
         for arg in args {
             command.arg(&**arg);

@@ -108,7 +108,7 @@ impl Link {
         key: &str,
         args: &[Arg<'_>],
     ) -> Result<Value, StoreError> {
-        let command = self.function(verb, &[key], args);
+        let command = self.function(verb, key, args);
         Ok(self.run(&command, slot::of(key.as_bytes())).await?)
     }
 
@@ -121,7 +121,7 @@ impl Link {
         key: &str,
         args: &[Arg<'_>],
     ) -> Result<Value, StoreError> {
-        let command = self.function(verb, &[key], args);
+        let command = self.function(verb, key, args);
         Ok(self.run_confirmed(&command, slot::of(key.as_bytes())).await?)
     }
 
@@ -191,11 +191,20 @@ impl Link {
         }
     }
 
-    fn function(&self, verb: &'static str, keys: &[&str], args: &[Arg<'_>]) -> Cmd {
+    /// In a cluster a second key of a partition is declared, which never exists either: while a slot is on its way
+    /// to another node key by key, the server then answers TRYAGAIN instead of running the function
+    /// where only some of the keys are.
+    fn function(&self, verb: &'static str, key: &str, args: &[Arg<'_>]) -> Cmd {
         let name = self.0.library.function(verb);
         let bytes = name.len() + 64 + args.iter().map(|arg| arg.len()).sum::<usize>();
-        let mut command = Cmd::with_capacity(3 + keys.len() + args.len(), bytes);
-        command.arg("FCALL").arg(name).arg(keys.len()).arg(keys);
+        let mut command = Cmd::with_capacity(5 + args.len(), bytes);
+        command.arg("FCALL").arg(name);
+        match self.0.nodes {
+            Nodes::Cluster(_) if key.ends_with('}') => {
+                command.arg(2).arg(key).arg(format!("{key}:still"))
+            }
+            _ => command.arg(1).arg(key),
+        };
         for arg in args {
             command.arg(&**arg);
         }
