@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{
-    self, Action, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step,
+    self, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step,
 };
 use ff_store::StoreError;
 use ff_store::optimistic::Optimistic;
@@ -22,21 +22,18 @@ use crate::store::Shared;
 const MOST_PICKS: usize = 128;
 
 /// Runs a claim that has passed its check.
-pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, StoreError> {
-    let Action::Claim(claim) = &command.action else {
-        return store.general(command, 0).await;
-    };
+pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, StoreError> {
     if claim.retry {
-        return again(store, command, claim).await;
+        return again(store, claim, entropy).await;
     }
     let mut claiming = Claiming { claim: claim.clone(), all: Claimed::nothing(), bytes: 0 };
     let mut looked = false;
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
         let queue = (claim.namespace.clone(), claim.lane.clone());
-        match store.heads.pick(&queue, &claim.capabilities, max, store.looks_itself(&queue)) {
+        match store.heads.pick(&queue, &claim.capabilities, max, store.is_looked_for(&queue)) {
             Some(pick) => {
-                let more = claiming.ask(store, command.entropy, &queue, pick).await;
+                let more = claiming.ask(store, entropy, &queue, pick).await;
                 match more {
                     Ok(true) => {}
                     Ok(false) => break,
@@ -47,7 +44,7 @@ pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, Stor
                     }
                 }
             }
-            None if looked || claiming.has_some() || store.looks_itself(&queue) => break,
+            None if looked || claiming.has_some() || store.is_looked_for(&queue) => break,
             None => {
                 store.look().await?;
                 looked = true;
@@ -58,17 +55,18 @@ pub(crate) async fn run(store: &Shared, command: &Command) -> Result<Reply, Stor
 }
 
 /// A retried claim: what its earlier send took, wherever, or else a new claim.
-async fn again(store: &Shared, command: &Command, claim: &Claim) -> Result<Reply, StoreError> {
+async fn again(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, StoreError> {
     let mut all = Claimed::nothing();
+    let command = Command { entropy, action: claim.clone().into() };
     for partition in store.holding(claim.request).await? {
-        all.assignments.extend(held(store, command, partition).await?);
+        all.assignments.extend(held(store, &command, partition).await?);
     }
     if !all.assignments.is_empty() {
         all.assignments.sort_by_key(|assignment| assignment.fence.lease.index);
         return Ok(all.into());
     }
     let fresh = Claim { retry: false, ..claim.clone() };
-    Box::pin(run(store, &Command { entropy: command.entropy, action: fresh.into() })).await
+    Box::pin(run(store, &fresh, entropy)).await
 }
 
 /// What the claim of `command` still holds in `partition`: the machine answers a retried claim that
@@ -209,16 +207,5 @@ impl Answer {
             assignments.push(assignment.ok_or_else(reply::missing)?);
         }
         Ok(Some(Answer { assignments, cut, heads }))
-    }
-}
-
-impl General<'_> {
-    /// The general way of `command` in `partition`.
-    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
-        let adds = matches!(
-            command.action,
-            Action::Submit(_) | Action::Claim(_) | Action::GrantNext(_) | Action::Replay(_)
-        );
-        General { store, partition, settles: !adds }
     }
 }

@@ -112,7 +112,7 @@ impl Fault {
     }
 }
 
-/// How a server says, inside a function, that a key's slot is not (or no longer) its own.
+/// How a server says, inside a function, that a key's slot is not its own.
 const STRAYED: &[&str] = &[
     "access a non local key in a cluster node",
     "undeclared keys were accessed during rehashing of the slot",

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use ff_core::machine::{Change, Loaded, ReadSet, WriteSet};
+use ff_core::machine::{Action, Change, Command, Loaded, ReadSet, WriteSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
 use ff_core::{Execution, ExecutionId};
@@ -89,6 +89,15 @@ impl Optimistic for General<'_> {
 }
 
 impl General<'_> {
+    /// The general way of `command` in `partition`.
+    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
+        let adds = matches!(
+            command.action,
+            Action::Submit(_) | Action::Claim(_) | Action::GrantNext(_) | Action::Replay(_)
+        );
+        General { store, partition, settles: !adds }
+    }
+
     fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
         let mut questions = Vec::new();
         let mut args: Vec<Arg<'_>> = Vec::new();

@@ -103,7 +103,7 @@ impl Looking {
 impl Shared {
     /// Whether those who wait on `queue` are looked for already, so that a claim that knows of no
     /// work need not look itself.
-    pub(crate) fn looks_itself(&self, queue: &Queue) -> bool {
+    pub(crate) fn is_looked_for(&self, queue: &Queue) -> bool {
         let fresh = self.looking.fresh_until.lock().ok().and_then(|fresh| *fresh);
         fresh.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
     }

@@ -104,7 +104,7 @@ impl Shared {
     /// Runs one command that has no function of its own, or that its function left.
     async fn alone(&self, command: &Command) -> Result<Reply, StoreError> {
         match &command.action {
-            Action::Claim(_) => claim::run(self, command).await,
+            Action::Claim(claim) => claim::run(self, claim, command.entropy).await,
             Action::GrantNext(grant) => {
                 if let Some(held) = self.holding(grant.request).await?.first() {
                     return self.general(command, *held).await;
@@ -201,7 +201,7 @@ impl Store for ValkeyStore {
                 at += 1;
                 continue;
             }
-            let Some((verb, _)) = Verb::of(&command.action) else {
+            let Some(verb) = Verb::of(&command.action) else {
                 answers.push(self.alone(command).await);
                 at += 1;
                 continue;
@@ -210,7 +210,7 @@ impl Store for ValkeyStore {
             // execution as another has to wait, for that may be left to the general way.
             let (mut executions, mut keys) = (HashSet::new(), HashSet::new());
             let stretch = batch[at..].iter().enumerate().take_while(|(_, command)| {
-                Verb::of(&command.action).is_some_and(|(other, _)| other == verb)
+                Verb::of(&command.action) == Some(verb)
                     && self.check(command).is_ok()
                     && executions.insert(execution(&command.action))
                     && key(&command.action).is_none_or(|key| keys.insert(key))

@@ -22,18 +22,16 @@ use super::bytes::{Packer, Unpacker};
 use super::{Unreadable, lease, number_of, pack_lease, pack_value, time, value, variant, word};
 
 /// The ways to end without a failure, by their stored number.
-const REASONS: [EndReason; 6] = [
+const REASONS: [EndReason; 5] = [
     EndReason::Completed,
     EndReason::TimedOut,
     EndReason::LeaseLost,
     EndReason::Cancelled,
     EndReason::Expired,
-    // Stands for itself: the failure is stored beside it.
-    EndReason::Completed,
 ];
 
-/// The stored number of a failure.
-const FAILED: u64 = 5;
+/// The stored number of a failure, which is stored beside it.
+const FAILED: u64 = REASONS.len() as u64;
 
 /// The stored number of how a completed attempt ended.
 pub(crate) const COMPLETED: u64 = 0;
@@ -45,7 +43,7 @@ pub(crate) fn encode(attempt: &Attempt) -> Result<Vec<u8>, Unreadable> {
         Some(AttemptEnd { at, reason: EndReason::Failed(failure) }) => {
             (at.as_ms(), FAILED, Some(failure))
         }
-        Some(AttemptEnd { at, reason }) => (at.as_ms(), number_of(&REASONS, reason), None),
+        Some(AttemptEnd { at, reason }) => (at.as_ms(), number_of(&REASONS, reason)?, None),
     };
     let mut packer = Packer::default();
     packer.number::<6>(at);

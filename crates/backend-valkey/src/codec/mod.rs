@@ -94,8 +94,11 @@ fn value<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<T>, Unreadable> {
 }
 
 /// The stored number of `one`.
-fn number_of<T: PartialEq>(all: &[T], one: &T) -> u64 {
-    all.iter().position(|other| other == one).unwrap_or_default() as u64
+fn number_of<T: PartialEq + std::fmt::Debug>(all: &[T], one: &T) -> Result<u64, Unreadable> {
+    let number = all.iter().position(|other| other == one);
+    number
+        .map(|number| number as u64)
+        .ok_or_else(|| Unreadable::new(format!("{one:?} has no number")))
 }
 
 fn variant<T: Clone>(all: &[T], number: u64) -> Result<T, Unreadable> {

@@ -194,17 +194,17 @@ impl Stand {
     fn of(record: &Execution) -> Result<Stand, Unreadable> {
         Ok(match &record.state {
             State::Queued { why } => {
-                Stand { state: Placing::QUEUED, why: number_of(&WHYS, why), ..Stand::default() }
+                Stand { state: Placing::QUEUED, why: number_of(&WHYS, why)?, ..Stand::default() }
             }
             State::Delayed { until, why } => Stand {
                 state: Placing::DELAYED,
-                why: number_of(&PAUSES, why),
+                why: number_of(&PAUSES, why)?,
                 until: Some(*until),
                 ..Stand::default()
             },
             State::Granted { grant, why } => Stand {
                 state: Placing::GRANTED,
-                why: number_of(&WHYS, why),
+                why: number_of(&WHYS, why)?,
                 until: Some(grant.until),
                 holder: holder(ff_core::LeaseId { request: grant.request, index: 0 }),
                 detail: pack_value(Some(&grant.to))?,

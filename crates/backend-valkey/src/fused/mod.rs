@@ -9,7 +9,6 @@ mod renew;
 mod retire;
 pub(crate) mod submit;
 
-use ff_core::ExecutionId;
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{Action, Command, Reply};
 use ff_store::StoreError;
@@ -40,13 +39,13 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// The function of `action`, and the execution whose partition it runs in.
-    pub(crate) fn of(action: &Action) -> Option<(Verb, ExecutionId)> {
+    /// The function of `action`.
+    pub(crate) fn of(action: &Action) -> Option<Verb> {
         match action {
-            Action::Submit(submit) => Some((Verb::Submit, submit.id)),
-            Action::Complete(complete) => Some((Verb::Complete, complete.hold.target.execution)),
-            Action::Renew(renew) => Some((Verb::Renew, renew.hold.target.execution)),
-            Action::Tick(tick) => Some((Verb::Retire, tick.execution)),
+            Action::Submit(_) => Some(Verb::Submit),
+            Action::Complete(_) => Some(Verb::Complete),
+            Action::Renew(_) => Some(Verb::Renew),
+            Action::Tick(_) => Some(Verb::Retire),
             _ => None,
         }
     }

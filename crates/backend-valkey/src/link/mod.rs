@@ -69,21 +69,10 @@ impl Link {
     /// Connects, checks that the server can hold a store, and loads the library on every primary.
     pub(crate) async fn connect(options: &Options, library: Library) -> Result<Link, StoreError> {
         let dial = Arc::new(Dial::new(options)?);
-        let addresses = options.nodes.iter();
-        let mut addresses =
-            addresses.map(|(host, port)| Address { host: host.clone(), port: *port });
-        let nodes = match options.topology {
-            Topology::Standalone => {
-                let no_host = || StoreError::Incompatible("the options name no host".into());
-                let node = Node::new(addresses.next().ok_or_else(no_host)?, Arc::clone(&dial));
-                node.open().await?;
-                Nodes::Single(node)
-            }
-            Topology::Cluster => {
-                let by = Instant::now() + options.connect_timeout;
-                Nodes::Cluster(Cluster::connect(addresses.collect(), Arc::clone(&dial), by).await?)
-            }
-        };
+        let nodes = Nodes::connect(options, &dial).await?;
+        if let Nodes::Single(node) = &nodes {
+            node.open().await?;
+        }
         let prefix = options.prefix.as_str().to_owned();
         let link = Link(Arc::new(Shared {
             nodes,
@@ -213,6 +202,23 @@ impl Link {
 }
 
 impl Nodes {
+    /// The server, or what the named nodes know of their cluster.
+    async fn connect(options: &Options, dial: &Arc<Dial>) -> Result<Nodes, StoreError> {
+        let addresses = options.nodes.iter();
+        let mut addresses =
+            addresses.map(|(host, port)| Address { host: host.clone(), port: *port });
+        Ok(match options.topology {
+            Topology::Standalone => {
+                let no_host = || StoreError::Incompatible("the options name no host".into());
+                Nodes::Single(Node::new(addresses.next().ok_or_else(no_host)?, Arc::clone(dial)))
+            }
+            Topology::Cluster => {
+                let by = Instant::now() + options.connect_timeout;
+                Nodes::Cluster(Cluster::connect(addresses.collect(), Arc::clone(dial), by).await?)
+            }
+        })
+    }
+
     fn primaries(&self) -> Vec<Arc<Node>> {
         match self {
             Nodes::Single(node) => vec![Arc::clone(node)],

@@ -4,12 +4,10 @@
 use std::sync::Arc;
 
 use ff_store::StoreError;
-use tokio::time::Instant;
 
-use super::cluster::Cluster;
-use super::dial::{Address, Dial};
+use super::dial::Dial;
 use super::{Node, Nodes, slot};
-use crate::options::{Options, Topology};
+use crate::options::Options;
 
 /// The servers of a store.
 pub(crate) struct Servers {
@@ -21,19 +19,7 @@ impl Servers {
     /// Finds them.
     pub(crate) async fn connect(options: &Options) -> Result<Servers, StoreError> {
         let dial = Arc::new(Dial::new(options)?);
-        let addresses = options.nodes.iter();
-        let mut addresses =
-            addresses.map(|(host, port)| Address { host: host.clone(), port: *port });
-        let nodes = match options.topology {
-            Topology::Standalone => {
-                let no_host = || StoreError::Incompatible("the options name no host".into());
-                Nodes::Single(Node::new(addresses.next().ok_or_else(no_host)?, Arc::clone(&dial)))
-            }
-            Topology::Cluster => {
-                let by = Instant::now() + options.connect_timeout;
-                Nodes::Cluster(Cluster::connect(addresses.collect(), Arc::clone(&dial), by).await?)
-            }
-        };
+        let nodes = Nodes::connect(options, &dial).await?;
         Ok(Servers { nodes, dial })
     }
 
