@@ -5,7 +5,7 @@
 
 use std::{
     env,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -28,6 +28,12 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> Command {
         command.env_remove(variable);
     }
     command
+}
+
+/// The program of this name on the PATH.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// Runs the command with this terminal's input and output.

@@ -21,7 +21,24 @@ enum Work {
     Cargo(&'static [&'static str]),
     /// A task of this tool: its arguments after `cargo xtask`, and what they run.
     Task(&'static str, fn(&Path) -> Result),
+    /// The exam of the Valkey backend on the server of this name, where it is installed.
+    ExamOn(&'static str),
 }
+
+/// The variable that names the server binary for tests, which `ff-testkit` reads.
+const SERVER_VARIABLE: &str = "FF_TEST_SERVER";
+
+const EXAM: &[&str] = &[
+    "test",
+    "--locked",
+    "--package",
+    "ff-backend-valkey",
+    "--test",
+    "exam",
+    "--",
+    "valkey::",
+    "valkey_cluster::",
+];
 
 const STEPS: &[Step] = &[
     // The servers that tests run on: without one nearly everything after it is in vain.
@@ -53,6 +70,8 @@ const STEPS: &[Step] = &[
     },
     Step { name: "tidy", work: Work::Task("tidy", tidy::run) },
     Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"]) },
+    Step { name: "exam on valkey", work: Work::ExamOn("valkey-server") },
+    Step { name: "exam on redis", work: Work::ExamOn("redis-server") },
 ];
 
 /// Runs every step in order, then prints the counts and the times.
@@ -80,6 +99,13 @@ impl Work {
         match self {
             Self::Cargo(args) => format!("cargo {}", args.join(" ")),
             Self::Task(words, _) => format!("cargo xtask {words}"),
+            Self::ExamOn(server) => {
+                let args = EXAM.join(" ");
+                command::on_path(server).map_or_else(
+                    || format!("left out, as no {server} is on the PATH"),
+                    |path| format!("{SERVER_VARIABLE}={} cargo {args}", path.display()),
+                )
+            }
         }
     }
 
@@ -90,6 +116,9 @@ impl Work {
                 command::run(command::cargo(root, args).env(report::DIR_VARIABLE, reports))
             }
             Self::Task(_, task) => task(root),
+            Self::ExamOn(server) => command::on_path(server).map_or(Ok(()), |path| {
+                command::run(command::cargo(root, EXAM).env(SERVER_VARIABLE, path))
+            }),
         }
     }
 }
@@ -103,17 +132,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tools_come_first_then_the_cheapest_check_and_the_tests_last() {
+    fn the_tools_come_first_then_the_cheapest_check_and_other_servers_last() {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
-        assert_eq!(names, ["tools", "format", "lints", "tidy", "tests"]);
+        assert_eq!(
+            names,
+            ["tools", "format", "lints", "tidy", "tests", "exam on valkey", "exam on redis"]
+        );
     }
 
     #[test]
     fn every_cargo_step_that_resolves_dependencies_is_locked() {
-        for step in STEPS {
-            let shown = step.work.shown();
-            let resolves = !shown.starts_with("cargo fmt") && !shown.starts_with("cargo xtask");
-            assert!(!resolves || shown.contains("--locked"), "{shown}");
+        let of_steps = STEPS.iter().filter_map(|step| match step.work {
+            Work::Cargo(args) => Some(args),
+            Work::Task(..) | Work::ExamOn(_) => None,
+        });
+        for args in of_steps.chain([EXAM]) {
+            assert!(args[0] == "fmt" || args.contains(&"--locked"), "{args:?}");
         }
     }
 }

