@@ -82,6 +82,8 @@ impl Tables {
         let members = all.flat_map(|(at, ids)| ids.iter().map(|id| (*at, *id)));
         let due = members.filter(|member| after.is_none_or(|after| *member > after));
         let next = self.timers.range((Excluded(now), Unbounded)).next();
-        DueTimers { now, due: due.take(limit).collect(), next: next.map(|(at, _)| *at) }
+        let due: Vec<_> = due.take(limit).collect();
+        let more = due.last().copied().filter(|_| due.len() == limit);
+        DueTimers { now, due, more, next: next.map(|(at, _)| *at) }
     }
 }

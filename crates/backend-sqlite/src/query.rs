@@ -153,7 +153,8 @@ pub(crate) fn due(
     let mut first = transaction
         .prepare_cached("SELECT due FROM timer WHERE due > ?1 ORDER BY due, id LIMIT 1")?;
     let next = first.query_and_then([now_ms], |row| time(row, 0))?.next().transpose()?;
-    Ok(DueTimers { now, due, next })
+    let more = due.last().copied().filter(|_| due.len() == limit);
+    Ok(DueTimers { now, due, more, next })
 }
 
 /// The execution that a submitter named so.

@@ -4,6 +4,7 @@
 use ff_core::Time;
 use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
 use ff_core::placement::PRIORITY_STEP;
+use ff_core::record::RETIRE_STEP;
 use ff_core::state::Why;
 use ff_store::optimistic::MAX_AGE_MS;
 
@@ -32,6 +33,7 @@ pub(crate) fn lua() -> String {
         ("NO_SCORE", codec::NO_SCORE),
         ("INLINE", codec::INLINE as i64),
         ("TIME_MAX", Time::MAX.as_ms() as i64),
+        ("RETIRE_STEP", RETIRE_STEP.get() as i64),
         ("PRIORITY_STEP", PRIORITY_STEP),
         ("BATCH_BYTES", BATCH_BYTES as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),

@@ -124,17 +124,15 @@ pub(crate) async fn due(
 ) -> Result<DueTimers, StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
     let (time, id) = after.map_or((0, String::new()), |(time, id)| (time.as_ms(), keys::id(id)));
-    // All that is due is seldom in one partition, so each is asked for its part; where there may be
-    // more behind a part, what comes later than its end waits for the next page.
+    // All that is due is seldom in one partition, so each is asked for its part.
     let part = match store.keys.partitions() {
         1 => limit,
         partitions => {
             (2 * limit / usize::from(partitions)).clamp(LEAST_PART, limit.max(LEAST_PART))
         }
     };
-    let mut end = None;
     let args = [owned(time.to_string()), owned(id), owned(part.to_string())];
-    let mut timers = DueTimers { now: Time::EPOCH, due: Vec::new(), next: None };
+    let mut timers = DueTimers { now: Time::EPOCH, due: Vec::new(), more: None, next: None };
     let routes: Vec<_> = (0..store.keys.partitions())
         .filter(|partition| share.has(*partition))
         .map(|partition| store.keys.route(partition))
@@ -154,14 +152,12 @@ pub(crate) async fn due(
             while let (Some(due), Some(id)) = (values.next(), values.next()) {
                 timers.due.push((reply::time(&due)?, named(&reply::bytes(id)?)?));
             }
-            if timers.due.len() - before >= part {
-                let last = timers.due.last().copied();
-                end = end.map_or(last, |end| last.map(|last: (Time, ExecutionId)| last.min(end)));
+            // Behind a whole part there may be more.
+            if let Some(end) = timers.due[before..].get(part - 1) {
+                timers.more = Some(timers.more.map_or(*end, |earlier| earlier.min(*end)));
             }
         }
     }
     timers.due.sort_unstable();
-    timers.due.retain(|timer| end.is_none_or(|end| *timer <= end));
-    timers.due.truncate(limit);
     Ok(timers)
 }

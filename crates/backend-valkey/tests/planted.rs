@@ -116,7 +116,7 @@ wrong_decisions! {
     a_page_skips_equal_times: "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
         "or page[i] < after_id" => "";
     retention_is_ignored: "exit::a_finished_execution_does_not_change",
-        "ff.after(r.until_at, r.retention) > now" => "false";
+        "ff.retired_at(until_at, retention) > now" => "false";
     a_claim_is_cut_too_late: "claim::a_claim_stops_at_a_mebibyte_of_input",
         "bytes > C.BATCH_BYTES" => "bytes > 2 * C.BATCH_BYTES";
     a_second_attempt_has_the_number_of_the_first:

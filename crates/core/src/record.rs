@@ -18,6 +18,9 @@ use crate::policy::Policy;
 use crate::state::{Failure, Outcome, State, Worker};
 use crate::time::{Millis, Time};
 
+/// Executions are removed at moments this far apart.
+pub const RETIRE_STEP: Millis = Millis::from_secs(1);
+
 /// Labels a person puts on an execution.
 pub type Tags = BTreeMap<TagKey, TagValue>;
 
@@ -269,10 +272,15 @@ impl Description {
         }
     }
 
-    /// When it is removed, if it has ended.
+    /// When it is removed, if it has ended: at a whole second, so that what ended close together
+    /// goes together. A retention of less than a second is kept to the millisecond.
     pub fn retired_at(&self) -> Option<Time> {
         let (_, at) = self.outcome()?;
-        Some(at + self.retention())
+        let due = at + self.retention();
+        if self.retention() < RETIRE_STEP {
+            return Some(due);
+        }
+        Some(Time::from_ms(due.as_ms().next_multiple_of(RETIRE_STEP.get())))
     }
 
     /// How long it stays readable after its end.

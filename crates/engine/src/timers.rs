@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::Time;
+use ff_core::{ExecutionId, Time};
 use ff_store::{EngineBackend, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            batch: 100,
+            batch: 500,
             longest_sleep: Duration::from_secs(1),
             rest_after_errors: Duration::from_secs(1),
         }
@@ -96,23 +96,30 @@ impl Timers {
         loop {
             let timers = self.backend.due(&share, after, self.options.batch).await?;
             let ids: Vec<_> = timers.due.iter().map(|(_, id)| *id).collect();
-            let Some(last) = timers.due.last() else {
+            for batch in ids.chunks(self.options.batch) {
+                self.tick(batch, &mut report).await?;
+            }
+            if timers.more.is_none() {
                 self.backend.wakeups().arm_timer(timers.next);
                 report.sleep = timers.next.map(|next| until(next, timers.now));
                 return Ok(report);
-            };
-            after = Some(*last);
-            for (answer, id) in self.backend.tick(ids.clone()).await?.into_iter().zip(ids) {
-                match answer {
-                    Ok(ticked) if ticked.did.is_some() => report.fired += 1,
-                    Ok(_) => report.stale += 1,
-                    Err(error) => {
-                        tracing::warn!(execution = %id, %error, "a timer cannot be acted on");
-                        report.errors += 1;
-                    }
+            }
+            after = timers.more;
+        }
+    }
+
+    async fn tick(&self, ids: &[ExecutionId], report: &mut Report) -> Result<(), StoreError> {
+        for (answer, id) in self.backend.tick(ids.to_vec()).await?.into_iter().zip(ids) {
+            match answer {
+                Ok(ticked) if ticked.did.is_some() => report.fired += 1,
+                Ok(_) => report.stale += 1,
+                Err(error) => {
+                    tracing::warn!(execution = %id, %error, "a timer cannot be acted on");
+                    report.errors += 1;
                 }
             }
         }
+        Ok(())
     }
 }
 

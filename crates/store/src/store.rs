@@ -36,8 +36,8 @@ pub trait Store: Send + Sync + 'static {
     /// A stretch of a listing, newest first.
     async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError>;
 
-    /// Timers of `share` at or before the store's time, earliest first, after `after`, at most
-    /// `limit`.
+    /// Timers of `share` at or before the store's time, after `after`, at most `limit` of one
+    /// partition and about as many in all: the earliest of each partition.
     async fn due(
         &self,
         share: &Share,
@@ -141,6 +141,8 @@ pub struct DueTimers {
     pub now: Time,
     /// Timers that are due, earliest first.
     pub due: Vec<(Time, ExecutionId)>,
+    /// After which to go on; `None` if these are all. What comes after it may be among these.
+    pub more: Option<(Time, ExecutionId)>,
     /// The first timer that is not due yet.
     pub next: Option<Time>,
 }

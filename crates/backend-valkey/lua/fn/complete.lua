@@ -22,7 +22,7 @@ local function complete(k, now, packed, bytes_out)
   end
   local was = holder
   state, why, until_at, timeout_at, cancel_by = C.FINISHED, C.SUCCESS, now, 0, 0
-  counter, salt, timer = counter + 1, new_salt, ff.after(now, retention)
+  counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)
   holder, exit, detail, attempt = '', exited, said, ff.attempt.complete(attempt, now)
   result_at, result = place, bytes_out
   if result_at == C.OWN_KEY then

@@ -25,8 +25,9 @@ local function rescue(k, id, r, found)
     return
   end
   found.unplaced = found.unplaced + unknown
-  if r.state == C.FINISHED and ff.after(r.until_at, r.retention) <= found.now then
-    ff.save.remove(k, id, r)
+  if r.state == C.FINISHED and ff.retired_at(r.until_at, r.retention) <= found.now then
+    ff.save.remove(k, id, r.ns, r.attention, r.key, r.run)
+    ff.save.close(k, r.ns, r.lane, r.class)
     found.unplaced = found.unplaced + 1
   else
     place(k, id, r, found)

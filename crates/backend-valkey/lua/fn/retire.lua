@@ -4,27 +4,36 @@
 -- reply: for each 1 if it was removed, 2 if there was none, 0 if time may have something else to do
 --       to it, which the general way decides.
 
-local function retire(k, now, id, queues)
-  local r = ff.record.get(k, id)
-  if r == nil then
+local function retire(k, now, id, closing)
+  local bytes = call('GET', k.exec .. id)
+  if not bytes then
     call('ZREM', k.timer, id)
     return 2
   end
-  if not r or r.state ~= C.FINISHED or ff.after(r.until_at, r.retention) > now then
+  if string.byte(bytes) ~= C.FORMAT or string.byte(bytes, 2) ~= C.FINISHED then
     return 0
   end
-  ff.save.remove(k, id, r)
-  queues[ff.queue.name(r.ns, r.lane, r.class)] = true
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole or ff.retired_at(until_at, retention) > now then
+    return 0
+  end
+  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  if not tail_whole then
+    return 0
+  end
+  ff.save.remove(k, id, ns, attention, key, run)
+  local name = ff.queue.name(ns, lane, class)
+  closing[name] = closing[name] or {ns, lane, class}
   return 1
 end
 
 register('retire', function(keys, args)
-  local k, now, replies, queues = ff.keys(keys[1]), now(), {}, {}
+  local k, now, replies, closing = ff.keys(keys[1]), now(), {}, {}
   for i, id in ipairs(args) do
-    replies[i] = retire(k, now, id, queues)
+    replies[i] = retire(k, now, id, closing)
   end
-  for name in pairs(queues) do
-    ff.queue.forget(k, name)
+  for _, queue in pairs(closing) do
+    ff.save.close(k, unpack(queue))
   end
   return replies
 end, {'allow-oom'}, 0, 1)

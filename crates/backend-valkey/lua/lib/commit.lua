@@ -61,8 +61,8 @@ local function update(k, now, origin, id, was, r, part, payload, number, attempt
 end
 
 local function remove(k, id, was)
-  ff.save.remove(k, id, was)
-  ff.queue.forget(k, ff.queue.name(was.ns, was.lane, was.class))
+  ff.save.remove(k, id, was.ns, was.attention, was.key, was.run)
+  ff.save.close(k, was.ns, was.lane, was.class)
 end
 
 ff.commit = function(keys, args)

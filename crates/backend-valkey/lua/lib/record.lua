@@ -40,6 +40,15 @@ function ff.after(time, span)
   return sum < C.TIME_MAX and sum or C.TIME_MAX
 end
 
+-- When an execution that ended then is removed: at a whole second, unless that is too coarse.
+function ff.retired_at(ended, retention)
+  local due = ended + retention
+  if retention >= C.RETIRE_STEP then
+    due = math.ceil(due / C.RETIRE_STEP) * C.RETIRE_STEP
+  end
+  return due < C.TIME_MAX and due or C.TIME_MAX
+end
+
 -- The earliest of times of which any may be 0; 0 when all are.
 function ff.earliest(a, b, c)
   local least = a

@@ -110,25 +110,24 @@ function ff.save.names(k, id, runs)
   return unpack(names)
 end
 
--- Removes a record and all that names it. Its timer goes last: until then it leads back here.
-function ff.save.remove(k, id, r)
-  local list = ff.list_key(k, r.ns)
-  call('ZREM', list, id)
-  if call('EXISTS', list) == 0 then
-    call('SREM', k.namespaces, r.ns)
+-- Removes the record of a finished execution and all that names it. Its timer goes last: until then
+-- it leads back here.
+function ff.save.remove(k, id, ns, attention, key, run)
+  call('ZREM', ff.list_key(k, ns), id)
+  if attention ~= 0 then
+    call('ZREM', attention_key(k, ns), id)
   end
-  if r.score ~= C.NO_SCORE then
-    ff.queue.leave(k, id, r)
+  if key ~= '' and call('HGET', keys_key(k, ns), key) == id then
+    call('HDEL', keys_key(k, ns), key)
   end
-  if r.holder ~= '' then
-    call('ZREM', k.requests, request(r.holder, id))
-  end
-  if r.attention ~= 0 then
-    call('ZREM', attention_key(k, r.ns), id)
-  end
-  if r.key ~= '' and call('HGET', keys_key(k, r.ns), r.key) == id then
-    call('HDEL', keys_key(k, r.ns), r.key)
-  end
-  call('DEL', ff.save.names(k, id, r.run))
+  call('DEL', ff.save.names(k, id, run))
   call('ZREM', k.timer, id)
+end
+
+-- After a removal: forgets a namespace and a queue that hold nothing any more.
+function ff.save.close(k, ns, lane, class)
+  if call('EXISTS', ff.list_key(k, ns)) == 0 then
+    call('SREM', k.namespaces, ns)
+  end
+  ff.queue.forget(k, ff.queue.name(ns, lane, class))
 end

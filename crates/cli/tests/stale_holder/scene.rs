@@ -1,6 +1,6 @@
 //! A store, and a process that holds everything in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -77,15 +77,17 @@ impl Scene {
         wait_for("all leases to end", || (self.due() == LEASES).then_some(()));
     }
 
-    /// How many timers are due; a page of them may be short.
+    /// How many timers are due.
     fn due(&self) -> usize {
-        let (mut count, mut after) = (0, None);
+        let (mut due, mut after) = (BTreeSet::new(), None);
         loop {
             let page = self.backend.due(&Share::All, after, LEASES);
-            let page = self.runtime.block_on(page).unwrap().due;
-            let Some(last) = page.last() else { return count };
-            count += page.len();
-            after = Some(*last);
+            let page = self.runtime.block_on(page).unwrap();
+            due.extend(page.due);
+            after = page.more;
+            if after.is_none() {
+                return due.len();
+            }
         }
     }
 

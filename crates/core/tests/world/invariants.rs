@@ -17,7 +17,9 @@ use ff_core::refusal::Stale;
 use ff_core::state::{Failure, Outcome, State};
 use ff_core::table::{ARROWS, Verb};
 use ff_core::timer::{self, Due};
-use ff_core::{Category, Code, Execution, Fence, LeaseId, Payload, Refusal, RequestId, When};
+use ff_core::{
+    Category, Code, Execution, Fence, LeaseId, Millis, Payload, Refusal, RequestId, Time, When,
+};
 
 use super::{Moved, World, make, strangers};
 
@@ -332,7 +334,12 @@ pub(crate) fn timers_are_the_earliest(world: &World) {
                 let grace = cancel.as_ref().map(|request| request.by);
                 vec![deadline, Some(lease.until), lease.timeout_at, grace]
             }
-            State::Finished { at, .. } => vec![Some(*at + record.spec.policy.retention)],
+            State::Finished { at, .. } => {
+                let over = (*at + record.spec.policy.retention).as_ms();
+                let step =
+                    if record.spec.policy.retention < Millis::from_secs(1) { 1 } else { 1_000 };
+                vec![Some(Time::from_ms(over.div_ceil(step) * step))]
+            }
         };
         assert_eq!(record.placed.timer, times.into_iter().flatten().min(), "{:?}", record.state);
     }

@@ -14,7 +14,7 @@ use crate::wakeups::Wakeups;
 /// Let time pass, and check that all is well.
 #[async_trait]
 pub trait MaintenanceBackend: Send + Sync {
-    /// Timers that are due, earliest first, after `after`, at most `limit`.
+    /// Timers that are due, after `after`, about `limit`: the earliest of each partition.
     async fn due(
         &self,
         share: &Share,
