@@ -12,12 +12,15 @@ pub mod client;
 pub mod described;
 pub mod error;
 pub mod execution;
+pub mod explanation;
 pub mod http;
+pub mod lane;
 pub mod listing;
 pub mod operator;
 pub mod payload;
 pub mod policy;
 mod reason;
+pub mod registration;
 pub mod submitted;
 pub mod timestamp;
 pub mod worker;
@@ -29,10 +32,13 @@ pub use execution::{
     CancelView, ExecutionView, FailureView, LeaseView, ReservationView, RunView, StateVectorView,
     TimerView,
 };
+pub use explanation::{ExplanationView, NearestView, ReasonView};
+pub use lane::{LanePageView, LaneView};
 pub use listing::ListPageView;
 pub use operator::{CancelledView, ReplayedView, RevokedView};
 pub use payload::{PayloadShapeView, PayloadView};
 pub use policy::{BackoffView, PolicyView};
+pub use registration::{WorkerPageView, WorkerView};
 pub use submitted::SubmittedView;
 pub use timestamp::Timestamp;
 pub use worker::WorkerReportView;

@@ -1,11 +1,13 @@
 //! Records for the tests of this crate.
 
+use ff_core::explain::Reason;
 use ff_core::machine::{Action, Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
-use ff_core::state::{Failure, Lease, Outcome, State, Worker};
+use ff_core::resource::Registration;
+use ff_core::state::{Failure, Lease, Outcome, Pause, State, Worker};
 use ff_core::{
-    Category, Description, ExecutionId, LeaseId, Partition, Payload, RequestId, Time, WorkerId,
-    WorkerInstanceId,
+    Capabilities, Category, Description, ExecutionId, Lane, LeaseId, Millis, Partition, Payload,
+    RequestId, Time, WorkerId, WorkerInstanceId,
 };
 
 pub(crate) const NOW: Time = Time::from_ms(1_700_000_000_000);
@@ -62,6 +64,40 @@ pub(crate) fn ended(outcome: Outcome) -> Description {
     Description { state: State::Finished { outcome, at: NOW }, ..held(0) }
 }
 
-fn worker() -> Worker {
+pub(crate) fn worker() -> Worker {
     Worker { id: WorkerId::new("w").unwrap(), instance: WorkerInstanceId::new("w-1").unwrap() }
+}
+
+pub(crate) fn registration() -> Registration {
+    Registration {
+        worker: worker(),
+        session: RequestId::new(7),
+        lanes: vec![Lane::default()],
+        capabilities: Capabilities::new(["gpu", "python"]).unwrap(),
+        ttl: Millis::from_secs(60),
+        registered_at: NOW,
+        heard_at: NOW + Millis::new(5),
+    }
+}
+
+/// One reason of each sort, with and without what may be missing.
+pub(crate) fn reasons() -> Vec<Reason> {
+    let (lane, worker, until) = (Lane::default(), worker(), NOW);
+    let requires = Capabilities::new(["gpu"]).unwrap();
+    let nearest = Some((worker.clone(), requires.clone()));
+    let mut reasons = vec![
+        Reason::LanePaused { lane: lane.clone(), reason: None, since: NOW },
+        Reason::LanePaused { lane: lane.clone(), reason: Some("why".into()), since: NOW },
+        Reason::NoWorkerOnLane { lane },
+        Reason::NoCapableWorker { requires: requires.clone(), nearest: None },
+        Reason::NoCapableWorker { requires, nearest },
+        Reason::InQueue { ahead: 2, workers: 1 },
+        Reason::Reserved { worker: worker.clone(), until },
+        Reason::Held { worker: worker.clone(), until, cancel_by: None },
+        Reason::Held { worker, until, cancel_by: Some(NOW) },
+        Reason::Finished { at: NOW },
+    ];
+    let pauses = [Pause::Start, Pause::Backoff, Pause::Hold];
+    reasons.extend(pauses.map(|why| Reason::NotBefore { until, why }));
+    reasons
 }

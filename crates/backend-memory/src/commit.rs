@@ -1,6 +1,6 @@
 //! How a decision is written.
 
-use ff_core::machine::{Change, WriteSet};
+use ff_core::machine::{Change, ResourceChange, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
 
@@ -9,10 +9,14 @@ use crate::tables::Tables;
 impl Tables {
     /// Whether everything that `write` was decided on is still so.
     pub(crate) fn still_holds(&self, write: &WriteSet) -> bool {
-        write.changes.iter().all(|change| {
+        let version = |key| self.resources.get(key).map(|resource| resource.version);
+        let records = write.changes.iter().all(|change| {
             let stored = self.records.get(&change.id).map(|record| record.version);
             stored == change.before && !self.takes_a_key(change)
-        })
+        });
+        records
+            && write.resources.iter().all(|change| version(&change.key) == change.before)
+            && write.guards.iter().all(|(key, seen)| version(key) == *seen)
     }
 
     /// Whether `change` would take an idempotency key from another execution.
@@ -27,6 +31,25 @@ impl Tables {
     pub(crate) fn write(&mut self, write: WriteSet) {
         for change in write.changes {
             self.change(change);
+        }
+        for change in write.resources {
+            self.change_resource(change);
+        }
+    }
+
+    fn change_resource(&mut self, change: ResourceChange) {
+        if let Some(at) = change.timer_before {
+            self.resource_timers.remove(&(at, change.key.clone()));
+        }
+        match change.after {
+            Some(resource) => {
+                let timer = resource.timer().map(|at| (at, change.key.clone()));
+                self.resource_timers.extend(timer);
+                self.resources.insert(change.key, resource);
+            }
+            None => {
+                self.resources.remove(&change.key);
+            }
         }
     }
 

@@ -3,8 +3,9 @@
 use std::ops::Bound::{Excluded, Unbounded};
 
 use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
-use ff_core::{Execution, ExecutionId, Time};
-use ff_store::{DueTimers, ListScan, Position, Which};
+use ff_core::placement::QueueEntry;
+use ff_core::{Execution, ExecutionId, Partition, Resource, ResourceKey, Time};
+use ff_store::{DueTimers, ListScan, Position, ResourceScan, Which};
 
 use crate::tables::Tables;
 
@@ -37,6 +38,14 @@ impl Tables {
         }
         for key in &reads.blobs {
             loaded.blobs.insert(*key, self.blobs.get(key).cloned());
+        }
+        for key in &reads.resources {
+            loaded.resources.insert(key.clone(), self.resources.get(key).cloned());
+        }
+        if let Some((namespace, lane)) = &reads.lane {
+            let key = ResourceKey::lane_in(Partition::ONLY, namespace, lane);
+            loaded.resources.insert(key.clone(), self.resources.get(&key).cloned());
+            loaded.lane = Some(key);
         }
     }
 
@@ -84,6 +93,33 @@ impl Tables {
         let next = self.timers.range((Excluded(now), Unbounded)).next();
         let due: Vec<_> = due.take(limit).collect();
         let more = due.last().copied().filter(|_| due.len() == limit);
-        DueTimers { now, due, more, next: next.map(|(at, _)| *at) }
+        let (mut resources, mut next) = (Vec::new(), next.map(|(at, _)| *at));
+        for (at, key) in &self.resource_timers {
+            if *at > now {
+                next = Some(next.map_or(*at, |next| next.min(*at)));
+                break;
+            }
+            if after.is_none() && resources.len() < limit {
+                resources.push(key.clone());
+            }
+        }
+        DueTimers { now, due, more, resources, next }
+    }
+
+    /// A stretch of the resources of a namespace.
+    pub(crate) fn scanned(&self, scan: &ResourceScan) -> Vec<Resource> {
+        let mine = self.resources.values().filter(|resource| {
+            resource.key.kind == scan.kind
+                && resource.key.namespace == scan.namespace
+                && scan.after.as_ref().is_none_or(|after| resource.key.name > *after)
+        });
+        mine.take(scan.limit).cloned().collect()
+    }
+
+    /// How many come before a place of a queue.
+    pub(crate) fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> u64 {
+        let queue = (place.namespace.clone(), place.lane.clone());
+        let members = self.queues.get(&queue).and_then(|classes| classes.get(&place.class));
+        members.map_or(0, |members| members.range(..(place.score, id)).count() as u64)
     }
 }

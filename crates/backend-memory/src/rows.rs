@@ -4,7 +4,7 @@ use ff_core::ExecutionId;
 use ff_core::machine::LaneClass;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_store::Position;
-use ff_store::audit::Row;
+use ff_store::audit::{ResourceEntry, Row};
 
 use crate::tables::Tables;
 
@@ -43,6 +43,11 @@ impl Tables {
                 .iter()
                 .map(|((id, _), attempt)| Row::PastAttempt(*id, Box::new(attempt.clone()))),
         );
+        rows.extend(self.resources.values().map(|r| Row::Resource(Box::new(r.clone()))));
+        let listed = self.resources.keys().map(|key| (key, ResourceEntry::Listed));
+        let timers = self.resource_timers.iter().map(|(at, key)| (key, ResourceEntry::Timer(*at)));
+        let entries = listed.chain(timers);
+        rows.extend(entries.map(|(key, entry)| Row::ResourceEntry(key.clone(), entry)));
         rows
     }
 

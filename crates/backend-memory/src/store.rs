@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::machine::{Command, Loaded, ReadSet, Reply, WriteSet};
 use ff_core::payload::BlobKey;
+use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Time};
+use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::serial::{self, Transaction};
 use ff_store::{
-    Clock, DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups,
-    optimistic,
+    Clock, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
+    Wakeups, optimistic,
 };
 
 use crate::optimistic::{Dice, Faults};
@@ -132,6 +133,18 @@ impl Store for MemoryStore {
         let mut tables = self.tables();
         let now = self.now(&mut tables);
         Ok(tables.due(now, after, limit))
+    }
+
+    async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+        Ok(self.tables().resources.get(key).cloned())
+    }
+
+    async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
+        Ok(self.tables().scanned(&scan))
+    }
+
+    async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
+        Ok(self.tables().ahead(place, id))
     }
 
     // There is one partition, and every process may act on it: two that do give the same result.

@@ -7,7 +7,8 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{
-    Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Time,
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Resource,
+    ResourceKey, Time,
 };
 use ff_store::Position;
 
@@ -23,6 +24,8 @@ pub(crate) struct Tables {
     pub(crate) list: BTreeMap<Namespace, BTreeSet<Position>>,
     pub(crate) attention: BTreeMap<(Namespace, Attention), BTreeSet<Position>>,
     pub(crate) keys: BTreeMap<(Namespace, IdempotencyKey), ExecutionId>,
+    pub(crate) resources: BTreeMap<ResourceKey, Resource>,
+    pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
     /// The latest time ever decided with: time never runs back.
     pub(crate) clock: Time,
 }

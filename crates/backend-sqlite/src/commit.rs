@@ -9,6 +9,7 @@ use rusqlite::{Connection, Params};
 use crate::codec;
 use crate::error::Fault;
 use crate::query::part_number;
+use crate::resource;
 
 /// Writes in the open transaction of `connection`. `buffer` is scratch space.
 pub(crate) fn write(
@@ -17,7 +18,8 @@ pub(crate) fn write(
     buffer: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     let mut writing = Writing { connection, buffer };
-    write.changes.iter().try_for_each(|change| writing.change(change))
+    write.changes.iter().try_for_each(|change| writing.change(change))?;
+    write.resources.iter().try_for_each(|change| resource::write(connection, change, buffer))
 }
 
 struct Writing<'a> {

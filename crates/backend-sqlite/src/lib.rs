@@ -15,6 +15,7 @@ mod nominate;
 mod options;
 mod query;
 mod reader;
+mod resource;
 mod rows;
 mod schema;
 mod stats;

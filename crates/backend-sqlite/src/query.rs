@@ -2,14 +2,15 @@
 
 use bytes::Bytes;
 use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Time};
 use ff_store::{DueTimers, ListScan, Position, Which};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::clock::StoreClock;
-use crate::codec;
 use crate::error::Fault;
+use crate::{codec, resource};
 
 /// The record of `id`.
 pub(crate) fn record(connection: &Connection, id: ExecutionId) -> Result<Option<Execution>, Fault> {
@@ -154,7 +155,29 @@ pub(crate) fn due(
         .prepare_cached("SELECT due FROM timer WHERE due > ?1 ORDER BY due, id LIMIT 1")?;
     let next = first.query_and_then([now_ms], |row| time(row, 0))?.next().transpose()?;
     let more = due.last().copied().filter(|_| due.len() == limit);
-    Ok(DueTimers { now, due, more, next })
+    let (mut resources, soonest) = resource::due(&transaction, now, limit)?;
+    if after.is_some() {
+        resources.clear();
+    }
+    let next = next.into_iter().chain(soonest).min();
+    Ok(DueTimers { now, due, more, resources, next })
+}
+
+/// How many come before a place of a queue.
+pub(crate) fn ahead(
+    connection: &Connection,
+    place: &QueueEntry,
+    id: ExecutionId,
+) -> Result<u64, Fault> {
+    let mut count = connection.prepare_cached(
+        "SELECT count(*) FROM queue WHERE namespace = ?1 AND lane = ?2 AND class = ?3 \
+         AND (score, id) < (?4, ?5)",
+    )?;
+    let place =
+        (place.namespace.as_str(), place.lane.as_str(), place.class.as_str(), place.score.get());
+    let (namespace, lane, class, score) = place;
+    let parameters = (namespace, lane, class, score, id.as_bytes());
+    Ok(count.query_row(parameters, |row| row.get::<_, i64>(0))? as u64)
 }
 
 /// The execution that a submitter named so.

@@ -10,13 +10,13 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
 use ff_core::{Capabilities, IdempotencyKey, Lane, Namespace, RequestId};
 use ff_store::StoreError;
-use ff_store::audit::{Row, Rows};
+use ff_store::audit::{ResourceEntry, Row, Rows};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::connection;
 use crate::error::Fault;
-use crate::{codec, query};
+use crate::{codec, query, resource};
 
 type SqlRow<'a> = rusqlite::Row<'a>;
 type Emit<'a> = dyn FnMut(Row) -> ControlFlow<()> + 'a;
@@ -36,6 +36,13 @@ const TABLES: &[Table] = &[
     ("class", "SELECT namespace, lane, class FROM class", class),
     ("blob", "SELECT id, part, bytes FROM blob", blob),
     ("attempt", "SELECT id, number, attempt FROM attempt", attempt),
+    ("resource", "SELECT kind, namespace, name, version, resource FROM resource", resource_row),
+    ("resource", "SELECT kind, namespace, name FROM resource", resource_listed),
+    (
+        "resource",
+        "SELECT kind, namespace, name, due FROM resource WHERE due IS NOT NULL",
+        resource_timer,
+    ),
 ];
 
 /// Streams all rows from a thread and a connection of their own. The moment is that of the call.
@@ -129,6 +136,24 @@ fn record(row: &SqlRow<'_>) -> Result<Row, Fault> {
         return Err(Fault::Unreadable(why));
     }
     Ok(Row::Record(Box::new(record)))
+}
+
+fn resource_row(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    let key = resource::key(row)?;
+    let found = resource::decode(&key, row.get_ref(4)?.as_blob()?)?;
+    if found.version.get() as i64 != row.get::<_, i64>(3)? {
+        let why = format!("{key:?}: its row has another version than what it says");
+        return Err(Fault::Unreadable(why));
+    }
+    Ok(Row::Resource(Box::new(found)))
+}
+
+fn resource_timer(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    Ok(Row::ResourceEntry(resource::key(row)?, ResourceEntry::Timer(query::time(row, 3)?)))
+}
+
+fn resource_listed(row: &SqlRow<'_>) -> Result<Row, Fault> {
+    Ok(Row::ResourceEntry(resource::key(row)?, ResourceEntry::Listed))
 }
 
 fn queue_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {

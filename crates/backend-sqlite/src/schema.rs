@@ -12,7 +12,8 @@ use crate::error::Fault;
 const APPLICATION_ID: i32 = 0x466c_4661;
 
 /// Every change of the tables, oldest first. One that was released is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_spine.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_resources.sql")];
 
 /// What a file says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
+use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Time};
+use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
-use ff_store::{DueTimers, EngineId, ListScan, Repaired, Share, Store, StoreError, Wakeups};
+use ff_store::{
+    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Store, StoreError, Wakeups,
+};
 use rusqlite::Connection;
 
 use crate::clock::StoreClock;
@@ -23,7 +26,7 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{connection, query, rows};
+use crate::{connection, query, resource, rows};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -131,6 +134,20 @@ impl Store for SqliteStore {
     ) -> Result<DueTimers, StoreError> {
         let clock = self.clock.clone();
         self.read(move |connection| query::due(connection, &clock, after, limit)).await
+    }
+
+    async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+        let key = key.clone();
+        self.read(move |connection| resource::get(connection, &key)).await
+    }
+
+    async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
+        self.read(move |connection| resource::scan(connection, &scan)).await
+    }
+
+    async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
+        let place = place.clone();
+        self.read(move |connection| query::ahead(connection, &place, id)).await
     }
 
     // There is one partition, and every process may act on it: two that do give the same result.

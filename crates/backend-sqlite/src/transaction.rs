@@ -11,7 +11,7 @@ use crate::clock::{Reading, StoreClock};
 use crate::commit;
 use crate::error::Fault;
 use crate::nominate::{nominate, readable};
-use crate::query;
+use crate::{query, resource};
 
 /// A write transaction. Dropping it unfinished undoes it.
 pub(crate) struct Open<'a> {
@@ -79,6 +79,14 @@ impl<'a> Open<'a> {
         }
         for key in &reads.blobs {
             loaded.blobs.insert(*key, query::blob(self.connection, *key)?);
+        }
+        for key in &reads.resources {
+            loaded.resources.insert(key.clone(), resource::get(self.connection, key)?);
+        }
+        if let Some((namespace, lane)) = &reads.lane {
+            let (key, state) = resource::lane(self.connection, namespace, lane)?;
+            loaded.resources.insert(key.clone(), state);
+            loaded.lane = Some(key);
         }
         Ok(())
     }

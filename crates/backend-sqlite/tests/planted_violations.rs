@@ -193,6 +193,13 @@ plants! {
         garden.alter(garden.active, |record| record.epoch += 1);
     };
 
+    a_timer_of_a_worker_that_is_not_its_own_is_found: ResourceThere, ResourceOwned => |garden| {
+        garden.execute("UPDATE resource SET due = due + 1", ());
+    };
+    a_worker_without_its_timer_is_found: ResourceThere => |garden| {
+        garden.execute("UPDATE resource SET due = NULL", ());
+    };
+
     a_run_that_follows_none_is_found: RunsInOrder => |garden| {
         garden.alter(garden.queued, |record| record.run.number = 1);
     };

@@ -26,7 +26,7 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
     if claim.retry {
         return again(store, claim, entropy).await;
     }
-    let mut claiming = Claiming { claim: claim.clone(), all: Claimed::nothing(), bytes: 0 };
+    let mut claiming = Claiming { claim: claim.clone(), all: Claimed::default(), bytes: 0 };
     let mut looked = false;
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
@@ -56,7 +56,7 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
 
 /// A retried claim: what its earlier send took, wherever, or else a new claim.
 async fn again(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, StoreError> {
-    let mut all = Claimed::nothing();
+    let mut all = Claimed::default();
     let command = Command { entropy, action: claim.clone().into() };
     for partition in store.holding(claim.request).await? {
         all.assignments.extend(held(store, &command, partition).await?);
@@ -139,6 +139,7 @@ impl Claiming {
             }
             self.take(claimed.assignments);
             self.all.again |= claimed.again;
+            self.all.withheld = self.all.withheld.or(claimed.withheld);
             return Ok(false);
         };
         self.take(answer.assignments);

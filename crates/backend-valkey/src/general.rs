@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use ff_core::machine::{Action, Change, Command, Loaded, ReadSet, WriteSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
-use ff_core::{Execution, ExecutionId};
+use ff_core::record::Version;
+use ff_core::{Execution, ExecutionId, Lane, Namespace, Partition, ResourceKey};
 use ff_store::StoreError;
 use ff_store::optimistic::{Commit, Decided, Optimistic};
 use redis::Value;
@@ -17,6 +18,7 @@ use crate::heads::News;
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
+use crate::resource;
 use crate::store::Shared;
 
 /// One command on its general way, in the one partition it concerns.
@@ -35,6 +37,7 @@ enum Question {
     Holding,
     Class,
     Input(ExecutionId),
+    Resource(ResourceKey),
 }
 
 #[async_trait]
@@ -57,6 +60,9 @@ impl Optimistic for General<'_> {
             let answer = answers.next().ok_or_else(reply::missing)?;
             note(question, answer, reads, loaded)?;
         }
+        if let Some(lane) = &reads.lane {
+            loaded.lane = self.lane(lane);
+        }
         Ok(())
     }
 
@@ -69,6 +75,13 @@ impl Optimistic for General<'_> {
         ];
         for change in &write.changes {
             push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
+        }
+        for change in &write.resources {
+            let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;
+            push_resource(&change.key, change.before, after, "", &mut args);
+        }
+        for (key, seen) in &write.guards {
+            push_resource(key, *seen, Vec::new(), "guard", &mut args);
         }
         let verb = if self.settles { "settle" } else { "commit" };
         let route = self.store.keys.route(self.partition);
@@ -93,7 +106,11 @@ impl General<'_> {
     pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
         let adds = matches!(
             command.action,
-            Action::Submit(_) | Action::Claim(_) | Action::GrantNext(_) | Action::Replay(_)
+            Action::Submit(_)
+                | Action::Claim(_)
+                | Action::GrantNext(_)
+                | Action::Replay(_)
+                | Action::Register(_)
         );
         General { store, partition, settles: !adds }
     }
@@ -134,7 +151,18 @@ impl General<'_> {
             questions.push(Question::Input(key.execution));
             args.extend([letter(b"i"), owned(keys::id(key.execution))]);
         }
+        let lane = reads.lane.as_ref().and_then(|lane| self.lane(lane));
+        for key in reads.resources.iter().cloned().chain(lane) {
+            args.extend([letter(b"g"), owned(keys::resource(&key))]);
+            questions.push(Question::Resource(key));
+        }
         (questions, args)
+    }
+
+    /// The state of a lane as this partition has it.
+    fn lane(&self, (namespace, lane): &(Namespace, Lane)) -> Option<ResourceKey> {
+        let partition = Partition::new(self.partition).ok()?;
+        Some(ResourceKey::lane_in(partition, namespace, lane))
     }
 
     /// The queue that `change` puts its execution into, with no score yet.
@@ -196,6 +224,10 @@ fn note(
             let key = BlobKey { execution, part: BlobPart::Input };
             loaded.blobs.insert(key, reply::maybe_bytes(answer)?);
         }
+        Question::Resource(key) => {
+            let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
+            loaded.resources.insert(key, found.transpose()?);
+        }
     }
     Ok(())
 }
@@ -241,6 +273,18 @@ pub(crate) fn decode(id: ExecutionId, bytes: &[u8]) -> Result<Stored, StoreError
 /// A record that the stored format cannot express.
 pub(crate) fn unwritable(id: ExecutionId, error: &Unreadable) -> StoreError {
     StoreError::Corrupt(format!("execution {id} cannot be written: {error}"))
+}
+
+fn push_resource(
+    key: &ResourceKey,
+    before: Option<Version>,
+    after: Vec<u8>,
+    mode: &'static str,
+    args: &mut Vec<Arg<'_>>,
+) {
+    let before = before.map_or(Vec::new(), |version| version.get().to_be_bytes().to_vec());
+    args.extend([owned(keys::resource(key)), Cow::Owned(before), Cow::Owned(after)]);
+    args.extend([mode, "", "", ""].map(text));
 }
 
 fn push<'a>(change: &'a Change, args: &mut Vec<Arg<'a>>) -> Result<(), Unreadable> {

@@ -4,7 +4,9 @@
 //! cluster. An id in a key is 22 characters that sort as the id does.
 
 use ff_core::payload::BlobPart;
-use ff_core::{Capabilities, ExecutionId, Lane, Namespace};
+use ff_core::{
+    Capabilities, ExecutionId, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Base64 in the order of its characters, so that texts sort as the bytes they stand for.
@@ -127,10 +129,38 @@ impl Keys {
         }
     }
 
+    /// A resource.
+    pub(crate) fn resource(&self, key: &ResourceKey) -> String {
+        let (kind, partition) = (key.kind.as_str(), key.partition.number() % self.partitions);
+        format!("{}:{kind}:{{p:{partition}}}:{}:{}", self.prefix, key.namespace, key.name)
+    }
+
     /// Attempts that ended before the newest one, by number.
     pub(crate) fn attempts(&self, id: ExecutionId) -> String {
         format!("{}:att", self.record(id))
     }
+}
+
+/// The name of a resource among those of its partition.
+pub(crate) fn resource(key: &ResourceKey) -> String {
+    format!("{}:{}:{}", key.kind.as_str(), key.namespace, key.name)
+}
+
+/// The resource of `partition` that `name` names.
+pub(crate) fn parse_resource(partition: Partition, name: &[u8]) -> Option<ResourceKey> {
+    let mut parts = std::str::from_utf8(name).ok()?.splitn(3, ':');
+    Some(ResourceKey {
+        partition,
+        kind: ResourceKind::parse(parts.next()?)?,
+        namespace: Namespace::new(parts.next()?).ok()?,
+        name: ResourceName::new(parts.next()?).ok()?,
+    })
+}
+
+/// The resource that `name` names among those at the home of its namespace.
+pub(crate) fn resource_at_home(name: &[u8], partitions: u16) -> Option<ResourceKey> {
+    let key = parse_resource(Partition::ONLY, name)?;
+    Some(ResourceKey { partition: Partition::home(&key.namespace, partitions), ..key })
 }
 
 /// The name of a queue among those of its partition.

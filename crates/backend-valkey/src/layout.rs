@@ -69,6 +69,26 @@ pub const LAYOUT: &[Family] = &[
         "hash",
         "The required capabilities of each class that holds something.",
     ),
+    now(
+        "ff:idx:{p:<N>}:resources",
+        "sorted set",
+        "The workers and lanes whose state is here, as kind:namespace:name.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:resource_timers",
+        "sorted set",
+        "Those of them that time acts on, by when it does.",
+    ),
+    now(
+        "ff:worker:{p:<N>}:<namespace>:<instance>",
+        "string",
+        "A registered worker, at its namespace's home.",
+    ),
+    now(
+        "ff:lane:{p:<N>}:<namespace>:<lane>",
+        "string",
+        "What was said of a lane, in every partition.",
+    ),
     later(
         "ff:idx:{p:<N>}:blocked:<reason>:<subject>",
         "sorted set",
@@ -76,10 +96,8 @@ pub const LAYOUT: &[Family] = &[
     ),
     later("ff:idx:{p:<N>}:outbox", "stream", "Effects outside the partition, to be done."),
     later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
-    later("ff:budget:{<namespace>}:<budget>", "hash", "A budget: limits and usage."),
-    later("ff:quota:{<namespace>}:<quota>", "hash", "A quota: window and slots."),
-    later("ff:worker:{<namespace>}:<instance>", "hash", "A registered worker."),
-    later("ff:lane:{<namespace>}:<lane>", "hash", "The state of a lane."),
+    later("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
+    later("ff:quota:{p:<N>}:<namespace>:<quota>", "string", "A quota: window and slots."),
 ];
 
 const fn now(pattern: &'static str, kind: &'static str, holds: &'static str) -> Family {

@@ -23,6 +23,7 @@ mod options;
 mod probe;
 mod query;
 mod reply;
+mod resource;
 mod rows;
 mod startup;
 mod store;

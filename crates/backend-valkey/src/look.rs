@@ -197,6 +197,7 @@ impl Shared {
                     self.wakeups.announce([Announcement::Timer(Time::from_ms(due))]);
                 }
             }
+            Some((b'M', _)) => self.wakeups.announce_maybe(),
             Some((b'W', rest)) if !rest.starts_with(&self.origin) => {
                 if let Some(news) = rest.get(8..).and_then(|text| announced(partition, text)) {
                     let (queue, requires) = (news.queue.clone(), news.requires.clone());

@@ -27,7 +27,7 @@ pub enum Torn {
     /// back; an execution that was on its way out when its retention was over goes for good.
     Unplaced,
     /// An entry, a registered class, a payload or an attempt that no record has, while the record
-    /// itself is there. It is removed.
+    /// itself is there; an entry of a resource that has another or is gone. It is removed.
     Leftover,
 }
 
@@ -41,7 +41,8 @@ impl Torn {
             false => Torn::Unwritten,
         };
         match found.rule {
-            Rule::EntryThere => Some(Torn::Unplaced),
+            Rule::EntryThere | Rule::ResourceThere => Some(Torn::Unplaced),
+            Rule::ResourceOwned => Some(Torn::Leftover),
             Rule::ClassRegistered if found.detail.ends_with("is not registered") => {
                 Some(Torn::Unplaced)
             }

@@ -132,7 +132,13 @@ pub(crate) async fn due(
         }
     };
     let args = [owned(time.to_string()), owned(id), owned(part.to_string())];
-    let mut timers = DueTimers { now: Time::EPOCH, due: Vec::new(), more: None, next: None };
+    let mut timers = DueTimers {
+        now: Time::EPOCH,
+        due: Vec::new(),
+        more: None,
+        resources: Vec::new(),
+        next: None,
+    };
     let routes: Vec<_> = (0..store.keys.partitions())
         .filter(|partition| share.has(*partition))
         .map(|partition| store.keys.route(partition))
@@ -144,6 +150,12 @@ pub(crate) async fn due(
         for partition in values {
             let mut values = reply::list(partition)?.into_iter();
             let next = values.next().ok_or_else(reply::missing)?;
+            let names = reply::list(values.next().ok_or_else(reply::missing)?)?;
+            for name in names.into_iter().filter(|_| after.is_none()) {
+                let name = reply::bytes(name)?;
+                let key = keys::resource_at_home(&name, store.keys.partitions());
+                timers.resources.push(key.ok_or_else(reply::missing)?);
+            }
             if reply::maybe_number(&next)?.is_some() {
                 let next = reply::time(&next)?;
                 timers.next = Some(timers.next.map_or(next, |earlier| earlier.min(next)));

@@ -9,9 +9,12 @@ use std::vec::IntoIter;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
-use ff_core::{Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Time};
+use ff_core::{
+    Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId, ResourceKey,
+    Time,
+};
 use ff_store::StoreError;
-use ff_store::audit::{Row, Rows};
+use ff_store::audit::{ResourceEntry, Row, Rows};
 use redis::Value;
 
 use crate::codec::{self, Stored, Unreadable};
@@ -19,6 +22,7 @@ use crate::general::named;
 use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
+use crate::{keys, resource};
 
 /// How many entries a page has, about.
 const PAGE: usize = 1_000;
@@ -66,7 +70,7 @@ async fn partition_rows(
         let next = values.next().ok_or_else(reply::missing)?;
         let following = values.next().ok_or_else(reply::missing)?;
         for value in values {
-            for row in rows(value) {
+            for row in rows(value, partition) {
                 if matches!(row, Row::Record(_)) {
                     if sender.send(Ok(row)).await.is_err() {
                         return Ok(false);
@@ -87,10 +91,10 @@ async fn partition_rows(
 }
 
 /// The rows of one answer, or what is wrong with it.
-fn rows(value: Value) -> Vec<Row> {
+fn rows(value: Value, partition: u16) -> Vec<Row> {
     let mut fields = reply::list(value).unwrap_or_default().into_iter();
     let kind = fields.next().map(reply::text).and_then(Result::ok).unwrap_or_default();
-    read(&kind, fields).unwrap_or_else(|why| {
+    read(&kind, fields, partition).unwrap_or_else(|why| {
         let place = match kind.as_str() {
             "x" => "an entry of a list",
             "a" => "an entry of what needs attention",
@@ -98,13 +102,15 @@ fn rows(value: Value) -> Vec<Row> {
             "t" => "a timer",
             "h" => "an entry of a claim",
             "q" => "an entry of a queue",
+            "r" => "a resource",
+            "d" => "a timer of a resource",
             _ => "a class",
         };
         vec![Row::Unreadable { place: place.into(), why: why.to_string() }]
     })
 }
 
-fn read(kind: &str, mut fields: IntoIter<Value>) -> Result<Vec<Row>, StoreError> {
+fn read(kind: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<Row>, StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
     let entry = |entry: Entry, id: ExecutionId| Ok(vec![Row::Entry(entry, id)]);
     match kind {
@@ -148,6 +154,19 @@ fn read(kind: &str, mut fields: IntoIter<Value>) -> Result<Vec<Row>, StoreError>
             let request: [u8; 16] = request.try_into().map_err(|_| reply::missing())?;
             let request = RequestId::new(u128::from_be_bytes(request));
             entry(Entry::Request(request), named(id)?)
+        }
+        "r" => {
+            let key = resource(partition, &reply::bytes(next()?)?)?;
+            let bytes = reply::maybe_bytes(next()?)?;
+            let found = bytes.map(|bytes| resource::decode(&key, &bytes)).transpose()?;
+            let found = found.map(|found| Row::Resource(Box::new(found)));
+            let listed = Row::ResourceEntry(key, ResourceEntry::Listed);
+            Ok(found.into_iter().chain([listed]).collect())
+        }
+        "d" => {
+            let due = reply::time(&next()?)?;
+            let key = resource(partition, &reply::bytes(next()?)?)?;
+            Ok(vec![Row::ResourceEntry(key, ResourceEntry::Timer(due))])
         }
         "q" => {
             let namespace = name::<Namespace>(next()?)?;
@@ -206,4 +225,9 @@ fn unreadable(place: String, why: &Unreadable) -> Row {
 
 fn name<T: std::str::FromStr<Err = ff_core::Refusal>>(value: Value) -> Result<T, StoreError> {
     Ok(reply::text(value)?.parse()?)
+}
+
+fn resource(partition: u16, name: &[u8]) -> Result<ResourceKey, StoreError> {
+    let partition = Partition::new(partition).map_err(StoreError::from)?;
+    keys::parse_resource(partition, name).ok_or_else(reply::missing)
 }

@@ -9,13 +9,18 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::machine::{self, Action, Command, Reply};
 use ff_core::payload::BlobKey;
+use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Time};
+use ff_core::{
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Resource,
+    ResourceKey, Time,
+};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
 use ff_store::{
-    DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups, optimistic,
+    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
+    Wakeups, optimistic,
 };
 use tokio::task::AbortHandle;
 
@@ -27,7 +32,7 @@ use crate::library::Library;
 use crate::link::Link;
 use crate::look::Looking;
 use crate::options::Options;
-use crate::{claim, constants, look, mend, query, reply, rows, startup};
+use crate::{claim, constants, look, mend, query, reply, resource, rows, startup};
 
 /// A store on Valkey.
 pub struct ValkeyStore {
@@ -114,7 +119,15 @@ impl Shared {
                 let partition = self.heads.best(&queue, &grant.capabilities).unwrap_or(0);
                 self.general(command, partition).await
             }
-            action => self.general(command, self.keys.partition(execution(action))).await,
+            action => self.general(command, self.partition(action)).await,
+        }
+    }
+
+    /// The partition that a command concerns, for all but claims.
+    fn partition(&self, action: &Action) -> u16 {
+        match resource_of(action) {
+            Some(key) => key.partition.number() % self.keys.partitions(),
+            None => self.keys.partition(execution(action)),
         }
     }
 
@@ -179,6 +192,27 @@ fn execution(action: &Action) -> ExecutionId {
         Action::Replay(replay) => replay.target.execution,
         Action::Tick(tick) => tick.execution,
         Action::Claim(_) | Action::GrantNext(_) => unreachable!("a claim concerns a queue"),
+        Action::Register(_)
+        | Action::Heartbeat(_)
+        | Action::Disconnect(_)
+        | Action::SetLane(_)
+        | Action::CopyLane(_)
+        | Action::LaneSpread(_)
+        | Action::TickResource(_) => unreachable!("it concerns a resource"),
+    }
+}
+
+/// The resource that a command concerns, if it does.
+fn resource_of(action: &Action) -> Option<&ResourceKey> {
+    match action {
+        Action::Register(register) => Some(&register.key),
+        Action::Heartbeat(heartbeat) => Some(&heartbeat.key),
+        Action::Disconnect(disconnect) => Some(&disconnect.key),
+        Action::SetLane(set) => Some(&set.key),
+        Action::CopyLane(copy) => Some(&copy.key),
+        Action::LaneSpread(spread) => Some(&spread.key),
+        Action::TickResource(tick) => Some(&tick.key),
+        _ => None,
     }
 }
 
@@ -260,6 +294,18 @@ impl Store for ValkeyStore {
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         query::due(self, share, after, limit).await
+    }
+
+    async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+        resource::get(self, key).await
+    }
+
+    async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
+        resource::scan(self, &scan).await
+    }
+
+    async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
+        resource::ahead(self, place, id).await
     }
 
     async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {

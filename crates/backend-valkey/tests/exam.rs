@@ -3,9 +3,20 @@
 
 mod ground;
 
-use ff_conformance::{Options, exam, histories};
+use ff_conformance::{Making, Options, exam, facts_of, histories, sit};
 
 exam!(valkey, ground::standalone);
 histories!(valkey_histories, ground::standalone);
 exam!(valkey_cluster, ground::cluster);
 histories!(valkey_cluster_histories, ground::cluster, Options { count: 200, ..Options::default() });
+
+/// What is said of a lane is copied to every partition, and workers have one home.
+#[test]
+fn facts_about_resources_hold_over_several_partitions() {
+    fn subject() -> Making {
+        Box::pin(ground::four_partitions())
+    }
+    for module in ["worker", "lane", "explain"] {
+        facts_of(module).for_each(|name| sit(name, subject));
+    }
+}

@@ -6,12 +6,14 @@ mod ground;
 use std::collections::BTreeSet;
 
 use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
-use ff_core::machine::{Claim, Complete, Fail, Hold, Replay, Reply, Submit, Target};
+use ff_core::machine::{
+    Claim, Complete, Fail, Hold, Register, Replay, Reply, SetLane, Submit, Target,
+};
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, IdempotencyKey, Lane, Namespace, Partition, Payload, WorkerId,
-    WorkerInstanceId,
+    Capabilities, Category, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload,
+    ResourceKey, WorkerId, WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
@@ -95,6 +97,13 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     note();
     let gpu = Capabilities::new(["gpu"]).unwrap();
     run(&store, Submit { requires: gpu, ..Submit::new(mint::scattered_id()) }).await;
+    let Claim { namespace, lane, worker, capabilities, request, .. } = claim(Capabilities::NONE);
+    let key = ResourceKey::worker(&namespace, &worker.instance, store.partitions());
+    let (lanes, ttl) = (vec![lane.clone()], Millis::from_secs(9));
+    run(&store, Register { key, worker, session: request, lanes, capabilities, ttl }).await;
+    let key = ResourceKey::lane(&namespace, &lane, store.partitions());
+    let (paused, draining) = (Some(true), None);
+    run(&store, SetLane { key, paused, draining, reason: None, spread: true }).await;
     note();
 
     let written: Vec<_> = LAYOUT.iter().filter(|family| family.written).collect();

@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use ff_core::Namespace;
 
 use crate::commands::{
-    attempts, bench, cancel, check, dev, docs, ls, payload, priority, replay, revoke, serve, show,
-    submit, tags, worker,
+    attempts, bench, cancel, check, dev, docs, explain, lane, ls, payload, priority, replay,
+    revoke, serve, show, submit, tags, worker, workers,
 };
 
 /// Durable execution from a shell: submit work, run it, look at it, steer it.
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Ls(ls::Ls),
     /// Show all that is known of an execution.
     Show(show::Show),
+    /// Say why an execution stands where it stands, and what it waits for.
+    Explain(explain::Explain),
     /// List the attempts of an execution, oldest first.
     Attempts(attempts::Attempts),
     /// Print the bytes an execution completed with.
@@ -86,6 +88,10 @@ pub(crate) enum Command {
     Revoke(revoke::Revoke),
     /// Run a program for every execution of a lane.
     Worker(worker::Worker),
+    /// List the registered workers.
+    Workers(workers::Workers),
+    /// Look at lanes; pause, drain and resume them.
+    Lane(lane::Lane),
     /// Compare every record of the store with its indexes and invariants. It only reads, unless it
     /// is to repair.
     Check(check::Check),

@@ -8,7 +8,7 @@ mod fixture;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ff_testkit::valkey::{Config, Server};
-use fixture::{Ff, wait_for_lines};
+use fixture::{Ff, wait_for, wait_for_lines};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A store of its own on the server that all tests share.
@@ -73,6 +73,37 @@ fn two_servers_and_their_workers_share_one_store() {
         assert_eq!(one.ff().ok(&["result", id]), n.to_string().as_bytes());
         assert_eq!(one.ff().attempts(id).len(), 1, "it was run once");
     }
+    store.check();
+}
+
+#[test]
+fn what_is_said_of_a_lane_at_one_server_holds_at_the_other() {
+    let store = store();
+    let (one, two) = (store.serve(), store.serve());
+    let (one, two) = (one.ff(), two.ff());
+    let paused = one.json(&["lane", "pause", "default", "--reason", "an upgrade"]);
+    assert_eq!(two.json(&["lane", "show", "default"]), paused);
+    let ids = [(); 5].map(|()| two.submit(&[]));
+    let mut worker = two.worker(&["--instance", "pod-1", "--exec", "cat"]);
+    wait_for("a worker", || {
+        let workers = one.json(&["workers"]);
+        (workers["workers"][0]["instance"] == "pod-1").then_some(())
+    });
+    let why = two.json(&["explain", &ids[4]]);
+    assert_eq!(why["reasons"][0]["reason"], "lane_paused");
+    assert_eq!(
+        why["reasons"][1],
+        serde_json::json!({
+            "reason": "in_queue", "ahead": 4, "workers": 1,
+        })
+    );
+    one.ok(&["lane", "resume", "default"]);
+    for id in &ids {
+        two.wait_for_state(id, "completed");
+    }
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().success());
+    assert_eq!(one.json(&["workers"])["workers"], serde_json::json!([]));
     store.check();
 }
 

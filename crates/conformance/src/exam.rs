@@ -51,6 +51,12 @@ pub fn sit(name: &str, make: fn() -> Making) {
     report::count("facts", 1);
 }
 
+/// The names of the facts of one part of the exam.
+pub fn facts_of(module: &str) -> impl Iterator<Item = &'static str> {
+    let prefix = format!("{module}::");
+    FACTS.iter().map(|fact| fact.name).filter(move |name| name.starts_with(&prefix))
+}
+
 /// Makes a backend sit the exam: a module `$name` with one test for each fact.
 ///
 /// `$factory` makes a fresh subject: an `async fn() -> Subject`.

@@ -22,7 +22,7 @@ mod snapshot;
 mod subject;
 mod table;
 
-pub use exam::sit;
+pub use exam::{facts_of, sit};
 pub use history::{Agreement, Options, histories};
 pub use snapshot::{Snapshot, snapshot};
 pub use subject::{Making, Subject, TestClock};

@@ -7,8 +7,8 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
 use ff_core::record::{Attempt, Exit};
 use ff_core::state::State;
-use ff_core::{Execution, ExecutionId, LeaseId};
-use ff_store::audit::Row;
+use ff_core::{Execution, ExecutionId, LeaseId, Resource, ResourceKey, Time};
+use ff_store::audit::{ResourceEntry, Row};
 use ff_store::{Store, StoreError};
 
 /// How many differences are told.
@@ -27,6 +27,12 @@ pub struct Snapshot {
     pub blobs: Vec<(BlobKey, Bytes)>,
     /// Earlier attempts, by id and number.
     pub attempts: Vec<(ExecutionId, Attempt)>,
+    /// Resources, by key.
+    pub resources: Vec<Resource>,
+    /// The resources that are listed.
+    pub listed_resources: Vec<ResourceKey>,
+    /// The timers of resources.
+    pub resource_timers: Vec<(ResourceKey, Time)>,
     /// What could not be read.
     pub unreadable: Vec<(String, String)>,
 }
@@ -46,6 +52,11 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
             ]),
             Row::Blob(key, bytes) => all.blobs.push((key, bytes)),
             Row::PastAttempt(id, attempt) => all.attempts.push((id, *attempt)),
+            Row::Resource(resource) => all.resources.push(*resource),
+            Row::ResourceEntry(key, ResourceEntry::Listed) => all.listed_resources.push(key),
+            Row::ResourceEntry(key, ResourceEntry::Timer(at)) => {
+                all.resource_timers.push((key, at));
+            }
             Row::Unreadable { place, why } => all.unreadable.push((place, why)),
         }
     }
@@ -54,6 +65,9 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
     all.classes.sort();
     all.blobs.sort();
     all.attempts.sort_by_key(|(id, attempt)| (*id, attempt.number));
+    all.resources.sort_by(|a, b| a.key.cmp(&b.key));
+    all.listed_resources.sort();
+    all.resource_timers.sort();
     all.unreadable.sort();
     Ok(all)
 }
@@ -91,6 +105,11 @@ impl Snapshot {
             compare("class", &self.classes, &other.classes, &mut found);
             compare("bytes", &self.blobs, &other.blobs, &mut found);
             compare("attempt", &self.attempts, &other.attempts, &mut found);
+            compare("resource", &self.resources, &other.resources, &mut found);
+            let listed = (&self.listed_resources, &other.listed_resources);
+            compare("listed resource", listed.0, listed.1, &mut found);
+            let timers = (&self.resource_timers, &other.resource_timers);
+            compare("timer of a resource", timers.0, timers.1, &mut found);
             compare("unreadable", &self.unreadable, &other.unreadable, &mut found);
         }
         found
@@ -100,6 +119,9 @@ impl Snapshot {
     pub fn without_versions(mut self) -> Snapshot {
         for record in &mut self.records {
             record.version = ff_core::record::Version::first(0);
+        }
+        for resource in &mut self.resources {
+            resource.version = ff_core::record::Version::first(0);
         }
         self
     }

@@ -315,6 +315,8 @@ macro_rules! every_fact {
                 work_that_is_there_is_not_waited_for
                 a_waiter_is_called_for_submitted_work
                 a_waiter_is_called_for_every_way_into_its_queue
+                a_waiter_is_called_when_its_lane_is_resumed
+                a_waiter_of_a_paused_lane_learns_why_it_got_nothing
                 of_two_waiters_one_gets_one_execution
                 as_many_waiters_as_executions_get_one_each
                 a_waiter_that_cannot_run_it_is_not_in_the_way
@@ -326,6 +328,86 @@ macro_rules! every_fact {
                 without_announcements_every_waiter_is_served
                 the_timer_loop_hears_of_an_earlier_timer
                 the_timer_loop_hears_of_a_timer_set_while_it_reads
+            }
+            worker {
+                a_registered_worker_is_listed_with_what_it_said
+                lanes_are_kept_once_and_in_order
+                registering_again_changes_what_is_said_and_not_since_when
+                a_registration_told_twice_is_one
+                another_process_cannot_take_the_place_of_a_live_one
+                a_silent_worker_is_replaced_at_once
+                one_that_was_replaced_has_no_say
+                a_worker_that_comes_back_begins_anew
+                of_processes_that_register_at_once_one_is_registered
+                a_heartbeat_puts_off_the_end
+                a_heartbeat_of_nobody_is_refused
+                a_heartbeat_after_the_silence_is_refused
+                a_worker_that_leaves_is_gone
+                nobody_leaves_in_anothers_name
+                a_silent_worker_is_removed_by_time_alone
+                a_worker_that_is_heard_of_stays
+                the_end_of_a_silence_is_told_among_the_timers
+                workers_are_listed_in_order_and_in_pages
+                a_page_goes_on_where_a_worker_has_left
+                a_worker_shows_in_its_own_namespace_alone
+                one_instance_id_is_a_worker_in_each_namespace
+                a_registration_out_of_bounds_is_refused
+                a_registration_at_the_bounds_is_kept
+                a_page_of_no_or_too_many_workers_is_refused
+                a_worker_that_is_gone_keeps_what_it_holds
+            }
+            lane {
+                a_lane_of_which_nothing_was_said_is_open
+                a_paused_lane_gives_no_work
+                a_paused_lane_grants_no_work
+                a_grant_of_a_paused_lane_cannot_be_used
+                a_grant_that_expires_in_a_paused_lane_waits_there
+                what_was_taken_before_a_pause_is_found_again
+                a_paused_lane_without_work_withholds_nothing
+                what_is_held_goes_on_in_a_paused_lane
+                a_resumed_lane_gives_its_work_in_the_old_order
+                an_order_is_about_one_lane_of_one_namespace
+                time_goes_on_in_a_paused_lane
+                work_that_returns_to_a_paused_lane_waits_there
+                work_in_a_paused_lane_is_steered
+                a_pause_holds_from_its_acknowledgement
+                a_draining_lane_takes_no_new_work
+                a_draining_lane_refuses_only_its_own_part_of_a_batch
+                a_draining_lane_is_worked_off
+                a_draining_lane_still_retries
+                a_draining_lane_knows_what_it_was_given
+                a_drain_holds_from_its_acknowledgement
+                a_resumed_lane_takes_and_gives_work
+                pausing_and_draining_are_said_apart
+                the_same_said_again_changes_nothing
+                what_is_said_of_an_open_lane_for_nothing_is_not_kept
+                reason_and_moment_are_kept
+                a_reason_over_the_limit_is_refused
+                lanes_are_listed_in_order_and_in_pages
+                an_order_whose_caller_dies_is_spread_by_time
+                an_earlier_order_never_replaces_a_later_one
+            }
+            explain {
+                queued_work_knows_how_many_come_before_it
+                work_of_one_millisecond_is_counted_by_its_ids
+                only_work_of_the_same_queue_comes_before_it
+                every_worker_that_could_run_it_is_counted
+                work_of_a_lane_that_nobody_serves_says_so
+                work_that_nobody_can_run_names_the_nearest_worker
+                two_workers_together_do_not_cover_it
+                a_capable_worker_of_another_namespace_does_not_count
+                a_capable_worker_of_another_lane_does_not_count
+                a_silent_worker_does_not_count
+                every_page_of_workers_is_looked_at
+                one_worker_that_covers_it_is_enough_at_once
+                a_paused_lane_is_told_first
+                a_pause_elsewhere_explains_nothing
+                delayed_work_tells_until_when_and_why
+                reserved_work_tells_for_whom
+                held_work_tells_by_whom
+                finished_work_tells_since_when
+                an_explanation_changes_nothing
+                what_is_not_there_is_not_explained
             }
             audit {
                 an_empty_store_passes

@@ -79,6 +79,16 @@ impl Capabilities {
     }
 }
 
+impl Capabilities {
+    /// The tokens of `required` that are not in this set.
+    pub fn lacks(&self, required: &Capabilities) -> Capabilities {
+        let have: Vec<&str> = self.tokens().collect();
+        let lacking: Vec<&str> = required.tokens().filter(|need| !have.contains(need)).collect();
+        // Tokens of a valid set, in its order.
+        Capabilities((!lacking.is_empty()).then(|| lacking.join(",").into()))
+    }
+}
+
 fn check(token: &str) -> Result<(), Refusal> {
     if token.is_empty() {
         return Err(Refusal::invalid("capabilities", "has an empty token; remove it"));

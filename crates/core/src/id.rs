@@ -19,7 +19,8 @@ const COUNTER_BITS: u32 = 20;
 const RANDOM_BITS: u32 = 62 - COUNTER_BITS;
 
 /// The unit of atomicity and of scale: `rand_a` of an id, modulo the store's count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Partition(u16);
 
 impl Partition {
@@ -41,6 +42,13 @@ impl Partition {
             d.text(key.as_str());
         });
         Partition((digest.get() % u64::from(PARTITIONS)) as u16)
+    }
+
+    /// The partition that holds all resources of a namespace, in a store of this many. This is a
+    /// stored format.
+    pub fn home(namespace: &Namespace, partitions: u16) -> Partition {
+        let digest = crate::digest::Digest::of(|d| d.text(namespace.as_str()));
+        Partition((digest.get() % u64::from(PARTITIONS)) as u16 % partitions.max(1))
     }
 
     /// Its number.

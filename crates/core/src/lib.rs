@@ -7,6 +7,7 @@
 pub mod capability;
 pub mod digest;
 pub mod event;
+pub mod explain;
 pub mod id;
 pub mod limits;
 pub mod machine;
@@ -16,6 +17,7 @@ pub mod placement;
 pub mod policy;
 pub mod record;
 pub mod refusal;
+pub mod resource;
 pub mod state;
 pub mod table;
 pub mod time;
@@ -25,11 +27,13 @@ pub mod view;
 pub use capability::Capabilities;
 pub use id::{ExecutionId, Fence, LeaseId, Partition, RequestId};
 pub use name::{
-    Category, IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue, WorkerId, WorkerInstanceId,
+    Category, IdempotencyKey, Kind, Lane, Namespace, ResourceName, TagKey, TagValue, WorkerId,
+    WorkerInstanceId,
 };
 pub use payload::Payload;
 pub use record::{Description, Execution};
 pub use refusal::{Code, Refusal};
+pub use resource::{Resource, ResourceKey, ResourceKind};
 pub use state::State;
 pub use time::{Millis, Time, When};
 pub use view::{PublicState, StateVector};

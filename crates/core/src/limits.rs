@@ -66,6 +66,12 @@ pub const RETENTION_MIN: Millis = Millis::new(1);
 pub const RETENTION_MAX: Millis = Millis::from_days(3_650);
 /// How long at least an idempotency key outlives the end of its execution.
 pub const DEDUP_WINDOW: Millis = Millis::from_hours(24);
+/// Most lanes that one worker serves.
+pub const WORKER_LANES: usize = 64;
+/// Shortest time after which a silent worker counts as gone.
+pub const WORKER_TTL_MIN: Millis = Millis::from_secs(1);
+/// Longest time after which a silent worker counts as gone.
+pub const WORKER_TTL_MAX: Millis = Millis::from_hours(24);
 /// Longest wait of a waiting claim.
 pub const CLAIM_WAIT_MAX: Millis = Millis::from_secs(60);
 
@@ -114,6 +120,9 @@ pub const ALL: &[Limit] = &[
     limit("cancel grace", GRACE_MAX.get(), "ms"),
     limit("retention", RETENTION_MAX.get(), "ms"),
     limit("retention with an idempotency key, at least", DEDUP_WINDOW.get(), "ms"),
+    limit("lanes that one worker serves", WORKER_LANES as u64, "lanes"),
+    limit("silence of a registered worker, shortest", WORKER_TTL_MIN.get(), "ms"),
+    limit("silence of a registered worker, longest", WORKER_TTL_MAX.get(), "ms"),
     limit("wait of a waiting claim", CLAIM_WAIT_MAX.get(), "ms"),
 ];
 

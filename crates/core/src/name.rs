@@ -97,6 +97,10 @@ text!(
     WorkerInstanceId, "worker_instance", plain
 );
 text!(
+    /// The name of a resource: that of a lane or of a worker's instance.
+    ResourceName, "name", plain
+);
+text!(
     /// The key of a tag.
     TagKey, "tag key", plain
 );
@@ -112,6 +116,24 @@ text!(
     /// The value of a tag: text without control characters, at most 256 bytes, may be empty.
     TagValue, "tag value", printable
 );
+
+macro_rules! resource_names {
+    ($($name:ident),+) => {
+        $(impl From<&$name> for ResourceName {
+            fn from(name: &$name) -> ResourceName {
+                ResourceName(name.0.clone())
+            }
+        }
+
+        impl From<&ResourceName> for $name {
+            fn from(name: &ResourceName) -> $name {
+                $name(name.0.clone())
+            }
+        })+
+    };
+}
+
+resource_names!(Lane, WorkerInstanceId);
 
 impl Default for Namespace {
     fn default() -> Self {

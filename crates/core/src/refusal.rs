@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::time::Millis;
 use crate::view::PublicState;
 
 /// Why a command was refused. A refused command has changed nothing.
@@ -72,6 +73,24 @@ pub enum Refusal {
         /// The current run.
         current: u32,
     },
+    /// Another live process has registered under this worker instance id.
+    #[error(
+        "another process has registered as this worker instance and was heard of; give each \
+         process its own instance id, or stop the other one: it counts as gone in {} ms", left.get()
+    )]
+    WorkerAlive {
+        /// How long until the other one counts as gone.
+        left: Millis,
+    },
+    /// The worker has not registered, or counts as gone since.
+    #[error("this worker is not registered; register, then go on")]
+    NotRegistered,
+    /// An operator has paused the lane.
+    #[error("the lane is paused; ask again when it is resumed")]
+    LanePaused,
+    /// An operator has said that the lane takes no new work.
+    #[error("the lane is draining and takes no new work; use another lane, or resume this one")]
+    LaneDraining,
     /// The execution has used up a bounded collection.
     #[error("the execution has reached its limit of {most} {what}")]
     LimitReached {
@@ -128,13 +147,21 @@ pub enum Code {
     WrongState,
     /// See [`Refusal::RunMismatch`].
     RunMismatch,
+    /// See [`Refusal::WorkerAlive`].
+    WorkerAlive,
+    /// See [`Refusal::NotRegistered`].
+    NotRegistered,
+    /// See [`Refusal::LanePaused`].
+    LanePaused,
+    /// See [`Refusal::LaneDraining`].
+    LaneDraining,
     /// See [`Refusal::LimitReached`].
     LimitReached,
 }
 
 impl Code {
     /// Every code, in the order of the reference page.
-    pub const ALL: [Code; 12] = [
+    pub const ALL: [Code; 16] = [
         Code::InvalidArgument,
         Code::TooLarge,
         Code::NotFound,
@@ -146,6 +173,10 @@ impl Code {
         Code::StaleGrant,
         Code::WrongState,
         Code::RunMismatch,
+        Code::WorkerAlive,
+        Code::NotRegistered,
+        Code::LanePaused,
+        Code::LaneDraining,
         Code::LimitReached,
     ];
 
@@ -163,6 +194,10 @@ impl Code {
             Code::StaleGrant => "stale_grant",
             Code::WrongState => "wrong_state",
             Code::RunMismatch => "run_mismatch",
+            Code::WorkerAlive => "worker_alive",
+            Code::NotRegistered => "not_registered",
+            Code::LanePaused => "lane_paused",
+            Code::LaneDraining => "lane_draining",
             Code::LimitReached => "limit_reached",
         }
     }
@@ -215,6 +250,23 @@ impl Code {
                 "Replay names the run it expects to follow, and the execution has moved on. Read the \
                  execution and replay its current run."
             }
+            Code::WorkerAlive => {
+                "Another live process has registered under the same worker instance id. Give each \
+                 process its own; a process that is gone is replaced as soon as its silence is too \
+                 long."
+            }
+            Code::NotRegistered => {
+                "The worker is not registered in this namespace, was silent for too long, or another \
+                 process has taken its instance id over. Register, then go on."
+            }
+            Code::LanePaused => {
+                "An operator has paused the lane, so a reservation in it cannot be claimed now. It \
+                 returns to the queue when it expires."
+            }
+            Code::LaneDraining => {
+                "An operator drains the lane: what is in it is still worked on, and nothing new is \
+                 taken. Submit to another lane, or resume this one."
+            }
             Code::LimitReached => {
                 "A bounded collection is full (see the limits page): runs of one execution, or \
                  distinct required capability sets in one lane."
@@ -262,6 +314,10 @@ impl Refusal {
             Refusal::StaleGrant => Code::StaleGrant,
             Refusal::WrongState { .. } => Code::WrongState,
             Refusal::RunMismatch { .. } => Code::RunMismatch,
+            Refusal::WorkerAlive { .. } => Code::WorkerAlive,
+            Refusal::NotRegistered => Code::NotRegistered,
+            Refusal::LanePaused => Code::LanePaused,
+            Refusal::LaneDraining => Code::LaneDraining,
             Refusal::LimitReached { .. } => Code::LimitReached,
         }
     }

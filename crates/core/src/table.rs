@@ -113,7 +113,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The verb of `action`; `due` is what time had done to its execution.
+    /// The verb of `action`, if it concerns executions; `due` is what time had done to its execution.
     pub fn of(action: &Action, due: Option<Due>) -> Option<Verb> {
         Some(match action {
             Action::Submit(_) => Verb::Submit,
@@ -133,6 +133,13 @@ impl Verb {
             Action::SetTags(_) => Verb::SetTags,
             Action::Replay(_) => Verb::Replay,
             Action::Tick(_) => return due.map(Verb::Tick),
+            Action::Register(_)
+            | Action::Heartbeat(_)
+            | Action::Disconnect(_)
+            | Action::SetLane(_)
+            | Action::CopyLane(_)
+            | Action::LaneSpread(_)
+            | Action::TickResource(_) => return None,
         })
     }
 }

@@ -86,6 +86,10 @@ words!(
         EligibleNow = "eligible_now",
         /// Not before a moment.
         NotEligibleUntilTime = "not_eligible_until_time",
+        /// No live worker could run it.
+        BlockedByRoute = "blocked_by_route",
+        /// Its lane is paused.
+        BlockedByLaneState = "blocked_by_lane_state",
         /// The question has no meaning.
         NotApplicable = "not_applicable",
     }
@@ -104,6 +108,10 @@ words!(
         WaitingForResumeDelay = "waiting_for_resume_delay",
         /// The start its submitter asked for.
         WaitingForDelay = "waiting_for_delay",
+        /// A worker that offers all that it requires.
+        WaitingForCapableWorker = "waiting_for_capable_worker",
+        /// An operator, who has paused its lane.
+        PausedByOperator = "paused_by_operator",
     }
 );
 

@@ -99,6 +99,16 @@ impl Timers {
             for batch in ids.chunks(self.options.batch) {
                 self.tick(batch, &mut report).await?;
             }
+            for key in timers.resources {
+                match self.backend.tick_resource(key.clone()).await {
+                    Ok(true) => report.fired += 1,
+                    Ok(false) => report.stale += 1,
+                    Err(error) => {
+                        tracing::warn!(resource = ?key, %error, "a timer cannot be acted on");
+                        report.errors += 1;
+                    }
+                }
+            }
             if timers.more.is_none() {
                 self.backend.wakeups().arm_timer(timers.next);
                 report.sleep = timers.next.map(|next| until(next, timers.now));

@@ -6,6 +6,11 @@ use std::time::Duration;
 use ff_core::{Capabilities, Lane, Namespace, WorkerId, WorkerInstanceId};
 use ff_store::WorkerBackend;
 
+use crate::turns::ServedLane;
+
+/// How long a worker may be silent when nothing is said: two leases of the default length.
+const REGISTRATION_TTL: Duration = Duration::from_secs(60);
+
 /// How a worker connects and what it takes.
 #[derive(Clone)]
 pub struct WorkerConfig {
@@ -13,11 +18,11 @@ pub struct WorkerConfig {
     pub backend: Arc<dyn WorkerBackend>,
     /// The tenant.
     pub namespace: Namespace,
-    /// The queues it serves, in turn. At least one.
-    pub lanes: Vec<Lane>,
+    /// The queues it serves, by weighted round-robin. At least one.
+    pub lanes: Vec<ServedLane>,
     /// Its name, shared by its instances.
     pub worker: WorkerId,
-    /// The name of this process; unique among the live ones.
+    /// The name of this process; unique among the live ones, or it does not connect.
     pub instance: WorkerInstanceId,
     /// What it offers.
     pub capabilities: Capabilities,
@@ -27,6 +32,9 @@ pub struct WorkerConfig {
     pub poll_interval: Duration,
     /// How long it tries to reach the backend at first.
     pub connect_timeout: Duration,
+    /// How long it may be silent before it counts as gone: 1 second to 24 hours. It is heard of at
+    /// a third of that.
+    pub registration_ttl: Duration,
 }
 
 impl WorkerConfig {
@@ -37,13 +45,14 @@ impl WorkerConfig {
         WorkerConfig {
             backend,
             namespace: Namespace::default(),
-            lanes: vec![Lane::default()],
+            lanes: vec![Lane::default().into()],
             worker,
             instance: instance.unwrap_or_else(|_| unreachable!("the alphabet of a name")),
             capabilities: Capabilities::NONE,
             concurrency: 1,
             poll_interval: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(10),
+            registration_ttl: REGISTRATION_TTL,
         }
     }
 }

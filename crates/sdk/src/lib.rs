@@ -35,9 +35,11 @@ mod context;
 mod error;
 mod handler;
 mod heartbeat;
+mod presence;
 mod retry;
 mod runtime;
 mod task;
+mod turns;
 mod worker;
 
 pub use client::{Client, NewTask};
@@ -45,8 +47,10 @@ pub use config::WorkerConfig;
 pub use context::TaskContext;
 pub use error::{SdkError, TaskError};
 pub use handler::{Bytes, Handler, Json, Output};
+pub use presence::Presence;
 pub use runtime::{Running, WorkerRuntime};
 pub use task::{ClaimedTask, StopReason};
+pub use turns::ServedLane;
 pub use worker::FlowFabricWorker;
 
 /// The worker in the README is compiled as it stands there.

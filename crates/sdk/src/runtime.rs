@@ -16,6 +16,7 @@ use crate::error::{SdkError, TaskError};
 use crate::handler::{Handler, Handling, Input, Output};
 use crate::retry::Backoff;
 use crate::task::ClaimedTask;
+use crate::turns::ServedLane;
 use crate::worker::FlowFabricWorker;
 
 type Route = Arc<dyn Fn(TaskContext) -> Handling + Send + Sync>;
@@ -55,12 +56,18 @@ impl WorkerRuntime {
         self
     }
 
-    /// Serves one more lane.
-    pub fn lane(mut self, lane: &str) -> Result<Self, Refusal> {
+    /// Serves one more lane, with weight 1.
+    pub fn lane(self, lane: &str) -> Result<Self, Refusal> {
+        self.lane_weighted(lane, 1)
+    }
+
+    /// Serves one more lane, which has its turn `weight` times as often as one of weight 1: 1 to
+    /// 100. While it has no work, its turns go to the others.
+    pub fn lane_weighted(mut self, lane: &str, weight: u16) -> Result<Self, Refusal> {
         if std::mem::take(&mut self.default_lane) {
             self.config.lanes.clear();
         }
-        self.config.lanes.push(Lane::new(lane)?);
+        self.config.lanes.push(ServedLane { lane: Lane::new(lane)?, weight });
         Ok(self)
     }
 
@@ -73,6 +80,12 @@ impl WorkerRuntime {
     /// How many tasks run at once.
     pub fn concurrency(mut self, tasks: usize) -> Self {
         self.config.concurrency = tasks;
+        self
+    }
+
+    /// How long the worker may be silent before it counts as gone: 1 second to 24 hours.
+    pub fn registration_ttl(mut self, longest: Duration) -> Self {
+        self.config.registration_ttl = longest;
         self
     }
 
@@ -180,6 +193,7 @@ impl Service {
             self.hand_back.cancel();
             all_done(&mut running).await;
         }
+        self.worker.disconnect().await;
     }
 
     async fn claim(&self) -> Result<Vec<ClaimedTask>, SdkError> {

@@ -1,51 +1,64 @@
-//! A connected worker: permits, claims and one heartbeat.
+//! A connected worker: its registration, permits, claims and one heartbeat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ff_core::machine::{Assignment, Claim, ClaimGranted, GrantOffer, Target};
 use ff_core::state::Worker;
 use ff_core::{Lane, Millis};
+use ff_store::roles::Registering;
 use ff_store::{WorkerBackend, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::WorkerConfig;
 use crate::error::SdkError;
 use crate::heartbeat::Heartbeat;
+use crate::presence::Presence;
 use crate::retry::Backoff;
 use crate::task::ClaimedTask;
+use crate::turns::Turns;
 
 /// A connected worker. A permit is taken before anything is claimed and travels with the task.
 pub struct FlowFabricWorker {
     config: WorkerConfig,
     permits: Arc<Semaphore>,
     heartbeat: Arc<Heartbeat>,
+    presence: Presence,
+    turns: Turns,
     turn: AtomicUsize,
 }
 
 impl FlowFabricWorker {
-    /// Checks the configuration and that the backend answers.
+    /// Checks the configuration and registers. While another live process has its instance id, this
+    /// is refused with [`Code::WorkerAlive`](ff_core::Code::WorkerAlive).
     pub async fn connect(config: WorkerConfig) -> Result<FlowFabricWorker, SdkError> {
-        if config.lanes.is_empty() {
-            return Err(SdkError::Config("give it at least one lane".into()));
-        }
+        let turns = Turns::new(&config.lanes)?;
         if config.concurrency == 0 || config.concurrency > Semaphore::MAX_PERMITS {
             return Err(SdkError::Config("concurrency must be at least 1".into()));
         }
-        reach(&*config.backend, config.connect_timeout).await?;
+        let presence = register(&config).await?;
         tracing::info!(
             worker = %config.worker,
             instance = %config.instance,
-            lanes = ?config.lanes,
+            lanes = %lane_names(&config),
             capabilities = %config.capabilities,
             "worker connected"
         );
         Ok(FlowFabricWorker {
             permits: Arc::new(Semaphore::new(config.concurrency)),
             heartbeat: Arc::new(Heartbeat::start(config.backend.clone())),
+            presence,
+            turns,
             turn: AtomicUsize::new(0),
             config,
         })
+    }
+
+    /// Ends its registration. Tasks that it holds are kept; claim no more. A worker that is dropped
+    /// does so by itself, as long as the runtime goes on.
+    pub async fn disconnect(&self) {
+        self.presence.leave().await;
     }
 
     /// How it was configured.
@@ -89,7 +102,7 @@ impl FlowFabricWorker {
         let permit = self.permit()?;
         let target =
             Target { namespace: self.config.namespace.clone(), execution: grant.execution };
-        let claim = ClaimGranted { target, request: grant.request, worker: self.name() };
+        let claim = ClaimGranted { target, request: grant.request, worker: name(&self.config) };
         let claimed = self.config.backend.claim_granted(claim).await?;
         let assignment = claimed.assignments.into_iter().next();
         let assignment = assignment.ok_or(ff_core::Refusal::StaleGrant)?;
@@ -101,24 +114,21 @@ impl FlowFabricWorker {
         &self,
         permits: Vec<OwnedSemaphorePermit>,
     ) -> Result<Vec<ClaimedTask>, SdkError> {
-        let lanes = &self.config.lanes;
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let order = self.turns.from(self.turn.fetch_add(1, Ordering::Relaxed));
+        let lane = |place: usize| &self.config.lanes[order[place]].lane;
         let most = permits.len().try_into().unwrap_or(u16::MAX);
         let mut claimed = Vec::new();
-        if lanes.len() > 1 {
-            for step in 0..lanes.len() {
-                claimed = self
-                    .claim_lane(&lanes[(turn + step) % lanes.len()], most, Millis::ZERO)
-                    .await?;
+        if order.len() > 1 {
+            for place in 0..order.len() {
+                claimed = self.claim_lane(lane(place), most, Millis::ZERO).await?;
                 if !claimed.is_empty() {
                     break;
                 }
             }
         }
         if claimed.is_empty() {
-            let wait = (self.config.poll_interval / lanes.len() as u32).as_millis();
-            let wait = Millis::new(wait.try_into().unwrap_or(u64::MAX));
-            claimed = self.claim_lane(&lanes[turn % lanes.len()], most, wait).await?;
+            let wait = millis(self.config.poll_interval / order.len() as u32);
+            claimed = self.claim_lane(lane(0), most, wait).await?;
         }
         let tasks = claimed.into_iter().zip(permits);
         Ok(tasks.map(|(assignment, permit)| self.task(assignment, permit)).collect())
@@ -133,7 +143,7 @@ impl FlowFabricWorker {
         let claim = Claim {
             namespace: self.config.namespace.clone(),
             lane: lane.clone(),
-            worker: self.name(),
+            worker: name(&self.config),
             capabilities: self.config.capabilities.clone(),
             request: mint::request_id(),
             max,
@@ -159,19 +169,36 @@ impl FlowFabricWorker {
         let backend = self.config.backend.clone();
         ClaimedTask::new(assignment, backend, self.heartbeat.clone(), permit)
     }
-
-    fn name(&self) -> Worker {
-        Worker { id: self.config.worker.clone(), instance: self.config.instance.clone() }
-    }
 }
 
-/// Tries to reach the backend until it answers or time is up.
-async fn reach(backend: &dyn WorkerBackend, timeout: std::time::Duration) -> Result<(), SdkError> {
-    let give_up = tokio::time::Instant::now() + timeout;
+fn name(config: &WorkerConfig) -> Worker {
+    Worker { id: config.worker.clone(), instance: config.instance.clone() }
+}
+
+fn lane_names(config: &WorkerConfig) -> String {
+    let names: Vec<_> = config.lanes.iter().map(|served| served.lane.as_str()).collect();
+    names.join(",")
+}
+
+fn millis(span: Duration) -> Millis {
+    Millis::new(span.as_millis().try_into().unwrap_or(u64::MAX))
+}
+
+/// Tries to register until the backend answers or time is up.
+async fn register(config: &WorkerConfig) -> Result<Presence, SdkError> {
+    let worker = Registering {
+        namespace: config.namespace.clone(),
+        worker: name(config),
+        session: mint::request_id(),
+        lanes: config.lanes.iter().map(|served| served.lane.clone()).collect(),
+        capabilities: config.capabilities.clone(),
+        ttl: millis(config.registration_ttl),
+    };
+    let give_up = tokio::time::Instant::now() + config.connect_timeout;
     let mut backoff = Backoff::default();
     loop {
-        match backend.ping().await {
-            Ok(()) => return Ok(()),
+        match Presence::register(config.backend.clone(), worker.clone()).await {
+            Ok(presence) => return Ok(presence),
             Err(error) if error.is_retryable() && tokio::time::Instant::now() < give_up => {
                 backoff.wait().await;
             }

@@ -83,6 +83,10 @@ pub fn status_of_code(code: Code) -> StatusCode {
         | Code::StaleGrant
         | Code::WrongState
         | Code::RunMismatch
+        | Code::WorkerAlive
+        | Code::NotRegistered
+        | Code::LanePaused
+        | Code::LaneDraining
         | Code::LimitReached => StatusCode::CONFLICT,
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn render() -> String {
 pub(crate) fn request(method: &Method, route: &str, status: StatusCode, took: Duration) {
     // A client may make up methods, and each label is kept for ever.
     let method = match *method {
-        Method::GET | Method::HEAD | Method::POST => method.as_str(),
+        Method::GET | Method::HEAD | Method::POST | Method::PATCH => method.as_str(),
         _ => "other",
     };
     let labels = [("method", method.to_owned()), ("route", route.to_owned())];

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use ff_api::http::schema::Name;
 use ff_core::machine::Target;
-use ff_core::{Namespace, Refusal, WorkerId};
+use ff_core::{Lane, Namespace, Refusal, WorkerId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
@@ -23,6 +23,11 @@ pub(crate) struct Scope {
     #[serde(default)]
     #[param(value_type = Option<Name>)]
     pub(crate) namespace: Namespace,
+}
+
+/// How long a page is when nothing is said.
+pub(crate) fn hundred() -> usize {
+    100
 }
 
 /// A query, refused with what is wrong.
@@ -98,5 +103,21 @@ impl FromRequestParts<AppState> for As {
         let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
         let Named(worker) = Named::from_request_parts(parts, state).await?;
         Ok(As { worker: WorkerId::new(worker)?, namespace: scope.namespace })
+    }
+}
+
+/// The lane in the path and the namespace in the query.
+pub(crate) struct In {
+    pub(crate) lane: Lane,
+    pub(crate) namespace: Namespace,
+}
+
+impl FromRequestParts<AppState> for In {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
+        let Named(lane) = Named::from_request_parts(parts, state).await?;
+        Ok(In { lane: Lane::new(lane)?, namespace: scope.namespace })
     }
 }

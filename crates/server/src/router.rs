@@ -18,7 +18,7 @@ use crate::auth::authenticate;
 use crate::config::Config;
 use crate::error::ApiError;
 use crate::finish::finish;
-use crate::routes::{claim, executions, holder, meta, operator, workers};
+use crate::routes::{claim, executions, holder, lanes, meta, operator, registry, workers};
 use crate::state::AppState;
 
 #[derive(OpenApi)]
@@ -32,7 +32,8 @@ use crate::state::AppState;
         (name = "executions", description = "Submit work and look at it."),
         (name = "operator", description = "Steer work from outside."),
         (name = "holder", description = "What the holder of a lease says."),
-        (name = "workers", description = "Claim work and keep it."),
+        (name = "workers", description = "Register, claim work and keep it."),
+        (name = "lanes", description = "Pause, drain and resume queues."),
         (name = "meta", description = "The server itself."),
     ),
     components(schemas(Problem)),
@@ -86,6 +87,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(executions::submit, executions::list))
         .routes(routes!(executions::submit_batch))
         .routes(routes!(executions::describe))
+        .routes(routes!(executions::explain))
         .routes(routes!(executions::input))
         .routes(routes!(executions::result))
         .routes(routes!(executions::attempts))
@@ -101,10 +103,14 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(holder::cancel_held))
         .routes(routes!(claim::claim))
         .routes(routes!(workers::complete))
-        .routes(routes!(workers::heartbeat))
-        .routes(routes!(workers::disconnect))
+        .routes(routes!(registry::list_workers))
+        .routes(routes!(registry::register))
+        .routes(routes!(registry::heartbeat))
+        .routes(routes!(registry::disconnect))
         .routes(routes!(workers::grant))
         .routes(routes!(workers::claim_granted))
+        .routes(routes!(lanes::list_lanes))
+        .routes(routes!(lanes::lane, lanes::order_lane))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::openapi))
 }

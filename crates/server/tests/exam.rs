@@ -12,16 +12,21 @@ use common::Fixture;
 use ff_api::client::HttpClient;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::Subject;
+use ff_core::explain::Explanation;
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    Granted, Hold, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
-    Submitted, Target, Ticked,
+    Granted, Hold, Registered, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags,
+    Submit, Submitted, Target, Ticked,
 };
 use ff_core::record::{Attempt, Exited};
-use ff_core::{Description, ExecutionId, IdempotencyKey, Millis, Namespace, Payload, Time};
+use ff_core::resource::{LaneState, Registration};
+use ff_core::{
+    Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, ResourceKey, Time,
+    WorkerInstanceId,
+};
 use ff_store::audit::Rows;
 use ff_store::listing::{ListPage, Listing};
-use ff_store::roles::{Answer, Backend};
+use ff_store::roles::{Answer, Backend, LaneOrder, LaneView, Registering, Session};
 use ff_store::{
     ClientBackend, DueTimers, EngineId, MaintenanceBackend, Repaired, Share, Stats, StoreError,
     Wakeups, WorkerBackend,
@@ -69,6 +74,13 @@ pass!(ClientBackend to http {
     revoke(revoke: Revoke) -> Exited;
     set_priority(set: SetPriority) -> ();
     set_tags(set: SetTags) -> ();
+    workers(
+        namespace: &Namespace, after: Option<&WorkerInstanceId>, limit: usize
+    ) -> Vec<Registration>;
+    order_lane(order: LaneOrder) -> LaneState;
+    lane(namespace: &Namespace, lane: &Lane) -> LaneState;
+    lanes(namespace: &Namespace, after: Option<&Lane>, limit: usize) -> Vec<LaneView>;
+    explain(target: &Target) -> Explanation;
 } fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
     self.http.new_id(namespace, key)
 });
@@ -85,12 +97,16 @@ pass!(WorkerBackend to http {
     delay(delay: Delay) -> Exited;
     cancel_held(cancel: CancelHeld) -> Exited;
     hand_back(holds: Vec<Hold>) -> Vec<Answer<Exited>>;
+    register(worker: Registering) -> Registered;
+    heartbeat(session: &Session) -> Registered;
+    disconnect(session: &Session) -> ();
 });
 
 pass!(MaintenanceBackend to store {
     due(share: &Share, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
     alive(engine: EngineId) -> Vec<EngineId>;
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
+    tick_resource(key: ResourceKey) -> bool;
     rows() -> Rows;
     repair() -> Repaired;
 } fn wakeups(&self) -> &Wakeups {

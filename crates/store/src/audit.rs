@@ -11,7 +11,7 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Entry, EntryDiff, Placement};
 use ff_core::record::Attempt;
 use ff_core::state::{Outcome, State};
-use ff_core::{Execution, ExecutionId};
+use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
 use tokio::sync::mpsc;
 
 use crate::error::StoreError;
@@ -36,6 +36,19 @@ pub enum Row {
     Blob(BlobKey, Bytes),
     /// An attempt beside a record.
     PastAttempt(ExecutionId, Box<Attempt>),
+    /// A resource.
+    Resource(Box<Resource>),
+    /// An index entry of a resource.
+    ResourceEntry(ResourceKey, ResourceEntry),
+}
+
+/// An index entry of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResourceEntry {
+    /// It is listed.
+    Listed,
+    /// Time does something to it then.
+    Timer(Time),
 }
 
 /// All rows of a store, records first.
@@ -123,6 +136,10 @@ rules!(
     LeaseMatches = "lease_matches",
     /// Runs are counted without gaps.
     RunsInOrder = "runs_in_order",
+    /// Every entry of a resource is in its index.
+    ResourceThere = "resource_there",
+    /// Every index entry of a resource is its own.
+    ResourceOwned = "resource_owned",
 );
 
 /// Collects rows and says what is wrong with them.
@@ -133,6 +150,8 @@ pub struct Auditor {
     classes: BTreeMap<(String, String, String), bool>,
     payloads: BTreeMap<BlobKey, u32>,
     attempts: BTreeMap<ExecutionId, Attempts>,
+    resource_entries: BTreeSet<(ResourceKey, ResourceEntry)>,
+    resource_entries_seen: BTreeSet<(ResourceKey, ResourceEntry)>,
 }
 
 #[derive(Debug, Default)]
@@ -153,11 +172,29 @@ impl Auditor {
             Row::Class(class) => self.class(&class),
             Row::Blob(key, bytes) => self.blob(key, bytes.len()),
             Row::PastAttempt(id, attempt) => self.past_attempt(id, &attempt),
+            Row::Resource(resource) => {
+                self.report.records += 1;
+                let timer = resource.timer().map(ResourceEntry::Timer);
+                let entries = [ResourceEntry::Listed].into_iter().chain(timer);
+                self.resource_entries.extend(entries.map(|entry| (resource.key.clone(), entry)));
+            }
+            Row::ResourceEntry(key, entry) => {
+                self.report.entries += 1;
+                self.resource_entries_seen.insert((key, entry));
+            }
         }
     }
 
     /// What is wrong, after the last row.
     pub fn finish(mut self) -> Report {
+        let entries = std::mem::take(&mut self.resource_entries);
+        let seen = std::mem::take(&mut self.resource_entries_seen);
+        for (key, entry) in entries.difference(&seen) {
+            self.broken(Rule::ResourceThere, format!("{key:?}: {entry:?} is not in its index"));
+        }
+        for (key, entry) in seen.difference(&entries) {
+            self.broken(Rule::ResourceOwned, format!("{key:?}: {entry:?} is not its own"));
+        }
         for (id, entry) in std::mem::take(&mut self.missing_entries) {
             self.broken(Rule::EntryThere, format!("{id}: {entry:?} is not in its index"));
         }

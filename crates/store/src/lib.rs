@@ -8,6 +8,7 @@
 pub mod audit;
 pub mod clock;
 pub mod error;
+mod lanes;
 pub mod listing;
 pub mod mint;
 pub mod optimistic;
@@ -22,5 +23,5 @@ pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
 pub use roles::{ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend};
 pub use share::{EngineId, Share};
-pub use store::{DueTimers, ListScan, Position, Repaired, Stats, Store, Which};
+pub use store::{DueTimers, ListScan, Position, Repaired, ResourceScan, Stats, Store, Which};
 pub use wakeups::Wakeups;

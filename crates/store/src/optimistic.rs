@@ -121,9 +121,10 @@ fn keep(kept: Option<Claimed>, answer: Result<Reply, StoreError>) -> Result<Repl
 }
 
 fn join(kept: Option<Claimed>, more: Claimed) -> Claimed {
-    let mut all = kept.unwrap_or_else(Claimed::nothing);
+    let mut all = kept.unwrap_or_default();
     all.assignments.extend(more.assignments);
     all.again |= more.again;
+    all.withheld = all.withheld.or(more.withheld);
     all
 }
 

@@ -4,9 +4,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
-use ff_core::placement::Attention;
+use ff_core::placement::{Attention, QueueEntry};
 use ff_core::record::Attempt;
-use ff_core::{Description, Execution, ExecutionId, Namespace, Time};
+use ff_core::{
+    Description, Execution, ExecutionId, Namespace, Resource, ResourceKey, ResourceKind,
+    ResourceName, Time,
+};
 
 use crate::audit::Rows;
 use crate::error::StoreError;
@@ -37,13 +40,24 @@ pub trait Store: Send + Sync + 'static {
     async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError>;
 
     /// Timers of `share` at or before the store's time, after `after`, at most `limit` of one
-    /// partition and about as many in all: the earliest of each partition.
+    /// partition and about as many in all: the earliest of each partition. Timers of resources come
+    /// with the first page, at most `limit` of one partition.
     async fn due(
         &self,
         share: &Share,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
+
+    /// A resource.
+    async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError>;
+
+    /// Resources of a namespace as its home has them, in the order of their names.
+    async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
+
+    /// How many executions would be claimed before one that is in this place, among those that
+    /// require the same.
+    async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
 
     /// Says that `engine` is alive, and answers all that are. Whoever has been silent for
     /// [`ENGINE_TTL`](crate::share::ENGINE_TTL) is not.
@@ -109,6 +123,19 @@ pub struct ListScan {
     pub limit: usize,
 }
 
+/// A stretch of the resources of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceScan {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// What sort of thing.
+    pub kind: ResourceKind,
+    /// Only what comes after this name.
+    pub after: Option<ResourceName>,
+    /// At most this many.
+    pub limit: usize,
+}
+
 /// Which listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
@@ -143,6 +170,8 @@ pub struct DueTimers {
     pub due: Vec<(Time, ExecutionId)>,
     /// After which to go on; `None` if these are all. What comes after it may be among these.
     pub more: Option<(Time, ExecutionId)>,
+    /// Resources whose timers are due.
+    pub resources: Vec<ResourceKey>,
     /// The first timer that is not due yet.
     pub next: Option<Time>,
 }

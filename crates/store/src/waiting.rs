@@ -72,7 +72,7 @@ struct Taken<S: Store> {
 
 impl<S: Store> Taken<S> {
     fn accept(mut self) -> Claimed {
-        std::mem::replace(&mut self.claimed, Claimed::nothing())
+        std::mem::take(&mut self.claimed)
     }
 }
 

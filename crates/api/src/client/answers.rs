@@ -1,22 +1,19 @@
 //! What the server's answers mean.
 
 use ff_core::Code;
-use ff_core::machine::{Claimed, Renewed};
+use ff_core::machine::{Claimed, Registered, Renewed};
 use ff_core::record::Exited;
 use ff_store::StoreError;
 use ff_store::roles::Answer;
 
 use super::transport::broken;
 use crate::ErrorView;
-use crate::http::{BeatStatus, BeatView, ClaimedView, ExitAnswers, ExitView};
+use crate::http::{BeatStatus, BeatView, ClaimedView, ExitAnswers, ExitView, RegisteredView};
 
 /// What the server says a claim took; no content means nothing.
 pub(super) fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> {
-    let Some(view) = view else { return Ok(Claimed::nothing()) };
-    let assignments = view.assignments.into_iter().map(|assignment| assignment.assignment());
-    let assignments = assignments.collect::<Result<_, _>>();
-    let assignments = assignments.map_err(|refusal| broken(&refusal.to_string()))?;
-    Ok(Claimed { assignments, again: view.again })
+    let Some(view) = view else { return Ok(Claimed::default()) };
+    view.claimed().map_err(|refusal| broken(&refusal.to_string()))
 }
 
 /// The answers to a batch, which must be as many as were `asked` for.
@@ -46,6 +43,12 @@ pub(super) fn renewed(view: BeatView) -> Answer<Renewed> {
         }
         (_, None) => Err(broken("a renewal without an end")),
     }
+}
+
+/// Until when a worker counts as alive.
+pub(super) fn registered(view: Option<RegisteredView>) -> Result<Registered, StoreError> {
+    let view = view.ok_or_else(|| broken("no content"))?;
+    Ok(Registered { until: view.until.0 })
 }
 
 /// How a lease ended.

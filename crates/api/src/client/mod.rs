@@ -5,6 +5,7 @@
 
 mod answers;
 mod claiming;
+mod explained;
 mod roles;
 mod transport;
 

@@ -3,30 +3,38 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ff_core::explain::Explanation;
 use ff_core::limits::{BATCH, BATCH_BYTES};
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    Granted, Hold, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
-    Submitted, Target,
+    Granted, Hold, Registered, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags,
+    Submit, Submitted, Target,
 };
 use ff_core::record::{Attempt, Exited};
+use ff_core::resource::{LaneState, Registration};
 use ff_core::{
-    Description, ExecutionId, IdempotencyKey, Millis, Namespace, Partition, Payload, Refusal,
+    Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload, Refusal,
+    WorkerInstanceId,
 };
 use ff_store::listing::{ListPage, Listing};
-use ff_store::roles::Answer;
+use ff_store::roles::{self, Answer, LaneOrder, Registering, Session};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
-use super::answers::{claimed, exited, exits, one_each, renewed, told};
+use super::answers::{claimed, exited, exits, one_each, registered, renewed, told};
+use super::explained::explained;
 use super::transport::{HttpClient, broken};
 use crate::http::{
     BatchAnswer, BatchComplete, CancelHeldRequest, CancelRequest, ClaimGrantedRequest,
     CompleteRequest, DelayRequest, ExitAnswers, FailRequest, GrantRequest, GrantedView,
-    HeartbeatView, HoldBody, Leases, PriorityRequest, ProgressRequest, ReplayRequest,
-    RevokeRequest, SubmitBatch, SubmitRequest, TagsRequest,
+    HeartbeatView, HoldBody, LaneRequest, Leases, PriorityRequest, ProgressRequest,
+    RegisterRequest, ReplayRequest, RevokeRequest, SessionBody, SubmitBatch, SubmitRequest,
+    TagsRequest,
 };
-use crate::{AttemptsView, CancelledView, ExecutionView, ListPageView, ReplayedView, RevokedView};
+use crate::{
+    AttemptsView, CancelledView, ExecutionView, LanePageView, LaneView, ListPageView, ReplayedView,
+    RevokedView, WorkerPageView,
+};
 
 impl HttpClient {
     fn execution(target: &Target, call: &str) -> String {
@@ -191,6 +199,46 @@ impl ClientBackend for HttpClient {
         let body = TagsRequest { set: set.set, remove: set.remove };
         self.change(&set.target, "/tags", &body).await
     }
+
+    async fn workers(
+        &self,
+        namespace: &Namespace,
+        after: Option<&WorkerInstanceId>,
+        limit: usize,
+    ) -> Result<Vec<Registration>, StoreError> {
+        let after = after.map(WorkerInstanceId::as_str);
+        let page: WorkerPageView = self.get(&page_path("workers", namespace, after, limit)).await?;
+        let workers = page.workers.into_iter().map(|view| view.registration());
+        workers.collect::<Result<_, _>>().map_err(|refusal| broken(&refusal.to_string()))
+    }
+
+    async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError> {
+        let path = lane_path(&order.namespace, &order.lane);
+        let view: LaneView = self.patch(&path, &LaneRequest::from(&order)).await?;
+        Ok(view.state())
+    }
+
+    async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError> {
+        let view: LaneView = self.get(&lane_path(namespace, lane)).await?;
+        Ok(view.state())
+    }
+
+    async fn lanes(
+        &self,
+        namespace: &Namespace,
+        after: Option<&Lane>,
+        limit: usize,
+    ) -> Result<Vec<roles::LaneView>, StoreError> {
+        let path = page_path("lanes", namespace, after.map(Lane::as_str), limit);
+        let page: LanePageView = self.get(&path).await?;
+        let lanes = page.lanes.into_iter();
+        let lanes = lanes.map(|view| roles::LaneView { state: view.state(), lane: view.lane });
+        Ok(lanes.collect())
+    }
+
+    async fn explain(&self, target: &Target) -> Result<Explanation, StoreError> {
+        explained(self.get(&HttpClient::execution(target, "/explain")).await?)
+    }
 }
 
 #[async_trait]
@@ -214,7 +262,7 @@ impl WorkerBackend for HttpClient {
         let body = GrantRequest::from(&grant);
         match self.post::<GrantedView>(&path, &body, Duration::ZERO).await? {
             Some(view) => view.granted().map_err(|refusal| broken(&refusal.to_string())),
-            None => Ok(Granted { offer: None, again: false }),
+            None => Ok(Granted::default()),
         }
     }
 
@@ -271,6 +319,22 @@ impl WorkerBackend for HttpClient {
         check_batch(holds.len())?;
         one_each(exits(self.leases("disconnect", &holds).await?), holds.len())
     }
+
+    async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {
+        let (id, namespace) = (&worker.worker.id, &worker.namespace);
+        let path = format!("/v1/workers/{id}/register?namespace={namespace}");
+        registered(self.post(&path, &RegisterRequest::from(&worker), Duration::ZERO).await?)
+    }
+
+    async fn heartbeat(&self, session: &Session) -> Result<Registered, StoreError> {
+        let path = format!("/v1/workers/any/heartbeat?namespace={}", session.namespace);
+        registered(self.post(&path, &SessionBody::from(session), Duration::ZERO).await?)
+    }
+
+    async fn disconnect(&self, session: &Session) -> Result<(), StoreError> {
+        let path = format!("/v1/workers/any/disconnect?namespace={}", session.namespace);
+        self.post::<()>(&path, &SessionBody::from(session), Duration::ZERO).await.map(drop)
+    }
 }
 
 /// How many of `batch`, at least one, go into one request.
@@ -281,6 +345,16 @@ fn fitting(batch: &[Complete]) -> usize {
         bytes <= BATCH_BYTES
     };
     batch.iter().take_while(fits).count().max(1)
+}
+
+fn lane_path(namespace: &Namespace, lane: &Lane) -> String {
+    format!("/v1/lanes/{lane}?namespace={namespace}")
+}
+
+/// One page of what has a name.
+fn page_path(what: &str, namespace: &Namespace, after: Option<&str>, limit: usize) -> String {
+    let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
+    format!("/v1/{what}?namespace={namespace}&limit={limit}{after}")
 }
 
 fn list_path(listing: &Listing) -> String {

@@ -115,6 +115,17 @@ impl HttpClient {
         }
     }
 
+    /// Changes what is at `path` as `body` says, and asks what holds now.
+    pub(super) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, StoreError> {
+        let body = serde_json::to_vec(body).map_err(|error| broken(&error.to_string()))?;
+        let (_, answer, _) = self.send(Method::PATCH, path, Some(body), Duration::ZERO).await?;
+        decode(&answer)
+    }
+
     async fn send(
         &self,
         method: Method,

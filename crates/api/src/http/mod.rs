@@ -5,8 +5,10 @@
 
 mod content;
 mod holder;
+mod lane;
 mod operator;
 mod problem;
+mod registration;
 pub mod schema;
 mod strict;
 mod submit;
@@ -18,8 +20,10 @@ pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
     ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,
 };
+pub use lane::LaneRequest;
 pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
 pub use problem::Problem;
+pub use registration::{BeatenView, Kept, RegisterRequest, RegisteredView, SessionBody};
 pub use strict::Object;
 pub use submit::{
     BackoffRequest, BatchAnswer, PolicyRequest, SubmitAnswer, SubmitBatch, SubmitRequest,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ff_core::id::RequestId;
 use ff_core::machine::{
-    Assignment, Claim, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target,
+    Assignment, Claim, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target, Withheld,
 };
 use ff_core::state::Worker;
 use ff_core::{
@@ -89,6 +89,9 @@ pub struct ClaimedView {
     pub assignments: Vec<AssignmentView>,
     /// Asking again at once may give more.
     pub again: bool,
+    /// Why nothing was taken although there may be work: `lane_paused`.
+    #[serde(default)]
+    pub withheld: Option<String>,
 }
 
 impl From<&Claimed> for ClaimedView {
@@ -96,7 +99,20 @@ impl From<&Claimed> for ClaimedView {
         ClaimedView {
             assignments: claimed.assignments.iter().map(AssignmentView::from).collect(),
             again: claimed.again,
+            withheld: claimed.withheld.map(|withheld| withheld.as_str().to_owned()),
         }
+    }
+}
+
+impl ClaimedView {
+    /// What was taken.
+    pub fn claimed(self) -> Result<Claimed, Refusal> {
+        let assignments = self.assignments.into_iter().map(AssignmentView::assignment);
+        Ok(Claimed {
+            assignments: assignments.collect::<Result<_, _>>()?,
+            again: self.again,
+            withheld: self.withheld.as_deref().and_then(Withheld::parse),
+        })
     }
 }
 
@@ -287,19 +303,29 @@ pub struct GrantedView {
     pub offer: Option<GrantView>,
     /// Asking again at once may give one.
     pub again: bool,
+    /// Why nothing was reserved although there may be work: `lane_paused`.
+    #[serde(default)]
+    pub withheld: Option<String>,
 }
 
 impl From<&Granted> for GrantedView {
     fn from(granted: &Granted) -> GrantedView {
-        let offer = granted.offer.as_ref().map(GrantView::from);
-        GrantedView { offer, again: granted.again }
+        GrantedView {
+            offer: granted.offer.as_ref().map(GrantView::from),
+            again: granted.again,
+            withheld: granted.withheld.map(|withheld| withheld.as_str().to_owned()),
+        }
     }
 }
 
 impl GrantedView {
     /// The answer meant.
     pub fn granted(self) -> Result<Granted, Refusal> {
-        Ok(Granted { offer: self.offer.map(GrantView::offer).transpose()?, again: self.again })
+        Ok(Granted {
+            offer: self.offer.map(GrantView::offer).transpose()?,
+            again: self.again,
+            withheld: self.withheld.as_deref().and_then(Withheld::parse),
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use ff_core::{
     Partition, Payload, When, WorkerId, WorkerInstanceId,
 };
 use ff_store::audit::{Rule, audit};
-use ff_store::roles::Backend;
+use ff_store::roles::{Backend, Registering};
 use ff_store::{ClientBackend, MaintenanceBackend, WorkerBackend, mint};
 use rusqlite::{Connection, Params};
 use serde::Serialize;
@@ -65,6 +65,16 @@ impl Garden {
         complete(&store, "replayed").await;
         let target = Target { namespace: Namespace::default(), execution: replayed };
         assert_eq!(store.replay(Replay { target, run: 0 }).await.unwrap(), 1);
+        let instance = WorkerInstanceId::new("gardener-1").unwrap();
+        let worker = Registering {
+            namespace: Namespace::default(),
+            worker: Worker { id: WorkerId::new("gardener").unwrap(), instance },
+            session: mint::request_id(),
+            lanes: vec![Lane::default()],
+            capabilities: Capabilities::NONE,
+            ttl: Millis::from_hours(1),
+        };
+        store.register(worker).await.unwrap();
         Garden { directory, queued, delayed, active, completed, failed, replayed }
     }
 

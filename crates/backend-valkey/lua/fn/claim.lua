@@ -4,7 +4,8 @@
 --       the first, worker and instance, packed; then the names of one or more queues.
 -- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
 --       the record) of each}. heads has the score of the new head of each queue, or ''.
---       {0} if a candidate is not plainly claimable, which the general way decides.
+--       {0} if the lane is paused or a candidate is not plainly claimable, which the general way
+--       decides.
 
 -- The bytes of a candidate's record, its input if that has a key of its own (else false), and how
 -- long the input is; nil if it is not plainly claimable.
@@ -127,6 +128,9 @@ register('claim', function(routes, args)
   end
   -- One more of each queue than can be taken: it is the next head.
   local candidates = ff.queue.best(keys, max + 1)
+  if #candidates > 0 and ff.gate(k, args[2]) % 2 == 1 then
+    return {0}
+  end
   local chosen, cut = choose(k, now, candidates, max, bound, keys)
   if not chosen then
     return {0}

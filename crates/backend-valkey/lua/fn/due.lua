@@ -2,17 +2,28 @@
 --
 -- keys: routing keys. args: time and id after which to begin (0 and '' for the start), how many of
 --       each partition at most.
--- reply: {now, for each {time of the first timer that is not due or '', then time and id of each
---       that is}}.
+-- reply: {now, for each {time of the first timer that is not due or '', the resources whose timers
+--       are due, then time and id of each execution whose timer is}}.
 
 local function due(k, now, after, after_id, limit)
   local next = call('ZRANGEBYSCORE', k.timer, '(' .. string.format('%.0f', now), '+inf',
     'WITHSCORES', 'LIMIT', 0, 1)
-  local found, offset = {next[2] or ''}, 0
-  while #found - 1 < 2 * limit do
+  local first = call('ZRANGE', k.resource_timers, 0, 0, 'WITHSCORES')[2]
+  local resources = {}
+  if first and tonumber(first) <= now then
+    resources = call('ZRANGEBYSCORE', k.resource_timers, '-inf', now, 'LIMIT', 0, limit)
+    first = call('ZRANGEBYSCORE', k.resource_timers, '(' .. string.format('%.0f', now), '+inf',
+      'WITHSCORES', 'LIMIT', 0, 1)[2]
+  end
+  local soonest = next[2] or ''
+  if first and (soonest == '' or tonumber(first) < tonumber(soonest)) then
+    soonest = first
+  end
+  local found, offset = {soonest, resources}, 0
+  while #found - 2 < 2 * limit do
     local page = call('ZRANGEBYSCORE', k.timer, after, now, 'WITHSCORES', 'LIMIT', offset, limit)
     for i = 1, #page, 2 do
-      if (tonumber(page[i + 1]) > after or page[i] > after_id) and #found - 1 < 2 * limit then
+      if (tonumber(page[i + 1]) > after or page[i] > after_id) and #found - 2 < 2 * limit then
         found[#found + 1] = page[i + 1]
         found[#found + 1] = page[i]
       end

@@ -5,6 +5,7 @@
 --   x namespace created id record? input? {run, result, ...} {number, attempt, ...}
 --   a namespace created id        k namespace key id         t due id       h request+id
 --   q namespace lane requires? score id                      c namespace lane requires
+--   r name resource?                                         d due name
 
 local function results(exec, r)
   local found = {}
@@ -75,6 +76,12 @@ local function sections(k)
   end}
   plan[#plan + 1] = {ordered, k.requests, function(_, member)
     return {'h', member}
+  end}
+  plan[#plan + 1] = {ordered, k.resources, function(_, name)
+    return {'r', name, call('GET', ff.resource.key(k, name))}
+  end}
+  plan[#plan + 1] = {ordered, k.resource_timers, function(due, name)
+    return {'d', due, name}
   end}
   local queues = call('SMEMBERS', k.queues)
   table.sort(queues)

@@ -7,8 +7,9 @@
 --   h request (16 bytes)          what a claim or grant holds
 --   c namespace lane class        how many other classes a lane has
 --   i id                          an input
+--   g name                        a resource
 -- reply: {now, an answer to each}: bytes or false; an id or false; a list of ids and records; the
---       same; a number; bytes or false.
+--       same; a number; bytes or false; bytes or false.
 
 local function with_records(k, ids)
   local found = {}
@@ -65,8 +66,12 @@ function answer.i(k, args, at)
     (r.input_at == C.HERE and r.input), at + 1
 end
 
+function answer.g(k, args, at)
+  return call('GET', ff.resource.key(k, args[at])), at + 1
+end
+
 -- How many arguments a question has; one for candidates has as many classes as it says besides.
-local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, i = 1}
+local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, i = 1, g = 1}
 
 local function whole(args)
   local at = 1

@@ -90,6 +90,40 @@ function read.classes(k, index, cursor, limit, found)
   return page[1] ~= '0' and page[1] or nil
 end
 
+-- An entry of no resource goes; the timer of a resource is as it says. Answers how well all was.
+local function resource(k, name, found)
+  local bytes = call('GET', ff.resource.key(k, name))
+  found.examined = found.examined + 1
+  if not bytes then
+    found.unwritten = found.unwritten + call('ZREM', k.resources, name)
+      + call('ZREM', k.resource_timers, name)
+    return false
+  end
+  local _, timer = ff.resource.head(bytes)
+  if not timer then
+    return true
+  end
+  local missing = call('ZADD', k.resources, 0, name)
+  local extra = 0
+  if timer ~= 0 then
+    missing = missing + call('ZADD', k.resource_timers, 'CH', timer, name)
+  else
+    extra = call('ZREM', k.resource_timers, name)
+  end
+  found.unplaced, found.leftover = found.unplaced + missing, found.leftover + extra
+  return missing + extra == 0
+end
+
+function read.resources(k, index, offset, limit, found)
+  local page, well = call('ZRANGE', index.key, offset, offset + limit - 1), 0
+  for _, name in ipairs(page) do
+    if resource(k, name, found) then
+      well = well + 1
+    end
+  end
+  return #page == limit and string.format('%.0f', offset + well) or nil
+end
+
 register('mend', function(keys, args)
   local from, at, limit = args[1], args[2], tonumber(args[3])
   local k, next, place_in = ff.keys(keys[1]), '', '0'

@@ -4,10 +4,10 @@
 --       delay ends at a fixed time (else 0) and its record as it would be at time 0, packed; and
 --       its input if that has a key of its own (else '').
 -- reply: for each {1, state, score of the head it became or ''}, or {0} if the id or the key is
---       known, the lane is full of classes or the record cannot be read, which the general way
+--       known, the lane is draining or full of classes or the record cannot be read, which the general way
 --       decides; then nothing is written.
 
-local function submit(k, now, origin, packed, own_input)
+local function submit(k, now, gates, origin, packed, own_input)
   local named, id, fixed, at = pcall(struct.unpack, '>c22B', packed)
   if not named then
     return {0}
@@ -20,6 +20,11 @@ local function submit(k, now, origin, packed, own_input)
   if not tail_whole or (key ~= '' and ff.save.owner(k, ns, key))
     or (class ~= '' and call('HLEN', ff.queue.classes_key(k, ns, lane)) >= C.CLASSES)
   then
+    return {0}
+  end
+  local queue = ff.queue.name(ns, lane, class)
+  gates[queue] = gates[queue] or ff.gate(k, queue)
+  if gates[queue] >= 2 then
     return {0}
   end
   created, queued_at, started = now, now, now
@@ -45,9 +50,9 @@ local function submit(k, now, origin, packed, own_input)
 end
 
 register('submit', function(keys, args)
-  local k, now, replies = ff.keys(keys[1]), now(), {}
+  local k, now, gates, replies = ff.keys(keys[1]), now(), {}, {}
   for i = 2, #args, 2 do
-    replies[#replies + 1] = submit(k, now, args[1], args[i], args[i + 1])
+    replies[#replies + 1] = submit(k, now, gates, args[1], args[i], args[i + 1])
   end
   return replies
 end, {}, 1, 2)

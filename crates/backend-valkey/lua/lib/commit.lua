@@ -65,6 +65,11 @@ local function remove(k, id, was)
   ff.save.close(k, was.ns, was.lane, was.class)
 end
 
+-- Whether the change at a place is of a resource: an id has no colon.
+local function is_resource(args, at)
+  return string.find(args[at], ':', 1, true)
+end
+
 ff.commit = function(keys, args)
   local k, now = ff.keys(keys[1]), now()
   local origin, decided, holds = args[1], tonumber(args[2]), tonumber(args[3])
@@ -73,7 +78,13 @@ ff.commit = function(keys, args)
   end
   local changes = {}
   for at = 4, #args, 7 do
-    local change = examined(k, args[at], args[at + 1], args[at + 2])
+    local change
+    if is_resource(args, at) then
+      local readable = args[at + 2] == '' or ff.resource.head(args[at + 2])
+      change = readable and ff.resource.is_at(k, args[at], args[at + 1]) and {}
+    else
+      change = examined(k, args[at], args[at + 1], args[at + 2])
+    end
     if not change then
       return {0}
     end
@@ -83,7 +94,11 @@ ff.commit = function(keys, args)
   for i, change in ipairs(changes) do
     local at, was, after = 4 + (i - 1) * 7, change[1], change[2]
     local id, head = args[at], nil
-    if not after then
+    if is_resource(args, at) then
+      if args[at + 3] ~= 'guard' then
+        ff.resource.put(k, id, args[at + 2])
+      end
+    elseif not after then
       remove(k, id, was)
     elseif was then
       head = update(k, now, origin, id, was, after, unpack(args, at + 3, at + 6))

@@ -78,7 +78,7 @@ local function by_queue(k, all)
   end
 end
 
--- Each is {name, key, kind}. An ordered set or hash has id and owns, which tell whose an entry is
+-- Each is {name, key, kind}. Resources have indexes of their own. An ordered set or hash has id and owns, which tell whose an entry is
 -- and whether that record has it, and the command to remove it with; lists is set for the list that
 -- a record is in for as long as it is there. close forgets what holds nothing any more.
 ff.indexes = function(k)
@@ -86,5 +86,7 @@ ff.indexes = function(k)
   by_namespace(k, all)
   of_partition(k, all)
   by_queue(k, all)
+  all[#all + 1] = {name = '8', key = k.resources, kind = 'resources'}
+  all[#all + 1] = {name = '9', key = k.resource_timers, kind = 'resources'}
   return all
 end

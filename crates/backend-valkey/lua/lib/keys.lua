@@ -10,16 +10,21 @@ local function make(route)
   local prefix, tag = string.match(route, '^(.*):({p:%d+})$')
   local idx = prefix .. ':idx:' .. tag .. ':'
   return {
+    prefix = prefix,
+    tag = tag,
     exec = prefix .. ':exec:' .. tag .. ':',
     idx = idx,
     timer = idx .. 'timer',
     requests = idx .. 'requests',
     queues = idx .. 'queues',
     namespaces = idx .. 'namespaces',
+    resources = idx .. 'resources',
+    resource_timers = idx .. 'resource_timers',
     channel = prefix .. ':wake:' .. tag,
     lists = {},
     queue_keys = {},
     classed = {}, -- whether a queue is that of a class with requirements
+    gates = {}, -- where it is said what the lane of a queue refuses
   }
 end
 
@@ -59,6 +64,7 @@ ff.queue_key = function(k, name)
     key = k.idx .. 'lane:' .. ns .. ':' .. lane .. ':eligible' .. (class == '' and '' or ':' .. class)
     bounded()
     k.queue_keys[name], k.classed[name] = key, class ~= ''
+    k.gates[name] = k.prefix .. ':lane:' .. k.tag .. ':' .. ns .. ':' .. lane
   end
   return key
 end

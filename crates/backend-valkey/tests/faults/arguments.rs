@@ -21,6 +21,8 @@ fn takes(verb: &str, count: usize) -> bool {
         // Those over many partitions take the count of them and their names first.
         "due" => count == 2 + 3,
         "list" => count == 2 + 5,
+        "ahead" => count == 2 + 3,
+        "resources" => count == 4,
         "holding" => count == 2 + 1,
         "peek" => count == 2,
         // A record is asked for with two, a queue with five and its classes.

@@ -1,8 +1,10 @@
 //! What each function that writes is examined in: its short and its long ways.
 
-use ff_core::machine::{Command, Submit};
+use ff_core::machine::{
+    Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
+};
 use ff_core::policy::{Backoff, Policy, Retry};
-use ff_core::{Capabilities, Millis, Payload, When};
+use ff_core::{Capabilities, Millis, Payload, RequestId, When};
 
 use crate::words::*;
 use crate::world::Step;
@@ -152,7 +154,15 @@ pub(crate) fn commit() -> Vec<Scene> {
     let late = Policy { deadline: Some(ms(50)), ..policy() };
     let late = [run(Submit { policy: late, ..work(1) }), run(laden(2)), Pass(50)];
     let retried = [run(work(1)), run(claim(1, 1)), run(fail(hold(1, 1, 1, 0), true))];
+    let registered = || [run(register())];
+    let lapsed = [run(register()), Pass(5_000)];
+    let other = Register { session: RequestId::new(2), ..register() };
+    let held = [run(work(1)), run(set_lane(true, true)), run(set_lane(false, false))];
     vec![
+        scene("commit", "a worker that registers", [], [command(register())]),
+        once(scene("commit", "one that registers again", registered(), [command(register())])),
+        scene("commit", "one that takes over", lapsed, [command(other)]),
+        once(scene("commit", "a grant in a lane that was paused", held, [command(grant(1))])),
         scene("commit", "a submit to a full lane", full(), [command(laden(1))]),
         once(scene("commit", "a grant", [run(laden(1))], [command(grant(1))])),
         once(scene("commit", "a claim past a deadline", late, [command(claim(1, 2))])),
@@ -175,7 +185,26 @@ pub(crate) fn settle() -> Vec<Scene> {
     let delayed = |requires| Submit { start: When::After(ms(500)), requires, ..work(1) };
     let plain = Capabilities::NONE;
     let one = |command: Command| [command];
+    let registered = || [run(register())];
+    let session = RequestId::new(1);
+    let beat = Heartbeat { key: worker_key(), session };
+    let leaving = Disconnect { key: worker_key(), session };
+    let gone = TickResource { key: worker_key() };
+    let copying = TickResource { key: lane_key() };
+    let spread = LaneSpread { key: lane_key(), generation: 1 };
+    let paused = || vec![run(set_lane(true, false))];
     vec![
+        once(scene("settle", "a heartbeat", registered(), one(command(beat)))),
+        scene("settle", "a worker that leaves", registered(), one(command(leaving))),
+        scene("settle", "a silent worker", [run(register()), Pass(5_000)], one(command(gone))),
+        scene("settle", "a pause", [run(work(1))], one(command(set_lane(true, false)))),
+        scene("settle", "a pause that is known", paused(), one(command(spread))),
+        scene(
+            "settle",
+            "a pause that is not known",
+            [paused(), vec![Pass(5_000)]].concat(),
+            one(command(copying)),
+        ),
         scene("settle", "a failure to be retried at once", held(), [command(fail(mine(), true))]),
         scene(
             "settle",

@@ -2,14 +2,15 @@
 
 use ff_core::machine::{
     Action, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold,
-    Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit, Target, Tick,
+    Register, Renew, Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Submit, Target,
+    Tick,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::{Progress, Tags};
 use ff_core::state::{Failure, Worker};
 use ff_core::{
     Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis, Namespace,
-    Payload, RequestId, When, WorkerId, WorkerInstanceId,
+    Payload, RequestId, ResourceKey, When, WorkerId, WorkerInstanceId,
 };
 
 use crate::world::Step;
@@ -96,6 +97,32 @@ pub(crate) fn claim(r: u128, max: u16) -> Claim {
 pub(crate) fn grant(r: u128) -> GrantNext {
     let Claim { namespace, lane, worker, capabilities, request, .. } = claim(r, 1);
     GrantNext { namespace, lane, worker, capabilities, request, ttl: ms(5_000), retry: false }
+}
+
+/// Where what is said of the lane lies.
+pub(crate) fn lane_key() -> ResourceKey {
+    ResourceKey::lane(&namespace("acme"), &Lane::default(), 1)
+}
+
+pub(crate) fn set_lane(paused: bool, draining: bool) -> SetLane {
+    let (paused, draining) = (Some(paused), Some(draining));
+    SetLane { key: lane_key(), paused, draining, reason: None, spread: true }
+}
+
+/// Where the worker's registration lies.
+pub(crate) fn worker_key() -> ResourceKey {
+    ResourceKey::worker(&namespace("acme"), &worker().instance, 1)
+}
+
+pub(crate) fn register() -> Register {
+    Register {
+        key: worker_key(),
+        worker: worker(),
+        session: RequestId::new(1),
+        lanes: vec![Lane::default()],
+        capabilities: gpu(),
+        ttl: ms(5_000),
+    }
 }
 
 pub(crate) fn use_grant(n: u32, r: u128) -> ClaimGranted {

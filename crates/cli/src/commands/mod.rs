@@ -6,6 +6,8 @@ pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod dev;
 pub(crate) mod docs;
+pub(crate) mod explain;
+pub(crate) mod lane;
 pub(crate) mod ls;
 pub(crate) mod parse;
 pub(crate) mod payload;
@@ -19,6 +21,7 @@ pub(crate) mod submit;
 pub(crate) mod tags;
 mod wait;
 pub(crate) mod worker;
+pub(crate) mod workers;
 
 use std::process::ExitCode;
 
@@ -58,6 +61,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Submit(command) => command.run(session).await,
         Command::Ls(command) => command.run(session).await,
         Command::Show(command) => command.run(session).await,
+        Command::Explain(command) => command.run(session).await,
         Command::Attempts(command) => command.run(session).await,
         Command::Result(command) => command.run(session).await,
         Command::Input(command) => command.run(session).await,
@@ -67,6 +71,8 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Tags(command) => command.run(session).await,
         Command::Revoke(command) => command.run(session).await,
         Command::Worker(command) => command.run(session).await,
+        Command::Workers(command) => command.run(session).await,
+        Command::Lane(command) => command.run(session).await,
         Command::Check(command) => command.run(session).await,
         Command::Bench(command) => command.run(session).await,
         Command::Docs(command) => command.run(session),

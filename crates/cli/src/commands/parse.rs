@@ -32,6 +32,12 @@ pub(crate) fn number<T: TryFrom<u64>>(
     }
 }
 
+/// The command for the page after `last`.
+pub(crate) fn continued(command: &str, limit: usize, last: &str) -> String {
+    let limit = if limit == 50 { String::new() } else { format!(" --limit {limit}") };
+    format!("{command}{limit} --after {last}")
+}
+
 /// Tags with every key once.
 pub(crate) fn distinct(
     tags: Vec<(TagKey, TagValue)>,

@@ -55,6 +55,15 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "NAME", default_value = "ff-worker")]
     worker: WorkerId,
 
+    /// The name of this process; unique among the live ones, random when absent.
+    #[arg(long, value_name = "NAME")]
+    instance: Option<WorkerInstanceId>,
+
+    /// How long the worker may be silent before it counts as gone and its instance name is free.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    registration_ttl: Millis,
+
     /// Stop after one execution.
     #[arg(long)]
     once: bool,
@@ -85,14 +94,20 @@ impl Worker {
     fn options(self, session: &Session<'_>) -> Result<worker::Options, Error> {
         let capabilities = Capabilities::new(&self.capabilities)
             .map_err(|refusal| Error::usage("--capability", format!("--capability: {refusal}")))?;
-        let instance = format!("{}-{:08x}", std::process::id(), fastrand::u32(..));
+        let instance = match self.instance {
+            Some(instance) => instance,
+            None => {
+                WorkerInstanceId::new(format!("{}-{:08x}", std::process::id(), fastrand::u32(..)))?
+            }
+        };
         Ok(worker::Options {
             namespace: session.namespace.clone(),
             lane: self.lane,
             exec: self.exec,
             concurrency: self.concurrency.into(),
             capabilities,
-            worker: state::Worker { id: self.worker, instance: WorkerInstanceId::new(instance)? },
+            worker: state::Worker { id: self.worker, instance },
+            registration_ttl: self.registration_ttl,
             stop: match (self.once, self.until_idle) {
                 (true, _) => Stop::AfterOne,
                 (_, true) => Stop::WhenIdle,

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use ff_core::machine::{Claim, Complete};
 use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
-use ff_sdk::{Json, Running, TaskContext, TaskError, WorkerRuntime};
+use ff_core::{
+    Capabilities, Lane, Millis, Namespace, Payload, Refusal, WorkerId, WorkerInstanceId,
+};
+use ff_sdk::{Json, Presence, Running, TaskContext, TaskError, WorkerRuntime};
+use ff_store::roles::Registering;
 use ff_store::{EngineBackend, StoreError, mint};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -38,7 +41,7 @@ pub(crate) async fn start(
     tokio::spawn(stop.clone().run_until_cancelled_owned(fragile));
     let mut running = Vec::new();
     for number in 1..=2 {
-        let instance = WorkerInstanceId::new(format!("{name}-{number}"))?;
+        let instance = WorkerInstanceId::new(format!("{name}-{number}-{:04x}", fastrand::u16(..)))?;
         let runtime = WorkerRuntime::new(backend.clone())
             .named(name.clone(), instance)
             .concurrency(4)
@@ -75,12 +78,29 @@ async fn doomed(_task: TaskContext, Json(name): Json<String>) -> Result<(), Task
 /// breathing, as a killed process does: the lease runs out, and whoever comes next gets it as a
 /// second attempt and does it.
 async fn fragile(backend: Arc<dyn EngineBackend>, name: WorkerId) {
+    let _presence = match registering(&name) {
+        Ok(worker) => Some(Presence::register_later(backend.clone(), worker)),
+        Err(_) => None,
+    };
     for number in 1.. {
         if let Err(error) = claim_fragile(&*backend, &name, number).await {
             tracing::warn!(%error, "the fragile lane is not served");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
+}
+
+/// How those who serve the fragile lane are registered, together.
+fn registering(name: &WorkerId) -> Result<Registering, Refusal> {
+    let instance = WorkerInstanceId::new(format!("{name}-fragile-{:04x}", fastrand::u16(..)))?;
+    Ok(Registering {
+        namespace: Namespace::default(),
+        worker: Worker { id: name.clone(), instance },
+        session: mint::request_id(),
+        lanes: vec![Lane::new(FRAGILE)?],
+        capabilities: Capabilities::NONE,
+        ttl: Millis::from_secs(5),
+    })
 }
 
 async fn claim_fragile(

@@ -10,13 +10,18 @@ pub(crate) fn page() -> String {
     root.build();
     let mut page = heading("The command line", "cli");
     page.push_str(&help(&mut root, "ff"));
-    let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
-    for command in commands.cloned().collect::<Vec<_>>() {
-        let title = format!("ff {}", command.get_name());
+    below(&root, "ff", &mut page);
+    page
+}
+
+/// What is said of the commands below `command`, which is called by `title`.
+fn below(command: &Command, title: &str, page: &mut String) {
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let title = format!("{title} {}", command.get_name());
         page.push_str(&format!("\n## {title}\n\n"));
         page.push_str(&help(&mut command.clone(), &title));
+        below(command, &title, page);
     }
-    page
 }
 
 fn help(command: &mut Command, title: &str) -> String {

@@ -3,11 +3,14 @@
 
 pub(crate) mod attempts;
 pub(crate) mod execution;
+pub(crate) mod explanation;
+pub(crate) mod lanes;
 pub(crate) mod listing;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod when;
+pub(crate) mod workers;
 
 use std::fmt::Display;
 use std::io::{self, Write};

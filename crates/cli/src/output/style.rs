@@ -39,7 +39,8 @@ impl Style {
             "completed" => "32",
             "failed" | "expired" | "timed_out" | "lease_lost" => "31",
             "active" | "open" => "36",
-            "delayed" | "cancelled" | "cancelling" | "resumable" => "33",
+            "delayed" | "cancelled" | "cancelling" | "resumable" | "paused" | "draining"
+            | "paused, draining" => "33",
             _ => "0",
         };
         self.paint(colour, word)

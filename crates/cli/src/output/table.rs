@@ -6,13 +6,18 @@ use super::style::Style;
 pub(crate) struct Table {
     heading: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    /// The column that holds a state word.
-    state_column: usize,
+    /// The column that holds a state word, if one does.
+    state_column: Option<usize>,
 }
 
 impl Table {
     pub(crate) fn new<const N: usize>(heading: [&'static str; N], state_column: usize) -> Table {
-        Table { heading: heading.to_vec(), rows: Vec::new(), state_column }
+        Table { state_column: Some(state_column), ..Table::plain(heading) }
+    }
+
+    /// A table without a state word.
+    pub(crate) fn plain<const N: usize>(heading: [&'static str; N]) -> Table {
+        Table { heading: heading.to_vec(), rows: Vec::new(), state_column: None }
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
@@ -30,7 +35,7 @@ impl Table {
         for row in &self.rows {
             let cells = row.iter().enumerate().map(|(column, cell)| {
                 let padded = pad(cell, column, &widths);
-                match column == self.state_column {
+                match Some(column) == self.state_column {
                     true => style.state(&padded),
                     false => padded,
                 }

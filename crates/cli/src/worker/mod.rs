@@ -10,6 +10,7 @@ mod dispatch;
 mod job;
 mod keeper;
 mod log;
+mod presence;
 mod program;
 mod retry;
 mod shutdown;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use ff_api::WorkerReportView;
 use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Namespace};
+use ff_core::{Capabilities, Lane, Millis, Namespace};
 use ff_engine::timers::{self, Timers};
 use ff_store::{Roles, StoreError, WorkerBackend};
 use tokio_util::sync::CancellationToken;
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) capabilities: Capabilities,
     /// Who it is.
     pub(crate) worker: Worker,
+    /// How long it may be silent before it counts as gone.
+    pub(crate) registration_ttl: Millis,
     /// When it stops by itself.
     pub(crate) stop: Stop,
     /// How long a program has between SIGTERM and SIGKILL.
@@ -92,15 +95,25 @@ pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportVi
             Some(tokio::spawn(async move { timers.run(time_stops).await }))
         }
     };
-    log.started(&options);
     let context = Arc::new(Context { backend: place.roles(), options, shutdown, log });
-    let report = dispatch::run(&context).await;
+    let worked = work(&context).await;
     time_stops.cancel();
     if let Some(timers) = timers {
         // A timer loop that panicked has nothing left to stop.
         let _ = timers.await;
     }
-    context.log.stopped(&report);
+    if let Ok(report) = &worked {
+        context.log.stopped(report);
+    }
     context.log.close().await;
+    worked
+}
+
+/// Registers, works, and leaves.
+async fn work(context: &Arc<Context>) -> Result<WorkerReportView, Error> {
+    let presence = presence::register(context).await?;
+    context.log.started(&context.options);
+    let report = dispatch::run(context).await;
+    presence.leave().await;
     Ok(report)
 }

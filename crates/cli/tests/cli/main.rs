@@ -6,9 +6,11 @@
 mod bad_input;
 mod check;
 mod docs;
+mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod json;
+mod lanes;
 mod operator;
 mod output;
 mod round_trip;
@@ -16,3 +18,4 @@ mod worker_cancel;
 mod worker_exit;
 mod worker_lease;
 mod worker_race;
+mod workers;

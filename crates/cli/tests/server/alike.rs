@@ -163,7 +163,8 @@ fn every_state_is_shown_the_same() {
     }
     assert_eq!(both.json(&["attempts", &ids[3]])["attempts"].as_array().unwrap().len(), 2);
     let unknown = "01890000-0000-7000-8000-000000000001";
-    for command in ["show", "attempts", "input", "result", "cancel", "replay", "revoke"] {
+    for command in ["show", "attempts", "input", "result", "cancel", "replay", "revoke", "explain"]
+    {
         assert_eq!(both.refusal(&[command, unknown])["code"], "not_found");
     }
     both.store.check();
@@ -296,4 +297,55 @@ fn revoked_work_continues_its_attempt() {
         both.http.wait_for_state(id, "completed");
         assert_eq!(both.http.ok(&["result", id]), b"0");
     }
+}
+
+#[test]
+fn workers_are_listed_the_same_and_refused_the_same() {
+    let both = Both::new();
+    let args = ["--instance", "pod-1", "--capability", "gpu", "--exec", "cat"];
+    let mut worker = both.http.worker(&args);
+    let listed = || both.http.json(&["workers"])["workers"].as_array().unwrap().len();
+    crate::fixture::wait_for("a worker", || (listed() == 1).then_some(()));
+    let page = both.json(&["workers"]);
+    assert_eq!(page["workers"][0]["capabilities"], json!(["gpu"]));
+    let again = ["worker", "--instance", "pod-1", "--exec", "cat", "--until-idle"];
+    for ff in [&both.http, &both.store] {
+        assert_eq!(ff.refusal(&again)["code"], "worker_alive");
+    }
+    worker.signal(rustix::process::Signal::TERM);
+    assert!(worker.ended().success());
+    assert_eq!(both.json(&["workers"])["workers"], json!([]));
+    both.http.ok(&again);
+}
+
+#[test]
+fn lanes_are_steered_and_shown_the_same() {
+    let both = Both::new();
+    let said = both.http.json(&["lane", "pause", "default", "--reason", "an upgrade"]);
+    assert_eq!(both.json(&["lane", "show", "default"]), said);
+    assert_eq!(both.json(&["lane", "pause", "default", "--reason", "an upgrade"]), said);
+    assert_eq!(both.json(&["lane", "ls"])["lanes"], json!([said]));
+    let id = both.http.submit(&[]);
+    let _worker = both.http.worker(&["--exec", "cat"]);
+    assert_eq!(both.json(&["show", &id])["state"], "waiting");
+    // Said to the store itself, it is heard by a worker that waits at the server.
+    both.store.ok(&["lane", "resume", "default"]);
+    both.http.wait_for_state(&id, "completed");
+    both.store.ok(&["lane", "drain", "default"]);
+    assert_eq!(both.refusal(&["submit"])["code"], "lane_draining");
+    both.store.check();
+}
+
+#[test]
+fn explanations_are_the_same() {
+    let both = Both::new();
+    let queued = both.http.submit(&["--lane", "quiet", "--require", "gpu"]);
+    let view = both.json(&["explain", &queued]);
+    assert_eq!(view["reasons"][0]["reason"], "no_worker_on_lane");
+    both.http.ok(&["lane", "pause", "quiet"]);
+    assert_eq!(both.json(&["explain", &queued])["reasons"][0]["reason"], "lane_paused");
+    let done = both.http.submit(&[]);
+    both.http.work("true");
+    assert_eq!(both.json(&["explain", &done])["reasons"][0]["reason"], "finished");
+    assert_eq!(both.http.ok(&["explain", &done]), both.store.ok(&["explain", &done]));
 }

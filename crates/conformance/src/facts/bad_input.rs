@@ -65,6 +65,8 @@ pub(crate) async fn keys_tags_and_capabilities_that_break_the_rules_are_refused(
     assert_eq!(Capabilities::new(["a b"]).unwrap_err().code(), Code::InvalidArgument);
     assert_eq!(Capabilities::new([""]).unwrap_err().code(), Code::InvalidArgument);
     assert_eq!(Capabilities::new(["x".repeat(4_097)]).unwrap_err().code(), Code::TooLarge);
+    let many = (0..=limits::CAPABILITY_TOKENS).map(|n| n.to_string());
+    assert_eq!(Capabilities::new(many).unwrap_err().code(), Code::TooLarge);
 }
 
 pub(crate) async fn ids_that_are_not_ids_are_refused(g: Ground) {

@@ -3,24 +3,16 @@
 use ff_core::machine::{Claim, Claimed, Submit};
 use ff_core::{Capabilities, ExecutionId, PublicState};
 
-use crate::ground::{Ground, ms, worker};
-
-fn set(tokens: &str) -> Capabilities {
-    Capabilities::parse(tokens).unwrap()
-}
-
-async fn needing(g: &Ground, tokens: &str) -> ExecutionId {
-    g.submit(Submit { requires: set(tokens), ..g.work() }).await
-}
+use crate::ground::{Ground, capabilities, ms, worker};
 
 /// What a worker that offers `tokens` gets.
 async fn offered(g: &Ground, tokens: &str) -> Option<ExecutionId> {
-    let claim = Claim { capabilities: set(tokens), ..g.claim() };
+    let claim = Claim { capabilities: capabilities(tokens), ..g.claim() };
     g.take(claim).await.first().map(|assignment| assignment.execution)
 }
 
 pub(crate) async fn a_worker_gets_only_what_it_covers(g: Ground) {
-    let id = needing(&g, "cuda,python").await;
+    let id = g.needing("cuda,python").await;
     for short in ["", "cuda", "python", "cuda,ruby", "cud,python", "cuda-python"] {
         assert_eq!(offered(&g, short).await, None, "{short:?}");
     }
@@ -41,10 +33,10 @@ pub(crate) async fn a_set_is_the_same_however_it_was_written(g: Ground) {
 }
 
 pub(crate) async fn an_incapable_worker_changes_nothing(g: Ground) {
-    let id = needing(&g, "cuda").await;
+    let id = g.needing("cuda").await;
     let before = g.snapshot().await;
     for _ in 0..3 {
-        assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::nothing());
+        assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::default());
         assert_eq!(g.backend().grant(g.grant()).await.unwrap().offer, None);
     }
     g.snapshot().await.assert_same(&before);
@@ -53,9 +45,9 @@ pub(crate) async fn an_incapable_worker_changes_nothing(g: Ground) {
 }
 
 pub(crate) async fn two_workers_together_do_not_cover_a_requirement(g: Ground) {
-    let id = needing(&g, "cuda,python").await;
+    let id = g.needing("cuda,python").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "python"), ("ada", "cuda")] {
-        let claim = Claim { worker: worker(name), capabilities: set(tokens), ..g.claim() };
+        let claim = Claim { worker: worker(name), capabilities: capabilities(tokens), ..g.claim() };
         assert!(g.take(claim).await.is_empty(), "{name}");
     }
     assert_eq!(offered(&g, "cuda,python").await, Some(id));
@@ -63,22 +55,22 @@ pub(crate) async fn two_workers_together_do_not_cover_a_requirement(g: Ground) {
 
 pub(crate) async fn a_scarce_class_at_the_head_hides_nothing(g: Ground) {
     for _ in 0..20 {
-        needing(&g, "quantum").await;
+        g.needing("quantum").await;
         g.advance(ms(1)).await;
     }
     let plain = g.waiting().await;
-    let cuda = needing(&g, "cuda").await;
+    let cuda = g.needing("cuda").await;
     assert_eq!(offered(&g, "cuda").await, Some(plain));
     assert_eq!(offered(&g, "cuda").await, Some(cuda));
 }
 
 pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Ground) {
-    let oldest = needing(&g, "b").await;
+    let oldest = g.needing("b").await;
     g.advance(ms(1)).await;
-    let younger = needing(&g, "a").await;
+    let younger = g.needing("a").await;
     g.advance(ms(1)).await;
     let youngest = g.waiting().await;
-    let urgent = g.submit(Submit { requires: set("a,b"), priority: 1, ..g.work() }).await;
+    let urgent = g.submit(Submit { requires: capabilities("a,b"), priority: 1, ..g.work() }).await;
     for expected in [urgent, oldest, younger, youngest] {
         assert_eq!(offered(&g, "a,b,c").await, Some(expected));
     }
@@ -87,7 +79,7 @@ pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Ground) {
 pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Ground) {
     let mut ids = Vec::new();
     for n in 0..40 {
-        ids.push(needing(&g, &format!("c{n:02}")).await);
+        ids.push(g.needing(&format!("c{n:02}")).await);
         g.advance(ms(1)).await;
     }
     let all: Vec<_> = (0..40).map(|n| format!("c{n:02}")).collect();
@@ -97,8 +89,8 @@ pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Ground) {
 
 pub(crate) async fn a_class_is_registered_while_it_has_something_queued(g: Ground) {
     assert!(g.snapshot().await.classes.is_empty());
-    needing(&g, "cuda").await;
-    needing(&g, "cuda").await;
+    g.needing("cuda").await;
+    g.needing("cuda").await;
     g.waiting().await;
     assert_eq!(g.snapshot().await.classes.len(), 1);
     offered(&g, "cuda").await;

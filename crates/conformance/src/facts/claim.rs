@@ -13,7 +13,7 @@ use crate::ground::{Ground, busy, ms, steady, tag};
 
 pub(crate) async fn an_empty_lane_gives_nothing(g: Ground) {
     let before = g.snapshot().await;
-    assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::nothing());
+    assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::default());
     g.snapshot().await.assert_same(&before);
 }
 

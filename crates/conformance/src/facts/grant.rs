@@ -28,7 +28,7 @@ pub(crate) async fn a_grant_in_flight_does_not_hold_up_its_lane(g: Ground) {
 }
 
 pub(crate) async fn an_empty_lane_grants_nothing(g: Ground) {
-    let nothing = Granted { offer: None, again: false };
+    let nothing = Granted::default();
     assert_eq!(g.backend().grant(g.grant()).await.unwrap(), nothing);
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn a_grant_finds_no_work_past_its_deadline(g: Ground) {
     let late = g.waiting_under(Policy { deadline: Some(ms(100)), ..steady() }).await;
     g.advance(ms(100)).await;
     let granted = g.backend().grant(g.grant()).await.unwrap();
-    assert_eq!(granted, Granted { offer: None, again: true });
+    assert_eq!(granted, Granted { again: true, ..Granted::default() });
     assert_eq!(g.state(late).await, PublicState::Expired);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ff_core::machine::{Claim, Claimed, Submit};
+use ff_core::machine::{Claim, Claimed, Submit, Withheld};
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::{Capabilities, ExecutionId, Lane, Millis, When};
 use ff_store::WorkerBackend;
@@ -44,7 +44,7 @@ async fn a_few_turns() {
 
 pub(crate) async fn a_waiting_claim_ends_empty_when_its_time_is_over(g: Ground) {
     let claimed = g.backend().claim(g.claim(), ms(5)).await.unwrap();
-    assert_eq!(claimed, Claimed::nothing());
+    assert_eq!(claimed, Claimed::default());
 }
 
 pub(crate) async fn work_that_is_there_is_not_waited_for(g: Ground) {
@@ -130,6 +130,32 @@ pub(crate) async fn a_waiter_is_called_for_every_way_into_its_queue(g: Ground) {
         g.cancel(id, None).await.unwrap();
     }
     assert!(late.len() <= 1, "not called for {late:?}");
+}
+
+pub(crate) async fn a_waiter_is_called_when_its_lane_is_resumed(g: Ground) {
+    let mut late = 0;
+    for _ in 0..5 {
+        g.pause().await;
+        let id = g.waiting().await;
+        let waiting = waiter(&g, g.claim());
+        until_waiting(&g, 1).await;
+        for _ in 0..10 {
+            assert!(g.nothing_to_claim().await, "whoever looks meanwhile");
+        }
+        g.resume().await;
+        let called = Instant::now();
+        assert_eq!(got(waiting).await, id);
+        late += u32::from(called.elapsed() > PROMPT);
+    }
+    assert!(late <= 1, "{late} of 5 waiters were not called");
+}
+
+pub(crate) async fn a_waiter_of_a_paused_lane_learns_why_it_got_nothing(g: Ground) {
+    g.waiting().await;
+    g.pause().await;
+    let claimed = g.backend().claim(g.claim(), ms(5)).await.unwrap();
+    assert_eq!(claimed.withheld, Some(Withheld::LanePaused));
+    assert!(claimed.assignments.is_empty());
 }
 
 pub(crate) async fn of_two_waiters_one_gets_one_execution(g: Ground) {

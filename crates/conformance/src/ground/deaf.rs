@@ -7,11 +7,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
+use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Time};
+use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::roles::Backend;
-use ff_store::{DueTimers, EngineId, ListScan, Repaired, Share, Stats, Store, StoreError, Wakeups};
+use ff_store::{
+    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError, Wakeups,
+};
 
 use super::Ground;
 
@@ -75,6 +78,18 @@ impl Store for Deaf {
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         self.store.due(share, after, limit).await
+    }
+
+    async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+        self.store.resource(key).await
+    }
+
+    async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
+        self.store.resources(scan).await
+    }
+
+    async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
+        self.store.ahead(place, id).await
     }
 
     async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {

@@ -3,6 +3,7 @@
 mod calls;
 mod client;
 mod deaf;
+mod resource;
 mod worker;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use ff_store::{EngineBackend, Store, StoreError, mint};
 
 pub(crate) use calls::{exit_calls, holder_calls, steering_calls};
 pub(crate) use client::{busy, key, steady, tag};
+pub(crate) use resource::{capabilities, lane};
 pub(crate) use worker::{failure, forged, permanent, worker};
 
 use crate::snapshot::{Snapshot, snapshot};
@@ -106,13 +108,18 @@ impl Ground {
     pub(crate) async fn pass(&self, span: Millis) {
         self.advance(span).await;
         for _ in 0..1_000 {
-            let due = self.backend().due(&ff_store::Share::All, None, 100).await.unwrap().due;
-            if due.is_empty() {
+            let timers = self.backend().due(&ff_store::Share::All, None, 100).await.unwrap();
+            if timers.due.is_empty() && timers.resources.is_empty() {
                 return;
             }
-            let ids = due.into_iter().map(|(_, id)| id).collect();
-            for ticked in self.backend().tick(ids).await.unwrap() {
-                ticked.unwrap();
+            let ids: Vec<_> = timers.due.into_iter().map(|(_, id)| id).collect();
+            for batch in ids.chunks(100) {
+                for ticked in self.backend().tick(batch.to_vec()).await.unwrap() {
+                    ticked.unwrap();
+                }
+            }
+            for key in timers.resources {
+                self.backend().tick_resource(key).await.unwrap();
             }
         }
         panic!("there is no end to what is due");

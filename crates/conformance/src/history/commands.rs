@@ -39,6 +39,9 @@ const SORTS: &[(u32, Make)] = &[
     (5, |g, v| Some(g.set_tags(v).into())),
     (8, |g, v| Some(g.replay(v)?.into())),
     (18, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
+    (3, |g, v| Some(g.worker(v))),
+    (3, |g, v| Some(g.lane(v))),
+    (2, |g, v| Some(g.tick_resource(v))),
     (4, |g, _| g.repeat()),
     (2, |g, v| g.too_large(v)),
 ];

@@ -85,7 +85,7 @@ impl Agreement {
     pub(crate) fn of_answers(self, model: &Answer, subject: &Answer) -> Option<String> {
         let same = match (model, subject) {
             (Ok(Reply::Claimed(ours)), Ok(Reply::Claimed(theirs))) => {
-                ours.again == theirs.again
+                (ours.again, ours.withheld) == (theirs.again, theirs.withheld)
                     && self.assignments(&ours.assignments) == self.assignments(&theirs.assignments)
             }
             (Ok(ours), Ok(theirs)) => ours == theirs,

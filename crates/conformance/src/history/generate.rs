@@ -60,8 +60,8 @@ impl Generator {
         loop {
             let op = match self.rng.u8(..100) {
                 0..14 => Op::Advance(self.span(view)),
-                14..22 => Op::Look(self.look(view)),
-                22..90 => Op::Run(vec![self.command(view)]),
+                14..26 => Op::Look(self.look(view)),
+                26..90 => Op::Run(vec![self.command(view)]),
                 _ => Op::Run((0..self.rng.usize(2..7)).map(|_| self.command(view)).collect()),
             };
             if self.agreement.can_compare(&op, view) {
@@ -112,6 +112,8 @@ impl Generator {
     fn span(&mut self, view: View<'_>) -> Millis {
         let coming = |record: &Execution| record.placed.timer.filter(|at| *at > view.now);
         let mut timers: Vec<_> = view.held.records.iter().filter_map(coming).collect();
+        let resources = view.held.resource_timers.iter().map(|(_, at)| *at);
+        timers.extend(resources.filter(|at| *at > view.now));
         timers.sort();
         let asked = |record: &&Execution| Node::of(Some(record)) == Node::Cancelling;
         let brief = view.held.records.iter().filter(asked).find_map(coming);
@@ -131,7 +133,9 @@ impl Generator {
         let tried = self.some(view, |record| record.attempt.as_ref().is_some_and(|a| a.number > 0));
         let rng = &mut self.rng;
         let limit = one(rng, &[1, 2, 5, 100]);
-        match rng.u8(..5) {
+        match rng.u8(..7) {
+            5 => Look::Resources(self.scan()),
+            6 => self.place(view).unwrap_or(Look::Record(id)),
             0 => Look::Record(id),
             1 => {
                 let part = one(rng, &[BlobPart::Input, BlobPart::Result(0), BlobPart::Result(1)]);

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use ff_core::payload::BlobKey;
+use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Time};
-use ff_store::{DueTimers, ListScan, Store, StoreError};
+use ff_core::{Execution, ExecutionId, Resource, Time};
+use ff_store::{DueTimers, ListScan, ResourceScan, Store, StoreError};
 
 /// Something to read.
 #[derive(Debug, Clone)]
@@ -14,6 +15,8 @@ pub(crate) enum Look {
     Attempts { id: ExecutionId, from: u32, limit: usize },
     List(ListScan),
     Due { after: Option<(Time, ExecutionId)>, limit: usize },
+    Resources(ResourceScan),
+    Ahead { place: QueueEntry, id: ExecutionId },
 }
 
 /// What was read.
@@ -24,6 +27,8 @@ pub(crate) enum Seen {
     Attempts(Vec<Attempt>),
     List(Vec<Execution>),
     Due(DueTimers),
+    Resources(Vec<Resource>),
+    Ahead(u64),
 }
 
 impl Look {
@@ -36,8 +41,16 @@ impl Look {
             }
             Look::List(scan) => Seen::List(store.list(scan).await?),
             Look::Due { after, limit } => {
-                Seen::Due(store.due(&ff_store::Share::All, after, limit).await?)
+                let mut timers = store.due(&ff_store::Share::All, after, limit).await?;
+                // Of many that are due at once, any may come first.
+                if timers.resources.len() == limit {
+                    timers.resources.clear();
+                }
+                timers.resources.sort();
+                Seen::Due(timers)
             }
+            Look::Resources(scan) => Seen::Resources(store.resources(scan).await?),
+            Look::Ahead { place, id } => Seen::Ahead(store.ahead(&place, id).await?),
         })
     }
 }

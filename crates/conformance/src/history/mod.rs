@@ -11,6 +11,7 @@ mod look;
 mod make;
 mod op;
 mod pair;
+mod resources;
 mod shrink;
 mod tally;
 

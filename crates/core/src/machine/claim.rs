@@ -1,6 +1,8 @@
 //! Claim: take the best work a worker can run, or the work reserved for it.
 
-use super::{Claimed, Context, Decide, Item, Nominate, ReadSet, Reply, Step, Target, Transition};
+use super::{
+    Claimed, Context, Decide, Item, Nominate, ReadSet, Reply, Step, Target, Transition, Withheld,
+};
 use crate::capability::Capabilities;
 use crate::id::{LeaseId, RequestId};
 use crate::limits;
@@ -43,7 +45,8 @@ impl Claim {
             capabilities: self.capabilities.clone(),
             limit,
         };
-        ReadSet { nominate: Some(nominate), ..ReadSet::default() }
+        let lane = Some((self.namespace.clone(), self.lane.clone()));
+        ReadSet { nominate: Some(nominate), lane, ..ReadSet::default() }
     }
 
     /// What an earlier send of this call took and still holds.
@@ -76,13 +79,14 @@ impl Claim {
             let lease = LeaseId { request: self.request, index };
             let (write, after) = context.hold(record, why, &self.worker, lease);
             if let Some(assignment) = context.assignment(&after) {
-                let claimed = Claimed { assignments: vec![assignment], again: false };
-                items.push(Item { write: Some(write), reply: claimed.into() });
+                let claimed = Claimed { assignments: vec![assignment], ..Claimed::default() };
+                let write = Some(context.guarded(write));
+                items.push(Item { write, reply: claimed.into() });
                 index += 1;
             }
         }
         if items.is_empty() {
-            items.push(Item { write: None, reply: Claimed::nothing().into() });
+            items.push(Item { write: None, reply: Claimed::default().into() });
         }
         Transition { items }
     }
@@ -106,15 +110,8 @@ impl Claim {
     }
 }
 
-impl Claimed {
-    /// There was no work.
-    pub fn nothing() -> Claimed {
-        Claimed { assignments: Vec::new(), again: false }
-    }
-}
-
 fn moved_on(write: Option<super::WriteSet>) -> Item {
-    let reply = Reply::Claimed(Claimed { assignments: Vec::new(), again: true });
+    let reply = Reply::Claimed(Claimed { again: true, ..Claimed::default() });
     Item { write, reply }
 }
 
@@ -144,12 +141,16 @@ impl Decide for Claim {
                 return Ok(Step::NeedMore(more));
             }
             let assignments = taken.iter().filter_map(|r| context.assignment(r)).collect();
-            return Ok(Step::answer(Claimed { assignments, again: false }));
+            return Ok(Step::answer(Claimed { assignments, ..Claimed::default() }));
         }
         let wanted = usize::from(self.max);
         let Some(candidates) = &context.loaded.candidates else {
             return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
         };
+        let withheld = context.withheld();
+        if withheld.is_some() && !candidates.is_empty() {
+            return Ok(Step::answer(Claimed { withheld, ..Claimed::default() }));
+        }
         let readable = context.readable(candidates);
         if readable.is_empty() && context.loaded.hides_more(wanted + SLACK) {
             return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
@@ -185,6 +186,12 @@ fn fit<'a>(records: &[&'a Execution], max: usize) -> (Vec<&'a Execution>, bool) 
 }
 
 impl<'a> Context<'a> {
+    /// Why the work of the command's lane is not given out, if it is not.
+    pub(super) fn withheld(&self) -> Option<Withheld> {
+        let lane = self.loaded.lane_state()?;
+        lane.paused.then_some(Withheld::LanePaused)
+    }
+
     /// The candidates whose records, and inputs as far as they were looked for, could be read.
     pub(super) fn readable(&self, candidates: &[crate::id::ExecutionId]) -> Vec<&'a Execution> {
         let records = candidates.iter().filter_map(|id| self.loaded.record(*id));
@@ -258,12 +265,20 @@ impl Decide for ClaimGranted {
         let record = context.found(&self.target)?;
         if self.already_held(record, context) {
             let assignments = context.assignment(record).into_iter().collect();
-            return Ok(Step::answer(Claimed { assignments, again: false }));
+            return Ok(Step::answer(Claimed { assignments, ..Claimed::default() }));
         }
         let why = self.why(record, context)?;
+        let lane = (record.spec.namespace.clone(), record.spec.lane.clone());
+        if context.loaded.lane.is_none() {
+            return Ok(Step::NeedMore(ReadSet { lane: Some(lane), ..ReadSet::default() }));
+        }
+        if context.withheld().is_some() {
+            return Err(Refusal::LanePaused);
+        }
         let lease = LeaseId { request: self.request, index: 0 };
         let (write, after) = context.hold(record, why, &self.worker, lease);
         let assignment = context.assignment(&after).ok_or(Refusal::StaleGrant)?;
-        Ok(Step::write(write, Claimed { assignments: vec![assignment], again: false }))
+        let claimed = Claimed { assignments: vec![assignment], ..Claimed::default() };
+        Ok(Step::write(context.guarded(write), claimed))
     }
 }

@@ -40,7 +40,8 @@ impl GrantNext {
             capabilities: self.capabilities.clone(),
             limit,
         };
-        ReadSet { nominate: Some(nominate), ..ReadSet::default() }
+        let lane = Some((self.namespace.clone(), self.lane.clone()));
+        ReadSet { nominate: Some(nominate), lane, ..ReadSet::default() }
     }
 
     fn offer(&self, record: &Execution, grant: &Grant) -> GrantOffer {
@@ -83,23 +84,27 @@ impl Decide for GrantNext {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         if let Some(offer) = self.reserved(context) {
-            return Ok(Step::answer(Granted { offer: Some(offer), again: false }));
+            return Ok(Step::answer(Granted { offer: Some(offer), ..Granted::default() }));
         }
         let Some(candidates) = &context.loaded.candidates else {
             return Ok(Step::NeedMore(self.nominate(1)));
         };
+        let withheld = context.withheld();
+        if withheld.is_some() && !candidates.is_empty() {
+            return Ok(Step::answer(Granted { withheld, ..Granted::default() }));
+        }
         let Some(record) = context.readable(candidates).into_iter().next() else {
             if context.loaded.hides_more(1 + SLACK) {
                 return Ok(Step::NeedMore(self.nominate(1 + SLACK)));
             }
-            return Ok(Step::answer(Granted { offer: None, again: false }));
+            return Ok(Step::answer(Granted::default()));
         };
         let State::Queued { why } = record.state else {
-            return Ok(Step::answer(Granted { offer: None, again: true }));
+            return Ok(Step::answer(Granted { again: true, ..Granted::default() }));
         };
         if let Some(due) = timer::due(record, context.now) {
             let (write, _) = context.fire(record, due);
-            let reply = Granted { offer: None, again: true }.into();
+            let reply = Granted { again: true, ..Granted::default() }.into();
             return Ok(Step::Done(Transition { items: vec![Item { write: Some(write), reply }] }));
         }
         let grant =
@@ -107,7 +112,7 @@ impl Decide for GrantNext {
         let offer = self.offer(record, &grant);
         let mut after = record.clone();
         after.state = State::Granted { grant, why };
-        let write = context.update(record, after, What::Granted);
-        Ok(Step::write(write, Granted { offer: Some(offer), again: false }))
+        let write = context.guarded(context.update(record, after, What::Granted));
+        Ok(Step::write(write, Granted { offer: Some(offer), ..Granted::default() }))
     }
 }

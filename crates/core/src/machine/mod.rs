@@ -15,6 +15,7 @@ mod grant;
 mod guard;
 mod hand_back;
 mod hold;
+mod lane;
 mod priority;
 mod progress;
 mod renew;
@@ -25,6 +26,8 @@ mod seam;
 mod submit;
 mod tags;
 mod tick;
+mod tick_resource;
+mod worker;
 
 pub use cancel::{Cancel, CancelHeld};
 pub use claim::{Claim, ClaimGranted};
@@ -33,18 +36,25 @@ pub use delay::Delay;
 pub use fail::Fail;
 pub use grant::GrantNext;
 pub use hand_back::HandBack;
+pub use lane::{CopyLane, LaneSpread, SetLane};
 pub use priority::SetPriority;
 pub use progress::ReportProgress;
 pub use renew::Renew;
 pub use replay::Replay;
-pub use reply::{Assignment, Cancelled, Claimed, GrantOffer, Granted, Renewed, Reply, Submitted};
+pub use reply::{
+    Assignment, Cancelled, Claimed, GrantOffer, Granted, Registered, Renewed, Reply, Submitted,
+    Withheld,
+};
 pub use revoke::Revoke;
 pub use seam::{
-    Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, Step, Transition, WriteSet,
+    Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, ResourceChange, Step,
+    Transition, WriteSet,
 };
 pub use submit::Submit;
 pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
+pub use tick_resource::{ResourceTicked, TickResource};
+pub use worker::{Disconnect, Heartbeat, Register};
 
 use crate::id::{ExecutionId, Fence};
 use crate::name::Namespace;
@@ -134,6 +144,13 @@ actions!(
     SetTags,
     Replay,
     Tick,
+    Register,
+    Heartbeat,
+    Disconnect,
+    SetLane,
+    CopyLane,
+    LaneSpread,
+    TickResource,
 );
 
 /// What a command decides with.

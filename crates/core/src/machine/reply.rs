@@ -8,6 +8,8 @@ use crate::time::{Millis, Time};
 use crate::view::PublicState;
 
 use super::tick::Ticked;
+use super::tick_resource::ResourceTicked;
+use crate::resource::LaneState;
 
 /// The answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,12 @@ pub enum Reply {
     Replayed(u32),
     /// To a tick.
     Ticked(Ticked),
+    /// To a worker that registers or says that it is alive.
+    Registered(Registered),
+    /// To what was said of a lane: what holds now.
+    Lane(LaneState),
+    /// To a tick of a resource.
+    ResourceTicked(ResourceTicked),
     /// To a change that has nothing to tell.
     Done,
 }
@@ -42,7 +50,17 @@ macro_rules! from_answers {
     };
 }
 
-from_answers!(Submitted, Granted, Claimed, Renewed, Exited, Cancelled, Ticked);
+from_answers!(
+    Submitted,
+    Granted,
+    Claimed,
+    Renewed,
+    Exited,
+    Cancelled,
+    Ticked,
+    Registered,
+    ResourceTicked
+);
 
 impl Reply {
     /// The answer of a command whose items were answered with `self` and `other`.
@@ -51,11 +69,13 @@ impl Reply {
             (Reply::Claimed(mut all), Reply::Claimed(more)) => {
                 all.assignments.extend(more.assignments);
                 all.again |= more.again;
+                all.withheld = all.withheld.or(more.withheld);
                 Reply::Claimed(all)
             }
             (Reply::Granted(all), Reply::Granted(more)) => Reply::Granted(Granted {
                 offer: all.offer.or(more.offer),
                 again: all.again || more.again,
+                withheld: all.withheld.or(more.withheld),
             }),
             (_, other) => other,
         }
@@ -74,12 +94,35 @@ pub struct Submitted {
 }
 
 /// A reservation, if there was work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
     /// The reservation.
     pub offer: Option<GrantOffer>,
     /// Nothing was reserved, but the queue has moved and asking again may help.
     pub again: bool,
+    /// Why nothing was reserved although there may be work.
+    pub withheld: Option<Withheld>,
+}
+
+/// Why work that may be there is not given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Withheld {
+    /// An operator has paused the lane.
+    LanePaused,
+}
+
+impl Withheld {
+    /// The word used everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Withheld::LanePaused => "lane_paused",
+        }
+    }
+
+    /// The reason of this word.
+    pub fn parse(word: &str) -> Option<Withheld> {
+        [Withheld::LanePaused].into_iter().find(|withheld| withheld.as_str() == word)
+    }
 }
 
 /// A reservation of one execution for one worker.
@@ -96,12 +139,14 @@ pub struct GrantOffer {
 }
 
 /// What a claim took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claimed {
     /// The executions, best first.
     pub assignments: Vec<Assignment>,
     /// The queue has moved, or more was there than one answer carries: asking again may help.
     pub again: bool,
+    /// Why nothing was taken although there may be work.
+    pub withheld: Option<Withheld>,
 }
 
 /// One execution in a worker's hands.
@@ -142,6 +187,13 @@ pub struct Renewed {
     pub until: Time,
     /// The holder is asked to stop, and the hold ends then.
     pub cancel_by: Option<Time>,
+}
+
+/// A worker that counts as alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registered {
+    /// When it counts as gone unless it is heard of.
+    pub until: Time,
 }
 
 /// What an operator's cancel did.

@@ -13,6 +13,7 @@ use crate::name::{IdempotencyKey, Lane, Namespace};
 use crate::payload::{BlobKey, BlobPart};
 use crate::placement::{EntryDiff, Placement};
 use crate::record::{Attempt, Execution, Version};
+use crate::resource::{Body, LaneState, Resource, ResourceKey};
 use crate::time::Time;
 use crate::timer;
 
@@ -34,12 +35,21 @@ pub struct ReadSet {
     pub class: Option<LaneClass>,
     /// Bytes beside records. They never change, so nothing guards them.
     pub blobs: Vec<BlobKey>,
+    /// Resources, by key.
+    pub resources: Vec<ResourceKey>,
+    /// What was said of a lane, as the partition of the command has it.
+    pub lane: Option<(Namespace, Lane)>,
 }
 
 impl ReadSet {
     /// One record.
     pub fn record(id: ExecutionId) -> ReadSet {
         ReadSet { records: vec![id], ..ReadSet::default() }
+    }
+
+    /// One resource.
+    pub fn resource(key: &ResourceKey) -> ReadSet {
+        ReadSet { resources: vec![key.clone()], ..ReadSet::default() }
     }
 }
 
@@ -86,6 +96,10 @@ pub struct Loaded {
     pub other_classes: Option<usize>,
     /// Bytes; `None` was looked for and is absent.
     pub blobs: HashMap<BlobKey, Option<Bytes>>,
+    /// Resources; `None` was looked for and is absent.
+    pub resources: BTreeMap<ResourceKey, Option<Resource>>,
+    /// The answer to [`ReadSet::lane`]: which of the resources it is.
+    pub lane: Option<ResourceKey>,
 }
 
 impl Loaded {
@@ -97,6 +111,16 @@ impl Loaded {
     /// The record of `id`, if it was loaded and exists.
     pub fn record(&self, id: ExecutionId) -> Option<&Execution> {
         self.records.get(&id)?.as_ref()
+    }
+
+    /// The resource of `key`, if it was loaded and exists.
+    pub fn resource(&self, key: &ResourceKey) -> Option<&Resource> {
+        self.resources.get(key)?.as_ref()
+    }
+
+    /// What was said of the command's lane, if anything was.
+    pub(super) fn lane_state(&self) -> Option<&LaneState> {
+        self.resource(self.lane.as_ref()?)?.as_lane()
     }
 
     /// Takes note of what was asked for, after the store has answered it.
@@ -113,20 +137,18 @@ impl Loaded {
     }
 
     /// The moment at which a decision made on this stops being right: the first timer, after now,
-    /// of a loaded record.
+    /// of a loaded record or resource.
     pub fn valid_until(&self) -> Option<Time> {
-        let timers = self
-            .records
-            .values()
-            .flatten()
-            .filter_map(|record| timer::next(record))
-            .map(|(at, _)| at);
-        timers.filter(|at| *at > self.now).min()
+        let records = self.records.values().flatten();
+        let timers = records.filter_map(|record| timer::next(record)).map(|(at, _)| at);
+        let resources = self.resources.values().flatten().filter_map(Resource::timer);
+        timers.chain(resources).filter(|at| *at > self.now).min()
     }
 }
 
 /// What a command does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub enum Step {
     /// It has decided.
     Done(Transition),
@@ -163,12 +185,30 @@ pub struct Item {
 }
 
 /// Writes that happen together, in one partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriteSet {
     /// The records that change.
     pub changes: Vec<Change>,
+    /// The resources that change.
+    pub resources: Vec<ResourceChange>,
+    /// Resources that must still be as they were seen: their key and version, or `None` if there
+    /// was none.
+    pub guards: Vec<(ResourceKey, Option<Version>)>,
     /// What happened.
     pub events: Vec<Event>,
+}
+
+/// The change of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceChange {
+    /// Which one.
+    pub key: ResourceKey,
+    /// The version decided on; `None` means it must not exist.
+    pub before: Option<Version>,
+    /// Its timer until now.
+    pub timer_before: Option<Time>,
+    /// The new one; `None` removes it.
+    pub after: Option<Resource>,
 }
 
 /// The change of one record and of all that is stored beside it.
@@ -203,6 +243,7 @@ impl Context<'_> {
                 blob: Some((BlobPart::Input, input)),
                 past_attempt: None,
             }],
+            ..WriteSet::default()
         }
     }
 
@@ -225,6 +266,7 @@ impl Context<'_> {
                 blob: None,
                 past_attempt: None,
             }],
+            ..WriteSet::default()
         }
     }
 
@@ -240,12 +282,47 @@ impl Context<'_> {
                 blob: None,
                 past_attempt: None,
             }],
+            ..WriteSet::default()
         }
+    }
+
+    /// A resource as it is from now on; `before` is what was loaded of it.
+    pub(super) fn put(&self, key: &ResourceKey, before: Option<&Resource>, body: Body) -> WriteSet {
+        let version = before.map_or(Version::first(self.salt), |b| b.version.next(self.salt));
+        resource_change(ResourceChange {
+            key: key.clone(),
+            before: before.map(|resource| resource.version),
+            timer_before: before.and_then(Resource::timer),
+            after: Some(Resource { key: key.clone(), version, body }),
+        })
+    }
+
+    /// A removed resource.
+    pub(super) fn discard(&self, before: &Resource) -> WriteSet {
+        resource_change(ResourceChange {
+            key: before.key.clone(),
+            before: Some(before.version),
+            timer_before: before.timer(),
+            after: None,
+        })
+    }
+
+    /// `write`, on the condition that nothing new is said of the command's lane.
+    pub(super) fn guarded(&self, mut write: WriteSet) -> WriteSet {
+        if let Some(key) = &self.loaded.lane {
+            let version = self.loaded.resource(key).map(|resource| resource.version);
+            write.guards.push((key.clone(), version));
+        }
+        write
     }
 
     fn event(&self, record: &Execution, what: What) -> Event {
         Event { namespace: record.spec.namespace.clone(), execution: record.id, at: self.now, what }
     }
+}
+
+fn resource_change(change: ResourceChange) -> WriteSet {
+    WriteSet { resources: vec![change], ..WriteSet::default() }
 }
 
 impl WriteSet {

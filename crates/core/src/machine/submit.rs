@@ -146,6 +146,7 @@ impl Decide for Submit {
                 lane: self.lane.clone(),
                 class: self.requires.clone(),
             }),
+            lane: Some((self.namespace.clone(), self.lane.clone())),
             ..ReadSet::default()
         }
     }
@@ -165,6 +166,9 @@ impl Decide for Submit {
                 return self.again(record, Refusal::IdempotencyConflict);
             }
         }
+        if loaded.lane_state().is_some_and(|lane| lane.draining) {
+            return Err(Refusal::LaneDraining);
+        }
         if loaded.other_classes.is_some_and(|others| others >= limits::CLASSES_PER_LANE) {
             return Err(Refusal::LimitReached {
                 what: "required capability sets in the lane",
@@ -176,7 +180,7 @@ impl Decide for Submit {
             Submitted { execution: record.id, created: true, state: record.public_state() };
         let from = self.start.resolve(context.now);
         let write = context.create(record, self.input.bytes.clone(), What::Submitted { from });
-        Ok(Step::write(write, answer))
+        Ok(Step::write(context.guarded(write), answer))
     }
 }
 

@@ -25,6 +25,7 @@ use ff_core::placement::{Entry, QueueEntry};
 use ff_core::record::Attempt;
 use ff_core::table::{Arrow, Node, Verb};
 use ff_core::{Execution, ExecutionId, Fence, Millis, Refusal, Time, timer};
+use ff_core::{Partition, ResourceKey};
 
 /// When every world begins.
 pub(crate) const START: Time = Time::from_ms(1_700_000_000_000);
@@ -190,6 +191,12 @@ impl World {
         }
         for key in &reads.blobs {
             loaded.blobs.insert(*key, self.store.blobs.get(key).cloned());
+        }
+        // Nothing is said of lanes in this world.
+        if let Some((namespace, lane)) = &reads.lane {
+            let key = ResourceKey::lane_in(Partition::ONLY, namespace, lane);
+            loaded.resources.insert(key.clone(), None);
+            loaded.lane = Some(key);
         }
     }
 

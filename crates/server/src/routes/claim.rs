@@ -45,7 +45,7 @@ pub(crate) async fn claim(
         claimed = state.backend.claim(claim, wait) => {
             claimed.inspect_err(metrics::refused)?
         }
-        () = stopping(&state, wait) => Claimed::nothing(),
+        () = stopping(&state, wait) => Claimed::default(),
     };
     drop(permit);
     let taken = Taken { backend: state.backend, claimed };
@@ -53,7 +53,7 @@ pub(crate) async fn claim(
     tokio::task::yield_now().await;
     let claimed = taken.delivered();
     metrics::claimed(&claimed);
-    if claimed.assignments.is_empty() && !claimed.again {
+    if claimed == Claimed::default() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(JsonBody(ClaimedView::from(&claimed)).into_response())
@@ -80,7 +80,7 @@ struct Taken {
 
 impl Taken {
     fn delivered(mut self) -> Claimed {
-        std::mem::replace(&mut self.claimed, Claimed::nothing())
+        std::mem::take(&mut self.claimed)
     }
 }
 

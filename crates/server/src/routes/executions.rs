@@ -7,7 +7,10 @@ use axum::response::Response;
 use axum::{Json as JsonBody, response::IntoResponse};
 use ff_api::http::schema::{Id, Name};
 use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest, read_tags};
-use ff_api::{AttemptView, AttemptsView, ExecutionView, ListPageView, SubmittedView, Timestamp};
+use ff_api::{
+    AttemptView, AttemptsView, ExecutionView, ExplanationView, ListPageView, SubmittedView,
+    Timestamp,
+};
 use ff_core::machine::{Submitted, Target};
 use ff_core::{Kind, Lane, Namespace, Payload, PublicState, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing};
@@ -18,7 +21,7 @@ use super::Problems;
 use crate::body::{Json, PAYLOAD};
 use crate::error::{self, ApiError};
 use crate::metrics;
-use crate::params::{At, Named, Params, Scope};
+use crate::params::{At, Named, Params, Scope, hundred};
 use crate::state::AppState;
 
 /// Accepts work.
@@ -100,6 +103,20 @@ pub(crate) async fn describe(
     Ok(JsonBody(ExecutionView::from(&record)))
 }
 
+/// Why an execution stands where it stands, and what it waits for.
+#[utoipa::path(get, path = "/v1/executions/{id}/explain", tag = "executions",
+    params(("id" = Id, Path, description = "The execution."), Scope), responses(
+    (status = 200, description = "In a sentence, and as a list.", body = ExplanationView),
+    Problems
+))]
+pub(crate) async fn explain(
+    State(state): State<AppState>,
+    At(target): At,
+) -> Result<JsonBody<ExplanationView>, ApiError> {
+    let explanation = state.backend.explain(&target).await?;
+    Ok(JsonBody(ExplanationView::new(target.execution, &explanation)))
+}
+
 /// What an execution was submitted with, as the bytes it came in.
 #[utoipa::path(get, path = "/v1/executions/{id}/input", tag = "executions",
     params(("id" = Id, Path, description = "The execution."), Scope), responses(
@@ -169,10 +186,6 @@ pub(crate) struct AttemptsQuery {
     #[serde(default = "hundred")]
     #[param(minimum = 1, maximum = 1000)]
     limit: usize,
-}
-
-fn hundred() -> usize {
-    100
 }
 
 /// The attempts of an execution, oldest first.

@@ -3,8 +3,10 @@
 pub(crate) mod claim;
 pub(crate) mod executions;
 pub(crate) mod holder;
+pub(crate) mod lanes;
 pub(crate) mod meta;
 pub(crate) mod operator;
+pub(crate) mod registry;
 pub(crate) mod workers;
 
 use ff_api::http::Problem;

@@ -9,7 +9,7 @@ use ff_api::http::{
     BatchComplete, BeatStatus, BeatView, ClaimGrantedRequest, ClaimedView, ExitAnswer, ExitAnswers,
     ExitView, GrantRequest, GrantedView, HeartbeatView, Leases,
 };
-use ff_core::machine::{Hold, Renewed, Target};
+use ff_core::machine::{Granted, Hold, Renewed, Target};
 use ff_core::record::Exited;
 use ff_core::{Code, Namespace, Refusal};
 use ff_store::StoreError;
@@ -44,25 +44,18 @@ pub(crate) async fn complete(
 }
 
 /// Renews leases and hears of cancels; each gets its own answer.
-#[utoipa::path(post, path = "/v1/workers/{id}/heartbeat", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
-    request_body = Leases, responses(
-    (status = 200, description = "One answer per lease.", body = HeartbeatView),
-    Problems
-))]
-pub(crate) async fn heartbeat(
-    State(state): State<AppState>,
-    who: As,
-    Json(request): Json<Leases, SMALL>,
-) -> Result<JsonBody<HeartbeatView>, ApiError> {
+pub(super) async fn renew(
+    state: &AppState,
+    namespace: &Namespace,
+    request: Leases,
+) -> Result<HeartbeatView, ApiError> {
     if request.leases.is_empty() {
-        return Ok(JsonBody(HeartbeatView { leases: Vec::new() }));
+        return Ok(HeartbeatView { leases: Vec::new() });
     }
-    let holds = holds(&who.namespace, &request)?;
-    let answers = state.backend.renew(holds).await?;
+    let answers = state.backend.renew(holds(namespace, &request)?).await?;
     let leases = request.leases.iter().zip(answers);
     let leases = leases.map(|(hold, answer)| beat(hold.execution, answer));
-    Ok(JsonBody(HeartbeatView { leases: leases.collect() }))
+    Ok(HeartbeatView { leases: leases.collect() })
 }
 
 fn beat(execution: ff_core::ExecutionId, answer: Result<Renewed, StoreError>) -> BeatView {
@@ -85,23 +78,16 @@ fn beat(execution: ff_core::ExecutionId, answer: Result<Renewed, StoreError>) ->
     }
 }
 
-/// Hands named leases back at once, without spending a retry.
-#[utoipa::path(post, path = "/v1/workers/{id}/disconnect", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
-    request_body = Leases, responses(
-    (status = 200, description = "One answer per lease.", body = ExitAnswers),
-    Problems
-))]
-pub(crate) async fn disconnect(
-    State(state): State<AppState>,
-    who: As,
-    Json(request): Json<Leases, SMALL>,
-) -> Result<JsonBody<ExitAnswers>, ApiError> {
+/// Hands named leases back; each gets its own answer.
+pub(super) async fn hand_back(
+    state: &AppState,
+    namespace: &Namespace,
+    request: Leases,
+) -> Result<ExitAnswers, ApiError> {
     if request.leases.is_empty() {
-        return Ok(JsonBody(ExitAnswers { answers: Vec::new() }));
+        return Ok(ExitAnswers { answers: Vec::new() });
     }
-    let holds = holds(&who.namespace, &request)?;
-    Ok(JsonBody(exits(state.backend.hand_back(holds).await?)))
+    Ok(exits(state.backend.hand_back(holds(namespace, &request)?).await?))
 }
 
 /// Reserves work without starting its lease.
@@ -119,7 +105,7 @@ pub(crate) async fn grant(
 ) -> Result<Response, ApiError> {
     let grant = request.command(who.namespace, who.worker)?;
     let granted = state.backend.grant(grant).await.inspect_err(metrics::refused)?;
-    if granted.offer.is_none() && !granted.again {
+    if granted == Granted::default() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(JsonBody(GrantedView::from(&granted)).into_response())

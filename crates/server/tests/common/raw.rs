@@ -133,11 +133,21 @@ pub(crate) fn post(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     post_with(path, "content-type: application/json\r\n", body)
 }
 
+/// A request that changes something, with a JSON body.
+pub(crate) fn patch(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    send_with("PATCH", path, "content-type: application/json\r\n", body)
+}
+
 /// A request with these header lines and this body.
 pub(crate) fn post_with(path: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    send_with("POST", path, headers, body)
+}
+
+fn send_with(method: &str, path: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let length = body.len();
-    let head =
-        format!("POST {path} HTTP/1.1\r\nhost: ff\r\ncontent-length: {length}\r\n{headers}\r\n");
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: ff\r\ncontent-length: {length}\r\n{headers}\r\n"
+    );
     [head.as_bytes(), body].concat()
 }

@@ -4,7 +4,7 @@ use ff_core::ExecutionId;
 use ff_store::{ClientBackend, mint};
 
 use crate::common::Fixture;
-use crate::common::raw::{Answer, LONG, Wire, ask, get, post};
+use crate::common::raw::{Answer, LONG, Wire, ask, get, patch, post};
 
 #[tokio::test]
 async fn an_unknown_id_and_anothers_id_get_the_same_answer() {
@@ -19,6 +19,7 @@ async fn an_unknown_id_and_anothers_id_get_the_same_answer() {
         ("/input", None),
         ("/result", None),
         ("/attempts", None),
+        ("/explain", None),
         ("/cancel", Some("{}")),
         ("/replay", Some(r#"{"run":0}"#)),
         ("/priority", Some(r#"{"priority":1}"#)),
@@ -190,6 +191,8 @@ async fn an_unknown_method_is_told_which_are_known() {
         ("TRACE", "/v1/workers/w/claim", "POST"),
         ("MADEUP", "/metrics", "GET,HEAD"),
         ("GET", "/v1/workers/w/claim", "POST"),
+        ("POST", "/v1/workers", "GET,HEAD"),
+        ("PUT", "/v1/lanes/l", "PATCH,GET,HEAD"),
     ] {
         let request = format!("{method} {path} HTTP/1.1\r\nhost: ff\r\n\r\n");
         let answer = ask(server.address, request).await;
@@ -225,12 +228,15 @@ async fn no_body_makes_any_route_fail() {
     let id = server.submitted().await.to_string();
     let deep = "[".repeat(10_000);
     for (path, item) in ff_server::openapi().paths.paths {
-        if item.post.is_none() {
-            continue;
-        }
+        let send: fn(&str, &str) -> Vec<u8> = match (&item.post, &item.patch) {
+            (Some(_), _) => |path, body| post(path, body),
+            (None, Some(_)) => |path, body| patch(path, body),
+            (None, None) => continue,
+        };
         let path = path.replace("{id}", if path.contains("workers") { "w" } else { &id });
+        let path = path.replace("{lane}", "l");
         for body in ["", "{", "null", "7", "[]", "\"x\"", "\0", &deep, r#"{"a":{"b":[{}]}}"#] {
-            let answer = ask(server.address, post(&path, body)).await;
+            let answer = ask(server.address, send(&path, body)).await;
             answer.problem(400, "invalid_json");
         }
     }

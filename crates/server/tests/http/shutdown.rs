@@ -28,7 +28,7 @@ async fn a_waiting_claim_is_answered_at_once() {
     let waiting = tokio::spawn(async move { client.claim(claim(), Millis::from_secs(50)).await });
     server.until_waiting(1).await;
     let took = stopped(&mut server).await;
-    assert_eq!(waiting.await.unwrap().unwrap(), Claimed::nothing());
+    assert_eq!(waiting.await.unwrap().unwrap(), Claimed::default());
     assert!(took < SOON, "{took:?}");
 }
 

@@ -76,10 +76,19 @@ fn requests_refuse_fields_that_they_do_not_know() {
     for (name, operation) in operations(&document) {
         let body = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
         if let Some(reference) = body.as_str() {
-            let schema = document.pointer(reference.trim_start_matches('#')).unwrap();
-            assert_eq!(schema["additionalProperties"], Value::Bool(false), "{name}");
+            for schema in forms(&document, reference) {
+                assert_eq!(schema["additionalProperties"], Value::Bool(false), "{name}");
+            }
         }
     }
+}
+
+/// What a body may be: the schema itself, or each of those it names.
+fn forms<'a>(document: &'a Value, reference: &str) -> Vec<&'a Value> {
+    let schema = document.pointer(reference.trim_start_matches('#')).unwrap();
+    let Some(forms) = schema["oneOf"].as_array() else { return vec![schema] };
+    let forms = forms.iter().map(|form| form["$ref"].as_str().unwrap());
+    forms.map(|form| document.pointer(form.trim_start_matches('#')).unwrap()).collect()
 }
 
 #[test]
@@ -112,6 +121,9 @@ fn the_bounds_are_those_of_the_engine() {
         (field("ClaimRequest", "max"), "maximum", limits::CLAIM as u64),
         (field("ClaimRequest", "wait_ms"), "maximum", limits::CLAIM_WAIT_MAX.get()),
         (field("GrantRequest", "ttl_ms"), "maximum", limits::GRANT_TTL_MAX.get()),
+        (field("RegisterRequest", "lanes"), "maxItems", limits::WORKER_LANES as u64),
+        (field("RegisterRequest", "ttl_ms"), "minimum", limits::WORKER_TTL_MIN.get()),
+        (field("RegisterRequest", "ttl_ms"), "maximum", limits::WORKER_TTL_MAX.get()),
     ] {
         assert_eq!(bounded[keyword].as_u64(), Some(bound), "{keyword} of {bounded}");
     }

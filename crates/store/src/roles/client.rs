@@ -1,20 +1,28 @@
 //! What producers and operators do.
 
 use async_trait::async_trait;
+use ff_core::explain::{Explanation, Surroundings, explain};
 use ff_core::limits::{BATCH_BYTES, PAGE};
 use ff_core::machine::{
     Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
 };
 use ff_core::payload::{BlobKey, BlobPart, PayloadShape};
+use ff_core::placement::{QueueEntry, Score};
 use ff_core::record::{Attempt, Exited};
-use ff_core::state::Outcome;
-use ff_core::{Description, ExecutionId, IdempotencyKey, Namespace, Partition, Payload, Refusal};
+use ff_core::resource::{LaneState, Registration};
+use ff_core::state::{Outcome, State};
+use ff_core::{
+    Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Payload, Refusal,
+    Resource, ResourceKey, ResourceKind, ResourceName, WorkerInstanceId,
+};
 
 use super::{Answer, Backend, done, many, one, only};
 use crate::error::StoreError;
+use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
 use crate::mint;
-use crate::store::Store;
+use crate::share::Share;
+use crate::store::{ResourceScan, Store};
 
 /// Submit work, look at it, steer it.
 #[async_trait]
@@ -59,6 +67,56 @@ pub trait ClientBackend: Send + Sync {
 
     /// Changes tags.
     async fn set_tags(&self, set: SetTags) -> Result<(), StoreError>;
+
+    /// Registered workers in the order of their instance ids, after `after`, at most `limit`. One that
+    /// is silent for too long is among them until time has removed it.
+    async fn workers(
+        &self,
+        namespace: &Namespace,
+        after: Option<&WorkerInstanceId>,
+        limit: usize,
+    ) -> Result<Vec<Registration>, StoreError>;
+
+    /// Says something of a lane. It is acknowledged when every claim and submit goes by it.
+    async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError>;
+
+    /// What was said of a lane; all is as usual where nothing was.
+    async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError>;
+
+    /// The lanes of which something was said, in the order of their names.
+    async fn lanes(
+        &self,
+        namespace: &Namespace,
+        after: Option<&Lane>,
+        limit: usize,
+    ) -> Result<Vec<LaneView>, StoreError>;
+
+    /// Why an execution stands where it stands, and what it waits for.
+    async fn explain(&self, target: &Target) -> Result<Explanation, StoreError>;
+}
+
+/// What an operator says of a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneOrder {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// Which lane.
+    pub lane: Lane,
+    /// Whether anything of it is claimed; `None` leaves that as it is.
+    pub paused: Option<bool>,
+    /// Whether nothing new is submitted to it; `None` leaves that as it is.
+    pub draining: Option<bool>,
+    /// Why, for people.
+    pub reason: Option<Box<str>>,
+}
+
+/// A lane and what was said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneView {
+    /// Which lane.
+    pub lane: Lane,
+    /// What was said.
+    pub state: LaneState,
 }
 
 #[async_trait]
@@ -154,6 +212,86 @@ impl<S: Store> ClientBackend for Backend<S> {
 
     async fn set_tags(&self, set: SetTags) -> Result<(), StoreError> {
         one(&**self.store(), set).await.and_then(done)
+    }
+
+    async fn workers(
+        &self,
+        namespace: &Namespace,
+        after: Option<&WorkerInstanceId>,
+        limit: usize,
+    ) -> Result<Vec<Registration>, StoreError> {
+        let found = self.resources(namespace, ResourceKind::Worker, after.map(Into::into), limit);
+        Ok(found.await?.iter().filter_map(|found| found.as_worker().cloned()).collect())
+    }
+
+    async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError> {
+        lanes::order(&**self.store(), order).await
+    }
+
+    async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError> {
+        let key = ResourceKey::lane(namespace, lane, self.store().partitions());
+        let found = self.store().resource(&key).await?;
+        Ok(found.as_ref().and_then(|found| found.as_lane()).cloned().unwrap_or_default())
+    }
+
+    async fn lanes(
+        &self,
+        namespace: &Namespace,
+        after: Option<&Lane>,
+        limit: usize,
+    ) -> Result<Vec<LaneView>, StoreError> {
+        let found = self.resources(namespace, ResourceKind::Lane, after.map(Into::into), limit);
+        let view = |found: &Resource| {
+            Some(LaneView { lane: (&found.key.name).into(), state: found.as_lane()?.clone() })
+        };
+        Ok(found.await?.iter().filter_map(view).collect())
+    }
+
+    async fn explain(&self, target: &Target) -> Result<Explanation, StoreError> {
+        let record = self.describe(target).await?;
+        let now = self.store().due(&Share::All, None, 1).await?.now;
+        if !matches!(record.state, State::Queued { .. }) {
+            return Ok(explain(&record, now, &Surroundings::default()));
+        }
+        let place = QueueEntry {
+            namespace: record.spec.namespace.clone(),
+            lane: record.spec.lane.clone(),
+            class: record.spec.requires.clone(),
+            score: Score::of(record.priority, record.queued_at),
+        };
+        let mut around = Surroundings {
+            lane: Some(self.lane(&target.namespace, &record.spec.lane).await?),
+            ahead: Some(self.store().ahead(&place, record.id).await?),
+            workers: Vec::new(),
+        };
+        let mut after = None;
+        loop {
+            let page = self.workers(&target.namespace, after.as_ref(), PAGE).await?;
+            after = page.last().map(|last| last.worker.instance.clone());
+            let whole = page.len() == PAGE;
+            around.workers.extend(page.into_iter().filter(|worker| worker.until() > now));
+            if !whole {
+                return Ok(explain(&record, now, &around));
+            }
+        }
+    }
+}
+
+impl<S: Store> Backend<S> {
+    async fn resources(
+        &self,
+        namespace: &Namespace,
+        kind: ResourceKind,
+        after: Option<ResourceName>,
+        limit: usize,
+    ) -> Result<Vec<Resource>, StoreError> {
+        if limit == 0 || limit > PAGE {
+            let why = format!("is {limit}; give 1 to {PAGE}");
+            return Err(Refusal::invalid("limit", why).into());
+        }
+        self.store()
+            .resources(ResourceScan { namespace: namespace.clone(), kind, after, limit })
+            .await
     }
 }
 

@@ -1,12 +1,13 @@
 //! What the engine does in the background.
 
 use async_trait::async_trait;
-use ff_core::machine::{Tick, Ticked};
-use ff_core::{ExecutionId, Time};
+use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
+use ff_core::{ExecutionId, ResourceKey, Time};
 
-use super::{Answer, Backend, many, only};
+use super::{Answer, Backend, many, one, only};
 use crate::audit::Rows;
 use crate::error::StoreError;
+use crate::lanes;
 use crate::share::{EngineId, Share};
 use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
@@ -30,6 +31,10 @@ pub trait MaintenanceBackend: Send + Sync {
 
     /// Lets time do what is due; each gets its own answer.
     async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError>;
+
+    /// Lets time do what is due to a resource, and finishes what that asks for. Tells whether
+    /// anything was due.
+    async fn tick_resource(&self, key: ResourceKey) -> Result<bool, StoreError>;
 
     /// Every row of the store as of one moment, records first.
     async fn rows(&self) -> Result<Rows, StoreError>;
@@ -66,6 +71,19 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
     async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError> {
         let ticks = ids.into_iter().map(|execution| Tick { execution }).collect();
         many(&**self.store(), ticks, only!(Ticked)).await
+    }
+
+    async fn tick_resource(&self, key: ResourceKey) -> Result<bool, StoreError> {
+        let (namespace, name) = (key.namespace.clone(), key.name.clone());
+        let ticked = one(&**self.store(), TickResource { key }).await;
+        match ticked.and_then(only!(ResourceTicked))? {
+            ResourceTicked::Nothing => Ok(false),
+            ResourceTicked::WorkerGone => Ok(true),
+            ResourceTicked::Spread(state) => {
+                lanes::spread(&**self.store(), &namespace, &(&name).into(), state).await?;
+                Ok(true)
+            }
+        }
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {

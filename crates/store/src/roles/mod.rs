@@ -10,9 +10,9 @@ use ff_core::Refusal;
 use ff_core::limits::BATCH;
 use ff_core::machine::{Action, Reply};
 
-pub use client::ClientBackend;
+pub use client::{ClientBackend, LaneOrder, LaneView};
 pub use maintenance::MaintenanceBackend;
-pub use worker::WorkerBackend;
+pub use worker::{Registering, Session, WorkerBackend};
 
 use crate::error::StoreError;
 use crate::mint;
@@ -101,7 +101,7 @@ macro_rules! only {
 }
 pub(crate) use only;
 
-fn done(reply: Reply) -> Result<(), StoreError> {
+pub(crate) fn done(reply: Reply) -> Result<(), StoreError> {
     match reply {
         Reply::Done => Ok(()),
         other => Err(unexpected(&other)),

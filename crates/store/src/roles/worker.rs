@@ -1,13 +1,14 @@
 //! What workers do.
 
 use async_trait::async_trait;
-use ff_core::Millis;
 use ff_core::limits::CLAIM_WAIT_MAX;
 use ff_core::machine::{
-    CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext, Granted, HandBack,
-    Hold, Renew, Renewed, ReportProgress,
+    CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
+    Granted, HandBack, Heartbeat, Hold, Register, Registered, Renew, Renewed, ReportProgress,
 };
 use ff_core::record::Exited;
+use ff_core::state::Worker;
+use ff_core::{Capabilities, Lane, Millis, Namespace, RequestId, ResourceKey, WorkerInstanceId};
 
 use super::{Answer, Backend, done, many, one, only};
 use crate::error::StoreError;
@@ -51,6 +52,54 @@ pub trait WorkerBackend: Send + Sync {
 
     /// Gives work back; each gets its own answer.
     async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError>;
+
+    /// Registers a worker, so that people and the engine know what is there to run work.
+    async fn register(&self, worker: Registering) -> Result<Registered, StoreError>;
+
+    /// Says that a registered worker is alive.
+    async fn heartbeat(&self, session: &Session) -> Result<Registered, StoreError>;
+
+    /// A registered worker leaves.
+    async fn disconnect(&self, session: &Session) -> Result<(), StoreError>;
+}
+
+/// A worker that registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registering {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// Who.
+    pub worker: Worker,
+    /// The name of this registration: random, repeated with every call about it.
+    pub session: RequestId,
+    /// Which lanes it serves.
+    pub lanes: Vec<Lane>,
+    /// What it offers.
+    pub capabilities: Capabilities,
+    /// How long it may be silent.
+    pub ttl: Millis,
+}
+
+impl Registering {
+    /// How later calls name the registration.
+    pub fn session(&self) -> Session {
+        Session {
+            namespace: self.namespace.clone(),
+            instance: self.worker.instance.clone(),
+            session: self.session,
+        }
+    }
+}
+
+/// A registration, as its worker names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Session {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The running process.
+    pub instance: WorkerInstanceId,
+    /// The name it registered with.
+    pub session: RequestId,
 }
 
 #[async_trait]
@@ -100,5 +149,29 @@ impl<S: Store> WorkerBackend for Backend<S> {
     async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
         let hand_backs = holds.into_iter().map(|hold| HandBack { hold }).collect();
         many(&**self.store(), hand_backs, only!(Exited)).await
+    }
+
+    async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {
+        let Registering { namespace, worker, session, lanes, capabilities, ttl } = worker;
+        let key = ResourceKey::worker(&namespace, &worker.instance, self.store().partitions());
+        let register = Register { key, worker, session, lanes, capabilities, ttl };
+        one(&**self.store(), register).await.and_then(only!(Registered))
+    }
+
+    async fn heartbeat(&self, session: &Session) -> Result<Registered, StoreError> {
+        let heartbeat = Heartbeat { key: self.registration(session), session: session.session };
+        one(&**self.store(), heartbeat).await.and_then(only!(Registered))
+    }
+
+    async fn disconnect(&self, session: &Session) -> Result<(), StoreError> {
+        let disconnect = Disconnect { key: self.registration(session), session: session.session };
+        one(&**self.store(), disconnect).await.and_then(done)
+    }
+}
+
+impl<S: Store> Backend<S> {
+    /// Where a registration lies.
+    fn registration(&self, session: &Session) -> ResourceKey {
+        ResourceKey::worker(&session.namespace, &session.instance, self.store().partitions())
     }
 }

@@ -1,0 +1,212 @@
+//! Why an execution stands where it stands.
+
+use ff_core::explain::{Explanation, Reason};
+use ff_core::state::{Pause, Worker};
+use ff_core::{Capabilities, ExecutionId, Lane, WorkerId, WorkerInstanceId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::execution::StateVectorView;
+use crate::timestamp::Timestamp;
+
+/// Why an execution stands where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExplanationView {
+    /// The execution.
+    #[schema(value_type = String)]
+    pub id: ExecutionId,
+    /// The public word for where it stands.
+    pub state: String,
+    /// Six views of its state, as what is around it makes them.
+    pub state_vector: StateVectorView,
+    /// For people.
+    pub explanation: String,
+    /// The same for programs; what keeps it from running comes first.
+    pub reasons: Vec<ReasonView>,
+}
+
+impl ExplanationView {
+    /// What is said of execution `id`.
+    pub fn new(id: ExecutionId, explanation: &Explanation) -> Self {
+        ExplanationView {
+            id,
+            state: explanation.state.to_string(),
+            state_vector: explanation.vector.into(),
+            explanation: explanation.sentence.clone(),
+            reasons: explanation.reasons.iter().map(ReasonView::from).collect(),
+        }
+    }
+}
+
+/// One thing that is to be known of where an execution stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum ReasonView {
+    /// An operator has paused its lane.
+    LanePaused {
+        /// Which.
+        #[schema(value_type = String)]
+        lane: Lane,
+        /// Why, if that was said.
+        said: Option<String>,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// No live worker serves its lane.
+    NoWorkerOnLane {
+        /// Which.
+        #[schema(value_type = String)]
+        lane: Lane,
+    },
+    /// No live worker that serves its lane offers all that it requires.
+    NoCapableWorker {
+        /// What it requires.
+        requires: Vec<String>,
+        /// The worker that lacks least.
+        nearest: Option<NearestView>,
+    },
+    /// It waits for its turn.
+    InQueue {
+        /// How many of the same class come before it.
+        ahead: u64,
+        /// How many live workers could run it.
+        workers: u64,
+    },
+    /// It is not claimable before a moment.
+    NotBefore {
+        /// When.
+        until: Timestamp,
+        /// What follows then: `start`, `retry` or `resume`.
+        intent: String,
+    },
+    /// It is reserved for a worker.
+    Reserved {
+        /// The name shared by the worker's instances.
+        #[schema(value_type = String)]
+        worker: WorkerId,
+        /// The process it is for.
+        #[schema(value_type = String)]
+        instance: WorkerInstanceId,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// A worker holds it.
+    Held {
+        /// The name shared by the worker's instances.
+        #[schema(value_type = String)]
+        worker: WorkerId,
+        /// The process that holds it.
+        #[schema(value_type = String)]
+        instance: WorkerInstanceId,
+        /// Until when, unless the lease is renewed.
+        until: Timestamp,
+        /// The holder is asked to stop by then.
+        cancel_by: Option<Timestamp>,
+    },
+    /// It has ended.
+    Finished {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// The worker that lacks least of what an execution requires.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NearestView {
+    /// The name shared by its instances.
+    #[schema(value_type = String)]
+    pub worker: WorkerId,
+    /// The running process.
+    #[schema(value_type = String)]
+    pub instance: WorkerInstanceId,
+    /// What it lacks.
+    pub lacks: Vec<String>,
+}
+
+impl From<&(Worker, Capabilities)> for NearestView {
+    fn from((worker, lacks): &(Worker, Capabilities)) -> Self {
+        NearestView {
+            worker: worker.id.clone(),
+            instance: worker.instance.clone(),
+            lacks: tokens(lacks),
+        }
+    }
+}
+
+impl From<&Reason> for ReasonView {
+    fn from(reason: &Reason) -> Self {
+        match reason {
+            Reason::LanePaused { lane, reason, since } => ReasonView::LanePaused {
+                lane: lane.clone(),
+                said: reason.as_deref().map(str::to_owned),
+                since: (*since).into(),
+            },
+            Reason::NoWorkerOnLane { lane } => ReasonView::NoWorkerOnLane { lane: lane.clone() },
+            Reason::NoCapableWorker { requires, nearest } => ReasonView::NoCapableWorker {
+                requires: tokens(requires),
+                nearest: nearest.as_ref().map(NearestView::from),
+            },
+            Reason::InQueue { ahead, workers } => {
+                ReasonView::InQueue { ahead: *ahead, workers: *workers }
+            }
+            Reason::NotBefore { until, why } => {
+                ReasonView::NotBefore { until: (*until).into(), intent: intent(*why).to_owned() }
+            }
+            Reason::Reserved { worker, until } => ReasonView::Reserved {
+                worker: worker.id.clone(),
+                instance: worker.instance.clone(),
+                until: (*until).into(),
+            },
+            Reason::Held { worker, until, cancel_by } => ReasonView::Held {
+                worker: worker.id.clone(),
+                instance: worker.instance.clone(),
+                until: (*until).into(),
+                cancel_by: cancel_by.map(Timestamp),
+            },
+            Reason::Finished { at } => ReasonView::Finished { at: (*at).into() },
+        }
+    }
+}
+
+fn tokens(set: &Capabilities) -> Vec<String> {
+    set.tokens().map(str::to_owned).collect()
+}
+
+/// The word for what follows a pause.
+pub(crate) fn intent(pause: Pause) -> &'static str {
+    match pause {
+        Pause::Start => "start",
+        Pause::Backoff => "retry",
+        Pause::Hold => "resume",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_reason_is_named_by_the_word_that_the_engine_uses() {
+        for reason in sample::reasons() {
+            let json = serde_json::to_value(ReasonView::from(&reason)).unwrap();
+            assert_eq!(json["reason"], reason.as_str());
+        }
+    }
+
+    #[test]
+    fn the_nearest_worker_is_named_with_what_it_lacks() {
+        let requires = Capabilities::new(["gpu", "python"]).unwrap();
+        let lacks = Capabilities::new(["gpu"]).unwrap();
+        let nearest = Some((sample::worker(), lacks));
+        let reason = Reason::NoCapableWorker { requires, nearest };
+        assert_eq!(
+            serde_json::to_value(ReasonView::from(&reason)).unwrap(),
+            serde_json::json!({
+                "reason": "no_capable_worker",
+                "requires": ["gpu", "python"],
+                "nearest": {"worker": "w", "instance": "w-1", "lacks": ["gpu"]},
+            })
+        );
+    }
+}

@@ -1,0 +1,56 @@
+-- The resources of a partition: workers, the state of lanes. A name is KIND:NAMESPACE:NAME. What is
+-- stored begins with what functions look at; the rest only the engine reads.
+
+-- Version, what a lane refuses (see ff.gate) and timer, 0 where there is none.
+local HEAD = '>c8BI6'
+
+ff.resource = {}
+
+function ff.resource.key(k, name)
+  local kind, rest = string.match(name, '^(%l+):(.*)$')
+  return k.prefix .. ':' .. kind .. ':' .. k.tag .. ':' .. rest
+end
+
+-- Version and timer of what is stored; nil if it cannot be read.
+function ff.resource.head(bytes)
+  local whole, version, _, timer = pcall(struct.unpack, HEAD, bytes)
+  if whole then
+    return version, timer
+  end
+end
+
+-- Whether a resource still has this version, '' if there must be none.
+function ff.resource.is_at(k, name, version)
+  local bytes = call('GET', ff.resource.key(k, name))
+  return (bytes and string.sub(bytes, 1, 8) or '') == version
+end
+
+-- Writes a resource, or removes it if bytes is ''. Whoever waits for a lane hears that something was
+-- said of it.
+function ff.resource.put(k, name, bytes)
+  local key = ff.resource.key(k, name)
+  if bytes == '' then
+    call('DEL', key)
+    call('ZREM', k.resource_timers, name)
+    call('ZREM', k.resources, name)
+    return
+  end
+  local _, timer = ff.resource.head(bytes)
+  call('ZADD', k.resources, 0, name)
+  call('SET', key, bytes)
+  if timer ~= 0 then
+    call('ZADD', k.resource_timers, timer, name)
+  else
+    call('ZREM', k.resource_timers, name)
+  end
+  if string.sub(name, 1, 5) == 'lane:' then
+    call('SPUBLISH', k.channel, 'M')
+  end
+end
+
+-- What the lane of a queue refuses: 0 nothing, 1 claims, 2 submits, 3 both.
+function ff.gate(k, queue)
+  ff.queue_key(k, queue)
+  local byte = call('GETRANGE', k.gates[queue], 8, 8)
+  return byte == '' and 0 or string.byte(byte)
+end

@@ -1,0 +1,91 @@
+//! Resources as they are stored: what functions look at, then MessagePack.
+
+use ff_core::placement::QueueEntry;
+use ff_core::resource::LaneState;
+use ff_core::{ExecutionId, Partition, Resource, ResourceKey};
+use ff_store::{ResourceScan, StoreError};
+use redis::Cmd;
+
+use crate::keys;
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+/// How long the part that functions look at is: version, gate and timer.
+const HEAD: usize = 8 + 1 + 6;
+
+/// The bytes of `resource`.
+pub(crate) fn encode(resource: &Resource) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = resource.version.get().to_be_bytes().to_vec();
+    bytes.push(resource.as_lane().map_or(0, gate));
+    let timer = resource.timer().map_or(0, |at| at.as_ms());
+    bytes.extend(&timer.to_be_bytes()[2..]);
+    rmp_serde::encode::write(&mut bytes, resource).map_err(|error| {
+        StoreError::Corrupt(format!("{:?} cannot be written: {error}", resource.key))
+    })?;
+    Ok(bytes)
+}
+
+/// What a lane refuses: 1 claims, 2 submits, 3 both.
+fn gate(lane: &LaneState) -> u8 {
+    u8::from(lane.paused) + 2 * u8::from(lane.draining)
+}
+
+/// What is stored for `key`.
+pub(crate) fn decode(key: &ResourceKey, bytes: &[u8]) -> Result<Resource, StoreError> {
+    let unreadable = |why: String| StoreError::Corrupt(format!("{key:?}: {why}"));
+    let body = bytes.get(HEAD..).ok_or_else(|| unreadable("is too short".into()))?;
+    let found: Resource =
+        rmp_serde::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
+    match found.key == *key && encode(&found)? == bytes {
+        true => Ok(found),
+        false => Err(unreadable("says otherwise than its place and its head".into())),
+    }
+}
+
+/// The resource of `key`.
+pub(crate) async fn get(store: &Shared, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+    let bytes = reply::maybe_bytes(store.link.send(Cmd::get(store.keys.resource(key))).await?)?;
+    bytes.map(|bytes| decode(key, &bytes)).transpose()
+}
+
+/// A stretch of the resources of a namespace, as its home has them.
+pub(crate) async fn scan(store: &Shared, scan: &ResourceScan) -> Result<Vec<Resource>, StoreError> {
+    let home = Partition::home(&scan.namespace, store.keys.partitions());
+    let after = scan.after.as_ref().map_or("", |name| name.as_str());
+    let limit = scan.limit.to_string();
+    let args: [Arg<'_>; 4] = [
+        scan.kind.as_str().as_bytes().into(),
+        scan.namespace.as_str().as_bytes().into(),
+        after.as_bytes().into(),
+        limit.as_bytes().into(),
+    ];
+    let route = store.keys.route(home.number());
+    let mut values = reply::list(store.link.call("resources", &route, &args).await?)?.into_iter();
+    let mut found = Vec::new();
+    while let (Some(name), Some(bytes)) = (values.next(), values.next()) {
+        // One that is gone since its name was read is not there.
+        let key = keys::parse_resource(home, &reply::bytes(name)?).ok_or_else(reply::missing)?;
+        found.extend(reply::maybe_bytes(bytes)?.map(|bytes| decode(&key, &bytes)).transpose()?);
+    }
+    Ok(found)
+}
+
+/// How many come before a place of a queue, over all partitions.
+pub(crate) async fn ahead(
+    store: &Shared,
+    place: &QueueEntry,
+    id: ExecutionId,
+) -> Result<u64, StoreError> {
+    let name = keys::queue(&place.namespace, &place.lane, &keys::class(&place.class));
+    let args: [Arg<'_>; 3] = [
+        name.into_bytes().into(),
+        place.score.get().to_string().into_bytes().into(),
+        keys::id(id).into_bytes().into(),
+    ];
+    let mut sum = 0;
+    for answer in store.link.call_each("ahead", &store.keys.routes(), &args).await? {
+        sum += u64::try_from(reply::number(&answer)?).unwrap_or(0);
+    }
+    Ok(sum)
+}

@@ -1,0 +1,36 @@
+//! `ff explain`: why an execution stands where it stands.
+
+use clap::Args;
+use ff_api::ExplanationView;
+use ff_core::ExecutionId;
+use ff_core::explain::Reason;
+use ff_store::{Clock, SystemClock};
+
+use super::Verdict;
+use crate::error::Error;
+use crate::output::explanation;
+use crate::session::Session;
+
+/// `ff explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The execution.
+    id: ExecutionId,
+}
+
+impl Explain {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let explained = backend.explain(&session.target(self.id)).await?;
+        let view = ExplanationView::new(self.id, &explained);
+        let style = session.output.style();
+        session.output.answer(&view, |view| explanation::list(view, SystemClock.now(), style))?;
+        session.next(match explained.reasons.first() {
+            Some(Reason::LanePaused { lane, .. }) => format!("lane resume {lane}"),
+            Some(Reason::NoWorkerOnLane { lane }) => format!("worker --lane {lane} --exec cat"),
+            Some(Reason::NoCapableWorker { .. }) => "workers".to_owned(),
+            _ => format!("show {}", self.id),
+        });
+        Ok(Verdict::Good)
+    }
+}

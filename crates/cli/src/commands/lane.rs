@@ -1,0 +1,136 @@
+//! `ff lane`: look at lanes; pause, drain and resume them.
+
+use clap::{Args, Subcommand};
+use ff_api::{LanePageView, LaneView};
+use ff_core::Lane as Name;
+use ff_core::limits::PAGE;
+use ff_store::roles::LaneOrder;
+use ff_store::{Clock, SystemClock};
+
+use super::{Verdict, parse};
+use crate::error::Error;
+use crate::output::lanes;
+use crate::session::Session;
+
+/// `ff lane`.
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Lane {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// List the lanes of which something was said.
+    Ls(Ls),
+    /// Show what was said of a lane.
+    Show(Which),
+    /// Let nothing of a lane be claimed. What is running goes on, and new work is accepted.
+    Pause(Closing),
+    /// Accept no new work for a lane. What is in it is still worked on.
+    Drain(Closing),
+    /// Let a lane go on as usual: it is neither paused nor draining.
+    Resume(Which),
+}
+
+#[derive(Debug, Args)]
+struct Ls {
+    /// How many at most.
+    #[arg(long, value_name = "N", default_value_t = 50, allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<usize>(1, PAGE as u64))]
+    limit: usize,
+
+    /// Go on after this lane.
+    #[arg(long, value_name = "LANE")]
+    after: Option<Name>,
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// The lane.
+    lane: Name,
+}
+
+#[derive(Debug, Args)]
+struct Closing {
+    /// The lane.
+    lane: Name,
+
+    /// Why, for people.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+impl Lane {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let order = |lane: Name| LaneOrder {
+            namespace: session.namespace.clone(),
+            lane,
+            paused: None,
+            draining: None,
+            reason: None,
+        };
+        let closing = |closing: Closing| LaneOrder {
+            reason: closing.reason.map(String::into_boxed_str),
+            ..order(closing.lane)
+        };
+        match self.what {
+            What::Ls(list) => list.run(session).await,
+            What::Show(which) => which.run(session).await,
+            What::Pause(what) => {
+                say(LaneOrder { paused: Some(true), ..closing(what) }, session).await
+            }
+            What::Drain(what) => {
+                say(LaneOrder { draining: Some(true), ..closing(what) }, session).await
+            }
+            What::Resume(which) => {
+                let (paused, draining) = (Some(false), Some(false));
+                say(LaneOrder { paused, draining, ..order(which.lane) }, session).await
+            }
+        }
+    }
+}
+
+impl Ls {
+    async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let namespace = &session.namespace;
+        let found = backend.lanes(namespace, self.after.as_ref(), self.limit).await?;
+        let view = LanePageView::new(&found, self.limit);
+        let style = session.output.style();
+        session.output.answer(&view, |view| lanes::table(view, SystemClock.now(), style))?;
+        match (&view.next, view.lanes.first()) {
+            (Some(last), _) => session.next(parse::continued("lane ls", self.limit, last)),
+            (None, Some(first)) => session.next(format_args!("lane show {}", first.lane)),
+            (None, None) => session.output.talk("no lane was paused or drained"),
+        }
+        Ok(Verdict::Good)
+    }
+}
+
+impl Which {
+    async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let said = backend.lane(&session.namespace, &self.lane).await?;
+        answer(&LaneView::new(self.lane, &said), session)
+    }
+}
+
+async fn say(order: LaneOrder, session: &Session<'_>) -> Result<Verdict, Error> {
+    let backend = session.open().await?;
+    let lane = order.lane.clone();
+    let said = backend.order_lane(order).await?;
+    answer(&LaneView::new(lane, &said), session)
+}
+
+fn answer(view: &LaneView, session: &Session<'_>) -> Result<Verdict, Error> {
+    let style = session.output.style();
+    session.output.answer(view, |view| lanes::sheet(view, SystemClock.now(), style))?;
+    session.next(match view.paused || view.draining {
+        true => format!("lane resume {}", view.lane),
+        false => format!("ls --lane {}", view.lane),
+    });
+    Ok(Verdict::Good)
+}

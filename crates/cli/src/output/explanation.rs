@@ -1,0 +1,57 @@
+//! Why an execution stands where it stands, for people.
+
+use ff_api::{ExplanationView, ReasonView};
+use ff_core::Time;
+
+use super::style::Style;
+use super::table::Sheet;
+use super::{text, when};
+
+/// The sentence, and under it one reason a line.
+pub(crate) fn list(view: &ExplanationView, now: Time, style: Style) -> String {
+    let mut sheet = Sheet::new();
+    for reason in &view.reasons {
+        let (word, told) = told(reason, now);
+        sheet.row(word, told);
+    }
+    let sentence = text::lines(&view.explanation, "");
+    format!("{}\n\n{}", style.bold(&sentence), sheet.show(style))
+}
+
+/// The word for a reason, and what is to be known of it.
+fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
+    match reason {
+        ReasonView::LanePaused { lane, said, since } => {
+            let said = said.as_deref().map(|said| format!(": {}", text::lines(said, "")));
+            let since = when::full(*since, now);
+            ("lane_paused", format!("lane {lane} since {since}{}", said.unwrap_or_default()))
+        }
+        ReasonView::NoWorkerOnLane { lane } => ("no_worker_on_lane", format!("lane {lane}")),
+        ReasonView::NoCapableWorker { requires, nearest } => {
+            let nearest = nearest.as_ref().map(|near| {
+                let lacks = near.lacks.join(" ");
+                format!("\nnearest is {} of worker {}: lacks {lacks}", near.instance, near.worker)
+            });
+            let requires = requires.join(" ");
+            ("no_capable_worker", format!("requires {requires}{}", nearest.unwrap_or_default()))
+        }
+        ReasonView::InQueue { ahead, workers } => {
+            let plural = if *workers == 1 { "" } else { "s" };
+            ("in_queue", format!("{ahead} before it, {workers} able worker{plural}"))
+        }
+        ReasonView::NotBefore { until, intent } => {
+            ("not_before", format!("{}, to {intent}", when::full(*until, now)))
+        }
+        ReasonView::Reserved { worker, instance, until } => {
+            let until = when::full(*until, now);
+            ("reserved", format!("for {instance} of worker {worker} until {until}"))
+        }
+        ReasonView::Held { worker, instance, until, cancel_by } => {
+            let cancel = cancel_by.map(|by| format!("\nto stop by {}", when::full(by, now)));
+            let until = when::full(*until, now);
+            let cancel = cancel.unwrap_or_default();
+            ("held", format!("by {instance} of worker {worker} until {until}{cancel}"))
+        }
+        ReasonView::Finished { at } => ("finished", when::full(*at, now)),
+    }
+}

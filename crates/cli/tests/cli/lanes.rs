@@ -1,0 +1,80 @@
+//! Lanes are paused, drained and resumed.
+
+use serde_json::{Value, json};
+
+use crate::fixture::Ff;
+
+#[test]
+fn what_is_said_of_a_lane_is_shown() {
+    let ff = Ff::new();
+    let view = ff.json(&["lane", "show", "l"]);
+    assert_eq!((&view["paused"], &view["since"]), (&json!(false), &Value::Null));
+    assert_eq!(ff.json(&["lane", "ls"]), json!({"lanes": [], "next": null}));
+    let done = ff.run(&["lane", "ls"]);
+    assert!(done.stdout.is_empty() && done.stderr.contains("no lane was paused"));
+
+    let paused = ff.json(&["lane", "pause", "l", "--reason", "an upgrade"]);
+    assert_eq!((&paused["paused"], &paused["draining"]), (&json!(true), &json!(false)));
+    assert_eq!(paused["reason"], "an upgrade");
+    assert_eq!(ff.json(&["lane", "show", "l"]), paused);
+    let both = ff.json(&["lane", "drain", "l"]);
+    assert_eq!((&both["paused"], &both["draining"]), (&json!(true), &json!(true)));
+    ff.ok(&["lane", "drain", "k", "--reason", "it goes away"]);
+    let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
+    let lines: Vec<_> = list.lines().collect();
+    assert!(lines[0].starts_with("LANE  STATE             SINCE"), "{list}");
+    assert!(
+        lines[1].starts_with("k     draining ") && lines[1].ends_with("it goes away"),
+        "{list}"
+    );
+    assert!(lines[2].starts_with("l     paused, draining "), "{list}");
+    let page = ff.json(&["lane", "ls", "--limit", "1"]);
+    assert_eq!((&page["lanes"][0]["lane"], &page["next"]), (&json!("k"), &json!("k")));
+    assert_eq!(ff.json(&["lane", "ls", "--after", "k"])["lanes"], json!([both]));
+
+    let open = ff.json(&["lane", "resume", "l"]);
+    assert_eq!((&open["paused"], &open["draining"]), (&json!(false), &json!(false)));
+    let shown = String::from_utf8(ff.ok(&["lane", "show", "l"])).unwrap();
+    assert!(shown.starts_with("lane   l\nstate  open\nsince  "), "{shown}");
+    let elsewhere = ff.json(&["lane", "show", "k", "--namespace", "rival"]);
+    assert_eq!(elsewhere["draining"], false);
+}
+
+#[test]
+fn a_waiting_worker_gets_the_work_of_a_lane_that_is_resumed() {
+    let ff = Ff::new();
+    ff.ok(&["lane", "pause", "default"]);
+    let id = ff.submit(&["--input", "1"]);
+    assert_eq!(ff.work("cat")["claimed"], 0);
+    let _worker = ff.worker(&["--exec", "cat"]);
+    assert_eq!(ff.show(&id)["state"], "waiting");
+    ff.ok(&["lane", "resume", "default"]);
+    ff.wait_for_state(&id, "completed");
+}
+
+#[test]
+fn a_draining_lane_finishes_what_it_has() {
+    let ff = Ff::new();
+    let id = ff.submit(&["--input", "1"]);
+    ff.ok(&["lane", "drain", "default"]);
+    assert_eq!(ff.refusal(&["submit"])["code"], "lane_draining");
+    ff.submit(&["--lane", "other"]);
+    assert_eq!(ff.work("cat")["completed"], 1);
+    assert_eq!(ff.show(&id)["state"], "completed");
+    ff.ok(&["lane", "resume", "default"]);
+    ff.submit(&[]);
+    ff.check();
+}
+
+#[test]
+fn a_lane_that_is_no_name_is_refused() {
+    let ff = Ff::new();
+    for call in ["show", "pause", "drain", "resume"] {
+        let done = ff.run(&["lane", call, "a b", "--json"]);
+        let told: Value = serde_json::from_str(&done.stderr).unwrap();
+        assert_eq!((done.code, &told["field"]), (Some(2), &json!("LANE")));
+    }
+    let reason = "x".repeat(4_097);
+    let told = ff.refusal(&["lane", "pause", "l", "--reason", &reason]);
+    assert_eq!((&told["code"], &told["field"]), (&json!("too_large"), &json!("reason")));
+}

@@ -1,0 +1,114 @@
+//! Random commands on resources, and looks at them.
+
+use ff_core::machine::{
+    Action, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
+};
+use ff_core::placement::{QueueEntry, Score};
+use ff_core::state::State;
+use ff_core::{Lane, Namespace, RequestId, Resource, ResourceKey, ResourceKind, ResourceName};
+use ff_store::ResourceScan;
+
+use super::generate::Generator;
+use super::look::Look;
+use super::make::{self, chance, millis, one};
+use super::pair::View;
+
+impl Generator {
+    /// Something that a worker says of itself.
+    pub(super) fn worker(&mut self, view: View<'_>) -> Action {
+        let rng = &mut self.rng;
+        let (namespace, worker) = (make::namespace(rng), make::worker(rng));
+        let key = ResourceKey::worker(&namespace, &worker.instance, 1);
+        let known = view.held.resources.iter().find(|resource| resource.key == key);
+        let present = known.and_then(Resource::as_worker).map(|worker| worker.session);
+        // Mostly the one that is registered, now and then another process.
+        let another = RequestId::new(rng.u128(..3));
+        let session = present.filter(|_| chance(rng, 60)).unwrap_or(another);
+        match rng.u8(..10) {
+            0..5 => Register {
+                key,
+                worker,
+                session,
+                lanes: one(rng, &[&["default"][..], &["slow", "default", "slow"], &[]])
+                    .iter()
+                    .map(|lane| Lane::new(*lane).unwrap())
+                    .collect(),
+                capabilities: make::offers(rng),
+                ttl: millis(rng, &[1_000, 10_000, 600_000, 1]),
+            }
+            .into(),
+            5..8 => Heartbeat { key, session }.into(),
+            _ => Disconnect { key, session }.into(),
+        }
+    }
+
+    /// Something that an operator says of a lane; mostly that it shall go on.
+    pub(super) fn lane(&mut self, view: View<'_>) -> Action {
+        let rng = &mut self.rng;
+        let (namespace, lane) = (make::namespace(rng), make::lane(rng));
+        let key = ResourceKey::lane(&namespace, &lane, 1);
+        let known = view.held.resources.iter().find(|resource| resource.key == key);
+        let state = known.and_then(Resource::as_lane).cloned().unwrap_or_default();
+        match rng.u8(..12) {
+            0..9 => {
+                // What is closed is soon open again: nothing else happens in between.
+                let close = state.is_open() && chance(rng, 50);
+                let which = rng.u8(..4);
+                let paused = Some(close && which < 3).filter(|_| chance(rng, 90));
+                let draining = Some(close && which > 1).filter(|_| chance(rng, 90));
+                let reason = one(rng, &[None, Some("rest"), Some("")]).map(Into::into);
+                SetLane { key, paused, draining, reason, spread: chance(rng, 30) }.into()
+            }
+            9 => {
+                let mut state = state;
+                state.generation = (state.generation + rng.u64(..3)).saturating_sub(1);
+                state.paused = chance(rng, 20);
+                CopyLane { key, state }.into()
+            }
+            _ => {
+                let generation = state.generation + u64::from(chance(rng, 20));
+                LaneSpread { key, generation }.into()
+            }
+        }
+    }
+
+    /// A resource that time has something to do to, mostly.
+    pub(super) fn tick_resource(&mut self, view: View<'_>) -> Action {
+        let timers = &view.held.resource_timers;
+        let due: Vec<_> = timers.iter().filter(|(_, at)| *at <= view.now).collect();
+        let key = match (due.is_empty(), view.held.resources.is_empty()) {
+            (false, _) => one(&mut self.rng, &due).0.clone(),
+            (true, false) => one(&mut self.rng, &view.held.resources).key,
+            (true, true) => {
+                let lane = make::lane(&mut self.rng);
+                ResourceKey::lane(&make::namespace(&mut self.rng), &lane, 1)
+            }
+        };
+        TickResource { key }.into()
+    }
+
+    /// A stretch of resources.
+    pub(super) fn scan(&mut self) -> ResourceScan {
+        let rng = &mut self.rng;
+        let after = one(rng, &[None, Some("ada-1"), Some("default"), Some("a")]);
+        ResourceScan {
+            namespace: make::namespace(rng),
+            kind: one(rng, &ResourceKind::ALL),
+            after: after.map(|name| ResourceName::new(name).unwrap()),
+            limit: one(rng, &[1, 2, 100]),
+        }
+    }
+
+    /// The place of something that is queued.
+    pub(super) fn place(&mut self, view: View<'_>) -> Option<Look> {
+        let record = self.some(view, |record| matches!(record.state, State::Queued { .. }))?;
+        let namespace: Namespace = record.spec.namespace.clone();
+        let place = QueueEntry {
+            namespace,
+            lane: record.spec.lane.clone(),
+            class: record.spec.requires.clone(),
+            score: Score::of(record.priority, record.queued_at),
+        };
+        Some(Look::Ahead { place, id: record.id })
+    }
+}

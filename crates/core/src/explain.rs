@@ -1,0 +1,245 @@
+//! Why an execution stands where it stands: one sentence for people, and the same as a list.
+
+use crate::capability::Capabilities;
+use crate::name::Lane;
+use crate::record::Description;
+use crate::resource::{LaneState, Registration};
+use crate::state::{Pause, State, Worker};
+use crate::time::{Millis, Time};
+use crate::view::{BlockingReason, EligibilityState, PublicState, StateVector};
+
+/// What is around a queued execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Every live worker of its namespace.
+    pub workers: Vec<Registration>,
+    /// What was said of its lane.
+    pub lane: Option<LaneState>,
+    /// How many come before it in its queue.
+    pub ahead: Option<u64>,
+}
+
+/// Why an execution stands where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The one word for it.
+    pub state: PublicState,
+    /// The six dimensions, as its surroundings make them.
+    pub vector: StateVector,
+    /// For people.
+    pub sentence: String,
+    /// The same for programs; what keeps it from running comes first.
+    pub reasons: Vec<Reason>,
+}
+
+/// One thing that is to be known of where an execution stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// An operator has paused its lane.
+    LanePaused {
+        /// Which.
+        lane: Lane,
+        /// What was said.
+        reason: Option<Box<str>>,
+        /// Since when.
+        since: Time,
+    },
+    /// No live worker serves its lane.
+    NoWorkerOnLane {
+        /// Which.
+        lane: Lane,
+    },
+    /// No live worker that serves its lane offers all that it requires.
+    NoCapableWorker {
+        /// What it requires.
+        requires: Capabilities,
+        /// The worker that lacks least, and what that one lacks.
+        nearest: Option<(Worker, Capabilities)>,
+    },
+    /// It waits for its turn.
+    InQueue {
+        /// How many of the same class come before it.
+        ahead: u64,
+        /// How many live workers could run it.
+        workers: u64,
+    },
+    /// It is not claimable before a moment.
+    NotBefore {
+        /// When.
+        until: Time,
+        /// What it waits for.
+        why: Pause,
+    },
+    /// It is reserved for a worker.
+    Reserved {
+        /// For whom.
+        worker: Worker,
+        /// Until when.
+        until: Time,
+    },
+    /// A worker holds it.
+    Held {
+        /// Who.
+        worker: Worker,
+        /// Until when, unless the lease is renewed.
+        until: Time,
+        /// The holder is asked to stop by then.
+        cancel_by: Option<Time>,
+    },
+    /// It has ended.
+    Finished {
+        /// When.
+        at: Time,
+    },
+}
+
+impl Reason {
+    /// The word for it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Reason::LanePaused { .. } => "lane_paused",
+            Reason::NoWorkerOnLane { .. } => "no_worker_on_lane",
+            Reason::NoCapableWorker { .. } => "no_capable_worker",
+            Reason::InQueue { .. } => "in_queue",
+            Reason::NotBefore { .. } => "not_before",
+            Reason::Reserved { .. } => "reserved",
+            Reason::Held { .. } => "held",
+            Reason::Finished { .. } => "finished",
+        }
+    }
+}
+
+/// Explains where `record` stands at `now`.
+pub fn explain(record: &Description, now: Time, around: &Surroundings) -> Explanation {
+    let reasons = match &record.state {
+        State::Queued { .. } => queued(record, around),
+        State::Delayed { until, why } => vec![Reason::NotBefore { until: *until, why: *why }],
+        State::Granted { grant, .. } => {
+            vec![Reason::Reserved { worker: grant.to.clone(), until: grant.until }]
+        }
+        State::Active { lease, cancel } => vec![Reason::Held {
+            worker: lease.worker.clone(),
+            until: lease.until,
+            cancel_by: cancel.as_ref().map(|cancel| cancel.by),
+        }],
+        State::Finished { at, .. } => vec![Reason::Finished { at: *at }],
+    };
+    let parts: Vec<_> = reasons.iter().map(|reason| words(reason, record, now)).collect();
+    Explanation {
+        state: record.public_state(),
+        vector: vector(record, &reasons),
+        sentence: format!("The execution {}.", parts.join("; ")),
+        reasons,
+    }
+}
+
+fn queued(record: &Description, around: &Surroundings) -> Vec<Reason> {
+    let (lane, requires) = (&record.spec.lane, &record.spec.requires);
+    let mut reasons = Vec::new();
+    if let Some(said) = around.lane.as_ref().filter(|said| said.paused) {
+        let (reason, since) = (said.reason.clone(), said.since);
+        reasons.push(Reason::LanePaused { lane: lane.clone(), reason, since });
+    }
+    let serving = || around.workers.iter().filter(|worker| worker.serves(lane));
+    let workers = serving().filter(|worker| worker.capabilities.covers(requires)).count() as u64;
+    if serving().next().is_none() {
+        reasons.push(Reason::NoWorkerOnLane { lane: lane.clone() });
+    } else if workers == 0 {
+        let lacks = serving().map(|w| (w.worker.clone(), w.capabilities.lacks(requires)));
+        let nearest = lacks.min_by_key(|(_, lacks)| lacks.tokens().count());
+        reasons.push(Reason::NoCapableWorker { requires: requires.clone(), nearest });
+    }
+    reasons.push(Reason::InQueue { ahead: around.ahead.unwrap_or(0), workers });
+    reasons
+}
+
+/// The six dimensions, with what its surroundings keep it from.
+fn vector(record: &Description, reasons: &[Reason]) -> StateVector {
+    let alone = record.state_vector();
+    match reasons.first() {
+        Some(Reason::LanePaused { .. }) => StateVector {
+            eligibility_state: EligibilityState::BlockedByLaneState,
+            blocking_reason: BlockingReason::PausedByOperator,
+            ..alone
+        },
+        Some(Reason::NoCapableWorker { .. }) => StateVector {
+            eligibility_state: EligibilityState::BlockedByRoute,
+            blocking_reason: BlockingReason::WaitingForCapableWorker,
+            ..alone
+        },
+        Some(Reason::NoWorkerOnLane { .. }) if !record.spec.requires.is_empty() => StateVector {
+            eligibility_state: EligibilityState::BlockedByRoute,
+            blocking_reason: BlockingReason::WaitingForCapableWorker,
+            ..alone
+        },
+        _ => alone,
+    }
+}
+
+/// What comes after "The execution".
+fn words(reason: &Reason, record: &Description, now: Time) -> String {
+    match reason {
+        Reason::LanePaused { lane, reason, .. } => {
+            let why = reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+            format!("waits because lane {lane} is paused{why}")
+        }
+        Reason::NoWorkerOnLane { lane } => {
+            format!("waits because no live worker serves lane {lane}")
+        }
+        Reason::NoCapableWorker { requires, nearest: Some((worker, lacks)) } => format!(
+            "waits because no live worker offers {requires}: the nearest, {}, lacks {lacks}",
+            worker.instance
+        ),
+        Reason::NoCapableWorker { requires, nearest: None } => {
+            format!("waits because no live worker offers {requires}")
+        }
+        Reason::InQueue { ahead, workers } => {
+            let turn = match ahead {
+                0 => "is next in its queue".to_owned(),
+                1 => "has 1 execution before it in its queue".to_owned(),
+                _ => format!("has {ahead} executions before it in its queue"),
+            };
+            match workers {
+                0 => turn,
+                1 => format!("{turn}, which 1 live worker can serve"),
+                _ => format!("{turn}, which {workers} live workers can serve"),
+            }
+        }
+        Reason::NotBefore { until, why } => {
+            let what = match why {
+                Pause::Start => "was submitted to start",
+                Pause::Backoff => "is tried again",
+                Pause::Hold => "was put off by its worker and continues",
+            };
+            format!("{what} {}", within(until.since(now)))
+        }
+        Reason::Reserved { worker, until } => format!(
+            "is reserved for worker {} and returns to its queue {} unless that claims it",
+            worker.instance,
+            within(until.since(now))
+        ),
+        Reason::Held { worker, cancel_by: Some(by), .. } => format!(
+            "is held by worker {}, which is asked to stop {}",
+            worker.instance,
+            within(by.since(now))
+        ),
+        Reason::Held { worker, until, .. } => format!(
+            "is held by worker {}, whose lease ends {} unless renewed",
+            worker.instance,
+            within(until.since(now))
+        ),
+        Reason::Finished { .. } => format!("is {} and waits for nothing", record.public_state()),
+    }
+}
+
+/// A length of time as people say it.
+fn within(span: Millis) -> String {
+    match span.get() {
+        0 => "now".to_owned(),
+        ms @ 1..=9_999 => format!("in {}.{} s", ms / 1_000, ms % 1_000 / 100),
+        ms @ 10_000..=119_999 => format!("in {} s", ms / 1_000),
+        ms @ 120_000..=7_199_999 => format!("in {} min", ms / 60_000),
+        ms @ 7_200_000..=172_799_999 => format!("in {} h", ms / 3_600_000),
+        ms => format!("in {} days", ms / 86_400_000),
+    }
+}

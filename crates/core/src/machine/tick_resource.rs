@@ -1,0 +1,50 @@
+//! Tick of a resource: let time do what is due.
+
+use super::lane::SPREAD;
+use super::{Context, Decide, ReadSet, Step};
+use crate::refusal::Refusal;
+use crate::resource::{Body, LaneState, ResourceKey};
+
+/// Does what is due to a resource, if anything is. It belongs to no tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TickResource {
+    /// Which one.
+    pub key: ResourceKey,
+}
+
+/// What a tick of a resource did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceTicked {
+    /// Nothing was due.
+    Nothing,
+    /// A worker was silent for too long and is no longer registered.
+    WorkerGone,
+    /// This must be copied to every partition; somebody looks to it again if that is not done.
+    Spread(LaneState),
+}
+
+impl Decide for TickResource {
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::resource(&self.key)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let before = context.loaded.resource(&self.key);
+        let due = before.filter(|resource| resource.timer().is_some_and(|at| at <= context.now));
+        let Some(resource) = due else {
+            return Ok(Step::answer(ResourceTicked::Nothing));
+        };
+        Ok(match &resource.body {
+            Body::Worker(_) => Step::write(context.discard(resource), ResourceTicked::WorkerGone),
+            Body::Lane(lane) => {
+                let after = LaneState { spread_by: Some(context.now + SPREAD), ..lane.clone() };
+                let answer = ResourceTicked::Spread(after.clone());
+                Step::write(context.put(&self.key, before, Body::Lane(after)), answer)
+            }
+        })
+    }
+}

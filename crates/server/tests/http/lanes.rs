@@ -1,0 +1,117 @@
+//! Lanes are paused, drained and resumed; who waits gets the work of a lane that is resumed.
+
+use ff_core::Millis;
+use ff_core::machine::Withheld;
+use ff_store::{ClientBackend, WorkerBackend};
+use serde_json::{Value, json};
+
+use crate::common::raw::{Answer, ask, get, patch, post};
+use crate::common::{Fixture, claim, within};
+
+async fn order(server: &Fixture, lane: &str, body: &Value) -> Value {
+    let answer = send(server, lane, body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+async fn send(server: &Fixture, lane: &str, body: &Value) -> Answer {
+    ask(server.address, patch(&format!("/v1/lanes/{lane}"), body.to_string())).await
+}
+
+async fn see(server: &Fixture, path: &str) -> Value {
+    let answer = ask(server.address, get(path)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_lane_is_shown() {
+    let server = Fixture::start().await;
+    let untouched = see(&server, "/v1/lanes/default").await;
+    assert_eq!((&untouched["paused"], &untouched["since"]), (&json!(false), &Value::Null));
+    assert_eq!(see(&server, "/v1/lanes").await, json!({"lanes": [], "next": null}));
+
+    let paused = order(&server, "b", &json!({"paused": true, "reason": "upgrade"})).await;
+    assert_eq!((&paused["lane"], &paused["paused"]), (&json!("b"), &json!(true)));
+    assert_eq!((&paused["draining"], &paused["reason"]), (&json!(false), &json!("upgrade")));
+    assert_eq!(see(&server, "/v1/lanes/b").await, paused);
+    server.clock.advance(Millis::from_secs(1));
+    let both = order(&server, "b", &json!({"draining": true, "reason": "for good"})).await;
+    assert_eq!((&both["paused"], &both["draining"]), (&json!(true), &json!(true)));
+    assert_ne!(both["since"], paused["since"]);
+
+    order(&server, "a", &json!({"draining": true})).await;
+    let page = see(&server, "/v1/lanes?limit=1").await;
+    assert_eq!((&page["lanes"][0]["lane"], &page["next"]), (&json!("a"), &json!("a")));
+    let page = see(&server, "/v1/lanes?limit=2&after=a").await;
+    assert_eq!((&page["lanes"], &page["next"]), (&json!([both]), &Value::Null));
+    assert_eq!(see(&server, "/v1/lanes?namespace=rival").await["lanes"], json!([]));
+
+    let open = order(&server, "b", &json!({"paused": false, "draining": false})).await;
+    assert_eq!((&open["paused"], &open["reason"]), (&json!(false), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_waiting_claim_gets_the_work_of_a_lane_that_is_resumed() {
+    let server = Fixture::start().await;
+    order(&server, "default", &json!({"paused": true})).await;
+    let id = server.submitted().await;
+    let client = server.client();
+    let withheld = client.claim(claim(), Millis::ZERO).await.unwrap();
+    assert_eq!((withheld.assignments.len(), withheld.withheld), (0, Some(Withheld::LanePaused)));
+    let waiting = tokio::spawn(async move { client.claim(claim(), Millis::from_secs(50)).await });
+    server.until_waiting(1).await;
+    order(&server, "default", &json!({"paused": false})).await;
+    let claimed = within(waiting).await.unwrap().unwrap();
+    assert_eq!((claimed.assignments[0].execution, claimed.withheld), (id, None));
+}
+
+#[tokio::test]
+async fn a_claim_and_a_grant_say_why_nothing_is_given_out() {
+    let server = Fixture::start().await;
+    server.submitted().await;
+    order(&server, "default", &json!({"paused": true})).await;
+    let request = ff_store::mint::request_id();
+    let body = json!({"instance": "ada-1", "request": request.to_string()});
+    let claimed = ask(server.address, post("/v1/workers/ada/claim", body.to_string())).await;
+    assert_eq!(
+        serde_json::from_slice::<Value>(&claimed.body).unwrap(),
+        json!({"assignments": [], "again": false, "withheld": "lane_paused"})
+    );
+    let body = json!({"instance": "ada-1", "request": request.to_string(), "ttl_ms": 1_000});
+    let granted = ask(server.address, post("/v1/workers/ada/grant", body.to_string())).await;
+    assert_eq!(
+        serde_json::from_slice::<Value>(&granted.body).unwrap(),
+        json!({"offer": null, "again": false, "withheld": "lane_paused"})
+    );
+}
+
+#[tokio::test]
+async fn a_draining_lane_takes_no_new_work_and_gives_out_what_it_has() {
+    let server = Fixture::start().await;
+    let id = server.submitted().await;
+    order(&server, "default", &json!({"draining": true})).await;
+    let refused = ask(server.address, post("/v1/executions", "{}")).await;
+    refused.problem(409, "lane_draining");
+    let elsewhere = ask(server.address, post("/v1/executions", r#"{"lane":"other"}"#)).await;
+    assert_eq!(elsewhere.status, 201);
+    let claimed = server.client().claim(claim(), Millis::ZERO).await.unwrap();
+    assert_eq!(claimed.assignments[0].execution, id);
+    order(&server, "default", &json!({"draining": false})).await;
+    assert_eq!(ask(server.address, post("/v1/executions", "{}")).await.status, 201);
+}
+
+#[tokio::test]
+async fn an_order_that_is_not_understood_is_refused() {
+    let server = Fixture::start().await;
+    for body in [json!({"pause": true}), json!({"paused": "yes"}), json!([true])] {
+        send(&server, "default", &body).await.problem(400, "invalid_json");
+    }
+    let long = json!({"paused": true, "reason": "x".repeat(4_097)});
+    send(&server, "default", &long).await.problem(413, "too_large");
+    let refused = send(&server, "a%20b", &json!({"paused": true})).await;
+    assert_eq!(refused.problem(400, "invalid_argument").field.as_deref(), Some("lane"));
+    ask(server.address, get("/v1/lanes/-")).await.problem(400, "invalid_argument");
+    let lanes = server.store.lanes(&ff_core::Namespace::default(), None, 10).await.unwrap();
+    assert_eq!(lanes, [], "a refused order has changed nothing");
+}

@@ -1,0 +1,53 @@
+//! What an operator says of a lane: written at home, then copied to every partition.
+
+use ff_core::limits::BATCH;
+use ff_core::machine::{CopyLane, LaneSpread, SetLane};
+use ff_core::resource::LaneState;
+use ff_core::{Lane, Namespace, Partition, ResourceKey};
+
+use crate::error::StoreError;
+use crate::mint;
+use crate::roles::{LaneOrder, done, one, only};
+use crate::store::Store;
+
+/// Carries out `order`. It is acknowledged when claims and submits in every partition see it.
+pub(crate) async fn order<S: Store + ?Sized>(
+    store: &S,
+    order: LaneOrder,
+) -> Result<LaneState, StoreError> {
+    let LaneOrder { namespace, lane, paused, draining, reason } = order;
+    let key = ResourceKey::lane(&namespace, &lane, store.partitions());
+    let spread = store.partitions() > 1;
+    let set = SetLane { key, paused, draining, reason, spread };
+    let said = one(store, set).await.and_then(only!(Lane))?;
+    let said = match spread {
+        true => self::spread(store, &namespace, &lane, said).await?,
+        false => said,
+    };
+    // Who waits may find that there is work after all.
+    store.wakeups().announce_maybe();
+    Ok(said)
+}
+
+/// Copies what was said of a lane to every partition.
+pub(crate) async fn spread<S: Store + ?Sized>(
+    store: &S,
+    namespace: &Namespace,
+    lane: &Lane,
+    state: LaneState,
+) -> Result<LaneState, StoreError> {
+    let home = ResourceKey::lane(namespace, lane, store.partitions());
+    let others = (0..store.partitions()).filter(|number| *number != home.partition.number());
+    let copies = others.filter_map(|number| Partition::new(number).ok()).map(|partition| {
+        let key = ResourceKey::lane_in(partition, namespace, lane);
+        mint::command(CopyLane { key, state: state.clone() })
+    });
+    let copies: Vec<_> = copies.collect();
+    for batch in copies.chunks(BATCH) {
+        for answer in store.execute(batch.to_vec()).await {
+            answer.and_then(done)?;
+        }
+    }
+    one(store, LaneSpread { key: home, generation: state.generation }).await.and_then(done)?;
+    Ok(LaneState { spread_by: None, ..state })
+}
