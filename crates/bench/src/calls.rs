@@ -22,6 +22,8 @@ impl<T: ClientBackend + WorkerBackend + ?Sized + 'static> Both for T {}
 pub(crate) struct Producer {
     input: Payload,
     policy: Policy,
+    priority: u16,
+    requires: Capabilities,
 }
 
 impl Producer {
@@ -32,6 +34,8 @@ impl Producer {
         Producer {
             input: Payload::bytes(Bytes::from(vec![b'x'; payload])),
             policy: Policy { retention, ..policy },
+            priority: 0,
+            requires: Capabilities::NONE,
         }
     }
 
@@ -41,27 +45,28 @@ impl Producer {
         most.min(fit as u64).max(1)
     }
 
+    /// The same executions, of some priority.
+    pub(crate) fn urgent(self, priority: u16) -> Producer {
+        Producer { priority, ..self }
+    }
+
+    /// The same executions, for workers that offer this.
+    pub(crate) fn requiring(&self, requires: &Capabilities) -> Producer {
+        Producer { requires: requires.clone(), ..self.clone() }
+    }
+
     /// Submits `count` executions in one call.
     pub(crate) async fn submit<B: Both + ?Sized>(
         &self,
         backend: &B,
         count: u64,
     ) -> Result<(), BenchError> {
-        self.submit_urgent(backend, count, 0).await
-    }
-
-    /// Submits `count` executions of some `priority` in one call.
-    pub(crate) async fn submit_urgent<B: Both + ?Sized>(
-        &self,
-        backend: &B,
-        count: u64,
-        priority: u16,
-    ) -> Result<(), BenchError> {
         let namespace = Namespace::default();
         let batch = (0..count).map(|_| Submit {
             input: self.input.clone(),
             policy: self.policy.clone(),
-            priority,
+            priority: self.priority,
+            requires: self.requires.clone(),
             ..Submit::new(backend.new_id(&namespace, None))
         });
         let answers = backend.submit(batch.collect()).await?;
@@ -74,6 +79,7 @@ impl Producer {
 pub(crate) struct Taker<B: ?Sized> {
     backend: Arc<B>,
     worker: Worker,
+    offers: Capabilities,
     result: Payload,
 }
 
@@ -84,8 +90,19 @@ impl<B: Both + ?Sized> Taker<B> {
         Ok(Taker {
             backend,
             worker: Worker { id: WorkerId::new("bench")?, instance },
+            offers: Capabilities::NONE,
             result: Payload::bytes(Bytes::from(vec![b'y'; 100])),
         })
+    }
+
+    /// The same worker, with something to offer.
+    pub(crate) fn offering(self, offers: Capabilities) -> Taker<B> {
+        Taker { offers, ..self }
+    }
+
+    /// What it offers.
+    pub(crate) fn offers(&self) -> &Capabilities {
+        &self.offers
     }
 
     /// Claims at most `max`, waiting up to `wait`.
@@ -98,7 +115,7 @@ impl<B: Both + ?Sized> Taker<B> {
             namespace: Namespace::default(),
             lane: Lane::default(),
             worker: self.worker.clone(),
-            capabilities: Capabilities::NONE,
+            capabilities: self.offers.clone(),
             request: mint::request_id(),
             max,
             first: 0,
@@ -114,5 +131,13 @@ impl<B: Both + ?Sized> Taker<B> {
             .map(|assignment| Complete { hold: assignment.hold(), result: self.result.clone() });
         let answers = self.backend.complete(batch.collect()).await?;
         Ok(answers.into_iter().collect::<Result<Vec<_>, StoreError>>()?.len() as u64)
+    }
+}
+
+/// The capability of one of `classes` classes; none if there are none.
+pub(crate) fn class(number: usize, classes: u16) -> Result<Capabilities, BenchError> {
+    match classes {
+        0 => Ok(Capabilities::NONE),
+        classes => Ok(Capabilities::new([format!("class-{}", number % usize::from(classes))])?),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ff_core::Millis;
 
-use crate::calls::{Both, Producer, Taker};
+use crate::calls::{Both, Producer, Taker, class};
 use crate::samples::Samples;
 use crate::{BenchError, Load, Progress};
 
@@ -39,7 +39,9 @@ pub(crate) async fn measure<B: Both + ?Sized>(
         calls: AtomicU64::new(0),
         progress,
     });
-    let takers = (0..load.workers).map(|number| Taker::new(backend.clone(), number));
+    let takers = (0..load.workers).map(|number| {
+        Ok(Taker::new(backend.clone(), number)?.offering(class(number, load.classes)?))
+    });
     let takers = takers.collect::<Result<Vec<_>, BenchError>>()?;
     let started = Instant::now();
     let workers: Vec<_> = takers
@@ -80,7 +82,7 @@ async fn work<B: Both + ?Sized>(
     let mut empty = 0;
     while shared.completed.load(Ordering::Relaxed) < shared.load.executions {
         let started = Instant::now();
-        submit(&*backend, &shared).await?;
+        submit(&*backend, &shared, &taker).await?;
         let asked = Instant::now();
         let claimed = taker.claim(shared.load.batch, WAIT).await?;
         let took = asked.elapsed();
@@ -105,15 +107,19 @@ async fn work<B: Both + ?Sized>(
     Ok((whole, claims))
 }
 
-/// Submits one batch, unless all is submitted.
-async fn submit<B: Both + ?Sized>(backend: &B, shared: &Shared) -> Result<(), BenchError> {
+/// Submits one batch of what the worker itself can take, unless all is submitted.
+async fn submit<B: Both + ?Sized>(
+    backend: &B,
+    shared: &Shared,
+    taker: &Taker<B>,
+) -> Result<(), BenchError> {
     let most = u64::from(shared.load.batch);
     let before = shared.submitted.fetch_add(most, Ordering::Relaxed);
     let count = shared.load.executions.saturating_sub(before).min(most);
     if count == 0 {
         return Ok(());
     }
-    shared.producer.submit(backend, count).await?;
+    shared.producer.requiring(taker.offers()).submit(backend, count).await?;
     shared.calls.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }

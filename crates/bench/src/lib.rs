@@ -5,6 +5,7 @@
 
 mod backlog;
 mod calls;
+mod classes;
 mod crowd;
 mod cycle;
 mod http;
@@ -16,6 +17,7 @@ mod meter;
 mod queue;
 mod report;
 mod samples;
+mod scarce;
 mod time;
 mod urgent;
 
@@ -31,6 +33,13 @@ pub use report::Report;
 pub enum Scenario {
     /// Submit, claim and complete by many workers at once.
     Cycle,
+    /// The cycle with different required capabilities, beside the same without.
+    Classes,
+    /// How long plentiful work waits beside work that few can do.
+    Scarce {
+        /// How much of that is queued.
+        queued: u64,
+    },
     /// From a submit to a waiting worker, with nothing else going on.
     Latency,
     /// The worker protocol over HTTP, beside the same in process.
@@ -103,6 +112,10 @@ pub async fn run(
     let open = async || ff_backends::open(url).await;
     match scenario {
         Scenario::Cycle => cycle::run(url, open().await?, load, progress).await,
+        Scenario::Classes => classes::run(url, open().await?, load, progress).await,
+        Scenario::Scarce { queued } => {
+            scarce::run(url, open().await?, load, queued, progress).await
+        }
         Scenario::Latency => latency::run(url, open().await?, load, progress).await,
         Scenario::Http => http::run(url, open().await?, load, progress).await,
         // Those who idle open it for themselves.

@@ -13,6 +13,8 @@ pub struct Load {
     pub batch: u16,
     /// How many bytes an input has.
     pub payload: usize,
+    /// How many different capabilities executions require and workers offer, one each; 0 is none.
+    pub classes: u16,
     /// How long finished executions stay; `None` means the default, longer than any benchmark.
     pub retention: Option<Millis>,
 }

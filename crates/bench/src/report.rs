@@ -20,6 +20,8 @@ pub struct Report {
     pub batch: u16,
     /// How many bytes in an input.
     pub payload_bytes: usize,
+    /// How many different capabilities were required.
+    pub classes: Option<u16>,
     /// How many executions were queued meanwhile.
     pub queued: Option<u64>,
     /// How long finished executions stayed, when they were removed during the run.
@@ -34,9 +36,9 @@ pub struct Report {
     pub claim_p50_ms: Option<f64>,
     /// The same of the claim calls alone.
     pub claim_p99_ms: Option<f64>,
-    /// `p50_ms` with few executions queued.
+    /// `p50_ms` with few executions queued; for `scarce`, without the scarce ones.
     pub few_p50_ms: Option<f64>,
-    /// `p99_ms` with few executions queued.
+    /// `p99_ms` with few executions queued; for `scarce`, without the scarce ones.
     pub few_p99_ms: Option<f64>,
     /// `p50_ms` as a multiple of that.
     pub p50_ratio: Option<f64>,
@@ -60,7 +62,8 @@ pub struct Report {
     pub limit_cpu_us_per_execution: Option<f64>,
     /// `store_cpu_us_per_execution` as a multiple of that.
     pub cpu_to_limit: Option<f64>,
-    /// What something plainer did in the same run: a list queue; for `http`, the same in process.
+    /// What something plainer did in the same run: a list queue; for `http`, the same in process;
+    /// for `classes`, the same without classes.
     pub baseline_per_second: Option<f64>,
     /// `per_second` as a part of that.
     pub fraction_of_baseline: Option<f64>,

@@ -30,10 +30,10 @@ pub(crate) async fn run(
     // A worker that knows the queues, as one that has been at it for a while does.
     taker.complete(&taker.claim(1, WAIT).await?).await?;
 
-    let urgent = Producer::new(load.payload + 1, load.retention);
+    let urgent = Producer::new(load.payload + 1, load.retention).urgent(PRIORITY);
     let mut worst = 0;
     for done in 0..ROUNDS {
-        urgent.submit_urgent(&*backend, 1, PRIORITY).await?;
+        urgent.submit(&*backend, 1).await?;
         worst = worst.max(claims_until(&taker, load.payload + 1, queued).await?);
         progress(done + 1, ROUNDS);
     }

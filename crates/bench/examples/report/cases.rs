@@ -97,6 +97,14 @@ const BACKLOG: &[Figure] = &[
     goal("p50_ratio", "times the p50 behind 1,000 others", AtMost(1.5)),
     goal("p99_ratio", "times the p99 behind 1,000 others", AtMost(1.5)),
 ];
+const CLASSES: &[Figure] = &[
+    told("per_second", "executions/s of 10 classes, 100 workers"),
+    goal("fraction_of_baseline", "of the same without classes", AtLeast(0.7)),
+];
+const SCARCE: &[Figure] = &[
+    told("p99_ms", "ms of plentiful work beside scarce work, p99"),
+    goal("p99_ratio", "times the same without it", AtMost(1.5)),
+];
 const URGENT: &[Figure] =
     &[goal("claims_until_urgent", "claims until the urgent one, at worst", AtMost(2.0))];
 
@@ -143,6 +151,8 @@ pub(crate) const CASES: &[Case] = &[
     case(Sqlite, "http", "http --executions 2000", HTTP),
     case(Sqlite, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
     case(Sqlite, "urgent", "urgent --queued 1000", URGENT),
+    case(Sqlite, "classes", "classes --executions 2000", CLASSES),
+    case(Sqlite, "scarce", "scarce --executions 2000", SCARCE),
     case(
         Valkey,
         "cycle --workers 16",
@@ -213,6 +223,8 @@ pub(crate) const CASES: &[Case] = &[
         ],
     ),
     case(Valkey, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
+    case(Valkey, "classes", "classes --executions 2000", CLASSES),
+    case(Valkey, "scarce", "scarce --executions 2000", SCARCE),
     case(Valkey, "urgent", "urgent --queued 1000", URGENT),
     case(
         ValkeyAof,

@@ -16,6 +16,8 @@ use crate::session::Session;
 
 const SCENARIOS: &str = "\
 cycle    submit, claim and complete by many workers at once
+classes  the same with different required capabilities, beside the same without
+scarce   how long plentiful work waits beside work that one worker can do
 latency  from a submit to a waiting worker, with nothing else going on
 http     the worker protocol over HTTP, beside the same in process
 idle     calls to the store while workers wait and nothing happens
@@ -62,7 +64,11 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 100))]
     processes: Option<u16>,
 
-    /// How many executions are queued; backlog: 1000000 when absent, urgent: 10000.
+    /// classes, scarce: how many different capabilities; 10 and 9 when absent.
+    #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 1_000))]
+    classes: Option<u16>,
+
+    /// How many executions are queued; backlog: 1000000 when absent, urgent: 10000, scarce: 1000.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 100_000_000))]
     queued: Option<u64>,
 }
@@ -71,6 +77,8 @@ pub(crate) struct Bench {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
     Cycle,
+    Classes,
+    Scarce,
     Latency,
     Http,
     Idle,
@@ -104,6 +112,8 @@ impl Bench {
     fn load(&self) -> Load {
         let (executions, workers, batch) = match self.scenario {
             Which::Cycle => (20_000, 64, 1),
+            Which::Classes => (50_000, 100, 1),
+            Which::Scarce => (20_000, 18, 1),
             Which::Http => (20_000, 64, 16),
             Which::Memory => (100_000, 64, 1),
             Which::Idle | Which::IdleChild => (1, 16, 1),
@@ -114,6 +124,11 @@ impl Bench {
             workers: self.workers.unwrap_or(workers).into(),
             batch: self.batch.unwrap_or(batch),
             payload: self.payload as usize,
+            classes: match self.scenario {
+                Which::Classes => self.classes.unwrap_or(10),
+                Which::Scarce => self.classes.unwrap_or(9),
+                _ => 0,
+            },
             retention: self.retention.filter(|_| self.scenario == Which::Cycle),
         }
     }
@@ -121,6 +136,8 @@ impl Bench {
     fn scenario(&self) -> Result<Scenario, Error> {
         Ok(match self.scenario {
             Which::Cycle => Scenario::Cycle,
+            Which::Classes => Scenario::Classes,
+            Which::Scarce => Scenario::Scarce { queued: self.queued.unwrap_or(1_000) },
             Which::Latency => Scenario::Latency,
             Which::Http => Scenario::Http,
             Which::Backlog => Scenario::Backlog { queued: self.queued.unwrap_or(1_000_000) },
