@@ -155,10 +155,9 @@ pub(crate) fn due(
         .prepare_cached("SELECT due FROM timer WHERE due > ?1 ORDER BY due, id LIMIT 1")?;
     let next = first.query_and_then([now_ms], |row| time(row, 0))?.next().transpose()?;
     let more = due.last().copied().filter(|_| due.len() == limit);
-    let (mut resources, soonest) = resource::due(&transaction, now, limit)?;
-    if after.is_some() {
-        resources.clear();
-    }
+    // Resources come with the first page.
+    let most = if after.is_none() { limit } else { 0 };
+    let (resources, soonest) = resource::due(&transaction, now, most)?;
     let next = next.into_iter().chain(soonest).min();
     Ok(DueTimers { now, due, more, resources, next })
 }
@@ -173,10 +172,8 @@ pub(crate) fn ahead(
         "SELECT count(*) FROM queue WHERE namespace = ?1 AND lane = ?2 AND class = ?3 \
          AND (score, id) < (?4, ?5)",
     )?;
-    let place =
-        (place.namespace.as_str(), place.lane.as_str(), place.class.as_str(), place.score.get());
-    let (namespace, lane, class, score) = place;
-    let parameters = (namespace, lane, class, score, id.as_bytes());
+    let (namespace, lane) = (place.namespace.as_str(), place.lane.as_str());
+    let parameters = (namespace, lane, place.class.as_str(), place.score.get(), id.as_bytes());
     Ok(count.query_row(parameters, |row| row.get::<_, i64>(0))? as u64)
 }
 

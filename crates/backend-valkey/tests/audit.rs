@@ -13,7 +13,7 @@ use ff_core::machine::{Claim, Submit};
 use ff_core::{Lane, Millis};
 use ff_store::audit::Rule;
 use ff_store::{ClientBackend, MaintenanceBackend, Store, WorkerBackend};
-use garden::Garden;
+use garden::{Garden, WORKER};
 use tokio::time::timeout;
 
 /// One test per plant: the rules that it breaks, and those that are still broken after repair.
@@ -81,6 +81,20 @@ async fn a_namespace_that_is_not_registered_is_found() {
     scene::everything(&garden.process).await.assert_same(&before);
 }
 
+/// Something else in the place of a worker keeps nobody from being repaired.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_of_another_type_costs_itself_alone() {
+    let garden = Garden::grow().await;
+    let before = scene::everything(&garden.process).await;
+    let good = garden.order(&["GET", &garden.worker()]);
+    garden.order(&["DEL", &garden.worker()]);
+    garden.order(&["RPUSH", &garden.worker(), "a list"]);
+    garden.change(&["ZREM", &garden.index("timer"), &garden.delayed]);
+    assert_eq!(garden.process.store().repair().await.unwrap().fixed(), 1);
+    garden.order(&[b"SET", garden.worker().as_bytes(), good.bytes()]);
+    scene::everything(&garden.process).await.assert_same(&before);
+}
+
 /// What time has to do to an execution is not forgotten because nobody can read it now.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_timer_of_a_damaged_record_stays() {
@@ -126,6 +140,25 @@ plants! {
     a_queue_that_is_not_registered_is_found: [EntryThere], then [] => |garden| {
         garden.change(&["SREM", &garden.index("queues"), "default:queued"]);
     };
+
+    a_lost_timer_of_a_worker_is_found: [ResourceThere], then [] => |garden| {
+        garden.change(&["ZREM", &garden.index("resource_timers"), WORKER]);
+    };
+    a_worker_with_another_timer_is_found: [ResourceThere, ResourceOwned], then [] => |garden| {
+        garden.order(&["ZADD", &garden.index("resource_timers"), "7", WORKER]);
+    };
+    // The audit finds resources by their list: of one that is not listed it sees the timer.
+    a_worker_that_is_not_listed_is_found: [ResourceOwned], then [] => |garden| {
+        garden.change(&["ZREM", &garden.index("resources"), WORKER]);
+    };
+    a_listed_worker_that_is_gone_is_found: [ResourceOwned], then [] => |garden| {
+        garden.change(&["ZADD", &garden.index("resources"), "0", "worker:default:nobody"]);
+    };
+    a_timer_of_a_worker_that_is_gone_is_found: [ResourceOwned], then [] => |garden| {
+        garden.change(&["ZADD", &garden.index("resource_timers"), "1", "worker:default:nobody"]);
+    };
+    a_damaged_worker_is_found: [Readable, ResourceOwned], then [Readable, ResourceOwned] =>
+        |garden| drop(garden.order(&["SET", &garden.worker(), "damaged"]));
 
     a_timer_of_an_execution_that_is_gone_is_found: [EntryOwned], then [] => |garden| {
         garden.change(&["ZADD", &garden.index("timer"), "1", &garden.stranger()]);

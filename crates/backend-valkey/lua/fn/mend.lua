@@ -90,10 +90,14 @@ function read.classes(k, index, cursor, limit, found)
   return page[1] ~= '0' and page[1] or nil
 end
 
--- An entry of no resource goes; the timer of a resource is as it says. Answers how well all was.
+-- An entry of no resource goes; the timer of a resource is as it says. What cannot be read, whatever
+-- is in its place, is left alone. Tells whether all was well.
 local function resource(k, name, found)
-  local bytes = call('GET', ff.resource.key(k, name))
+  local read, bytes = pcall(call, 'GET', ff.resource.key(k, name))
   found.examined = found.examined + 1
+  if not read then
+    return true
+  end
   if not bytes then
     found.unwritten = found.unwritten + call('ZREM', k.resources, name)
       + call('ZREM', k.resource_timers, name)

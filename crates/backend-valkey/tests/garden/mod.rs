@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use ff_core::machine::{Claim, Complete, Fail, Replay, Submit};
 use ff_core::policy::Backoff;
-use ff_core::state::Failure;
-use ff_core::{Capabilities, Category, IdempotencyKey, Lane, Millis, Payload, When};
+use ff_core::state::{Failure, Worker};
+use ff_core::{
+    Capabilities, Category, IdempotencyKey, Lane, Millis, Payload, When, WorkerId, WorkerInstanceId,
+};
 use ff_store::audit::{Rule, audit};
+use ff_store::roles::Registering;
 use ff_store::{ClientBackend, MaintenanceBackend, WorkerBackend};
 use ff_testkit::valkey::{Reply, Server};
 
@@ -61,6 +64,19 @@ async fn fail(process: &Process, lane: &str, retryable: bool) {
     process.fail(Fail { hold, failure }).await.unwrap();
 }
 
+/// The worker of the garden, as its indexes name it.
+pub(crate) const WORKER: &str = "worker:default:gardener-1";
+
+async fn register(process: &Process) {
+    let Claim { namespace, capabilities, request, .. } = claim(1);
+    let instance = WorkerInstanceId::new("gardener-1").unwrap();
+    let worker = Worker { id: WorkerId::new("gardener").unwrap(), instance };
+    let (lanes, ttl) = (vec![Lane::default()], Millis::from_hours(1));
+    let session = request;
+    let registering = Registering { namespace, worker, session, lanes, capabilities, ttl };
+    process.register(registering).await.unwrap();
+}
+
 impl Garden {
     /// A sound store.
     pub(crate) async fn grow() -> Garden {
@@ -108,6 +124,7 @@ impl Garden {
         garden.replayed = garden.add(replayed, &mut known).await;
         complete(&process, "replayed").await;
         assert_eq!(process.replay(Replay { target: run, run: 0 }).await.unwrap(), 1);
+        register(&process).await;
         garden
     }
 
@@ -154,6 +171,11 @@ impl Garden {
     /// The key of a record, or of what is beside it.
     pub(crate) fn record(&self, name: &str, beside: &str) -> String {
         format!("{}:exec:{{p:0}}:{name}{beside}", self.prefix)
+    }
+
+    /// The key of the worker.
+    pub(crate) fn worker(&self) -> String {
+        format!("{}:worker:{{p:0}}:default:gardener-1", self.prefix)
     }
 
     /// Runs a command past the store.

@@ -17,7 +17,7 @@ pub struct TickResource {
 pub enum ResourceTicked {
     /// Nothing was due.
     Nothing,
-    /// A worker was silent for too long and is no longer registered.
+    /// A worker was silent for too long: its registration is removed.
     WorkerGone,
     /// This must be copied to every partition; somebody looks to it again if that is not done.
     Spread(LaneState),
