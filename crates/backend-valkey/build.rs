@@ -26,6 +26,7 @@ const HEAD: &[(&str, &str)] = &[
     ("lease_ttl", "I6"),
     ("attempt_timeout", "I6"),
     ("retention", "I6"),
+    ("control", "B"),
     ("result_at", "B"),
     ("input_at", "B"),
     ("input_len", "I4"),
@@ -37,6 +38,8 @@ const HEAD: &[(&str, &str)] = &[
     ("detail", "I2c0"),
     ("result", "I2c0"),
     ("ns", "I1c0"),
+    ("blocked", "I1c0"),
+    ("admission", "I1c0"),
 ];
 
 /// What only the making and the removal of a record, and the general way, look at.

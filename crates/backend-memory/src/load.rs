@@ -4,7 +4,8 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Partition, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Partition, Resource, ResourceKey, ResourceKind, Time};
+use ff_store::census::Census;
 use ff_store::{DueTimers, ListScan, Position, ResourceScan, Which};
 
 use crate::tables::Tables;
@@ -121,5 +122,23 @@ impl Tables {
         let queue = (place.namespace.clone(), place.lane.clone());
         let members = self.queues.get(&queue).and_then(|classes| classes.get(&place.class));
         members.map_or(0, |members| members.range(..(place.score, id)).count() as u64)
+    }
+
+    /// How much waits, and for what.
+    pub(crate) fn census(&self, now: Time) -> Census {
+        let mut census = Census { now, ..Census::default() };
+        for ((namespace, lane), classes) in &self.queues {
+            for members in classes.values() {
+                if let Some((head, _)) = members.first() {
+                    let (namespace, lane) = (namespace.clone(), lane.clone());
+                    census.add_queue(namespace, lane, members.len() as u64, *head);
+                }
+            }
+        }
+        let waiting = self.blocked.iter().filter(|(_, members)| !members.is_empty());
+        census.blocked = waiting.map(|(on, all)| (on.clone(), all.len() as u64)).collect();
+        let workers = self.resources.keys().filter(|key| key.kind == ResourceKind::Worker);
+        census.workers = workers.count() as u64;
+        census
     }
 }

@@ -34,6 +34,11 @@ impl Tables {
                 listed(place, Entry::Attention(namespace.clone(), *attention, place.created))
             }));
         }
+        for ((namespace, on), places) in &self.blocked {
+            rows.extend(places.iter().map(|(score, id)| {
+                Row::Entry(Entry::Blocked(namespace.clone(), on.clone(), *score), *id)
+            }));
+        }
         for ((namespace, key), id) in &self.keys {
             rows.push(Row::Entry(Entry::Key(namespace.clone(), key.clone()), *id));
         }

@@ -1,19 +1,22 @@
 //! The store itself.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::machine::{Command, Loaded, ReadSet, Reply, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
+use ff_store::census::Census;
 use ff_store::serial::{self, Transaction};
 use ff_store::{
-    Clock, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
-    Wakeups, optimistic,
+    Clock, Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store,
+    StoreError, Wakeups, optimistic,
 };
 
 use crate::optimistic::{Dice, Faults};
@@ -24,13 +27,20 @@ pub struct MemoryStore {
     tables: Mutex<Tables>,
     clock: Arc<dyn Clock>,
     wakeups: Wakeups,
+    desks: Desks,
     dice: Option<Dice>,
 }
 
 impl MemoryStore {
     /// A store in which one caller at a time loads, decides and writes.
     pub fn serial(clock: Arc<dyn Clock>) -> MemoryStore {
-        MemoryStore { tables: Mutex::default(), clock, wakeups: Wakeups::default(), dice: None }
+        MemoryStore {
+            tables: Mutex::default(),
+            clock,
+            wakeups: Wakeups::default(),
+            desks: Desks::default(),
+            dice: None,
+        }
     }
 
     /// A store in which others may come between a load and its commit.
@@ -143,6 +153,31 @@ impl Store for MemoryStore {
         Ok(self.tables().scanned(&scan))
     }
 
+    async fn blocked(
+        &self,
+        namespace: &Namespace,
+        on: &Blocker,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        let tables = self.tables();
+        let places = tables.blocked.get(&(namespace.clone(), on.clone())).into_iter().flatten();
+        Ok(places.take(limit).map(|(_, id)| *id).collect())
+    }
+
+    async fn blockers(
+        &self,
+        _share: &Share,
+        limit: usize,
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+        Ok(self.tables().blocked.keys().take(limit).cloned().collect())
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        let mut tables = self.tables();
+        let now = self.now(&mut tables);
+        Ok(tables.census(now))
+    }
+
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
         Ok(self.tables().ahead(place, id))
     }
@@ -179,5 +214,9 @@ impl Store for MemoryStore {
 
     fn wakeups(&self) -> &Wakeups {
         &self.wakeups
+    }
+
+    fn desks(&self) -> &Desks {
+        &self.desks
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
 use ff_core::record::Attempt;
@@ -24,6 +25,7 @@ pub(crate) struct Tables {
     pub(crate) list: BTreeMap<Namespace, BTreeSet<Position>>,
     pub(crate) attention: BTreeMap<(Namespace, Attention), BTreeSet<Position>>,
     pub(crate) keys: BTreeMap<(Namespace, IdempotencyKey), ExecutionId>,
+    pub(crate) blocked: BTreeMap<(Namespace, Blocker), BTreeSet<(Score, ExecutionId)>>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
     /// The latest time ever decided with: time never runs back.
@@ -53,6 +55,9 @@ impl Tables {
                 let set = self.attention.entry((namespace, attention)).or_default();
                 set.insert(position(created, id));
             }
+            Entry::Blocked(namespace, on, score) => {
+                self.blocked.entry((namespace, on)).or_default().insert((score, id));
+            }
             Entry::Key(namespace, key) => {
                 self.keys.insert((namespace, key), id);
             }
@@ -77,6 +82,9 @@ impl Tables {
             }
             Entry::Attention(namespace, attention, created) => {
                 take(&mut self.attention, &(namespace, attention), &position(created, id));
+            }
+            Entry::Blocked(namespace, on, score) => {
+                take(&mut self.blocked, &(namespace, on), &(score, id));
             }
             Entry::Key(namespace, key) => {
                 self.keys.remove(&(namespace, key));

@@ -38,6 +38,7 @@ fn claim(request: u128, max: u16) -> Claim {
         max,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 

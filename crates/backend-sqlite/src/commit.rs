@@ -109,6 +109,11 @@ impl Writing<'_> {
                  VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
                 (namespace.as_str(), attention.as_str(), created.as_ms() as i64, id),
             )?,
+            Entry::Blocked(namespace, on, score) => self.run(
+                "INSERT INTO blocked (namespace, kind, name, score, id) \
+                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+                (namespace.as_str(), on.kind.as_str(), on.name.as_str(), score.get(), id),
+            )?,
             Entry::Key(namespace, key) => self.run(
                 "INSERT OR REPLACE INTO idempotency_key (namespace, key, id) VALUES (?1, ?2, ?3)",
                 (namespace.as_str(), key.as_str(), id),
@@ -136,6 +141,11 @@ impl Writing<'_> {
                 "DELETE FROM attention \
                  WHERE namespace = ?1 AND attention = ?2 AND created = ?3 AND id = ?4",
                 (namespace.as_str(), attention.as_str(), created.as_ms() as i64, id),
+            )?,
+            Entry::Blocked(namespace, on, score) => self.run(
+                "DELETE FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
+                 AND score = ?4 AND id = ?5",
+                (namespace.as_str(), on.kind.as_str(), on.name.as_str(), score.get(), id),
             )?,
             Entry::Key(namespace, key) => self.run(
                 "DELETE FROM idempotency_key WHERE namespace = ?1 AND key = ?2 AND id = ?3",

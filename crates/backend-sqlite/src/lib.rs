@@ -4,6 +4,7 @@
 //! transaction, so that many share one sync to disk. Reads have connections of their own. Nothing
 //! is decided from the memory of the process: several processes may open the same file.
 
+mod census;
 mod clock;
 mod codec;
 mod commit;

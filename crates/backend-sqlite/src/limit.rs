@@ -121,6 +121,7 @@ impl Replay {
             max: 1,
             first: 0,
             retry: false,
+            admitted: None,
         };
         let mut loaded = having(now, record);
         loaded.candidates = Some(vec![id]);

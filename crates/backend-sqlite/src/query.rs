@@ -1,10 +1,13 @@
 //! Reads of single things, listings and timers, for commands and callers alike.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
 use ff_store::{DueTimers, ListScan, Position, Which};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
@@ -160,6 +163,46 @@ pub(crate) fn due(
     let (resources, soonest) = resource::due(&transaction, now, most)?;
     let next = next.into_iter().chain(soonest).min();
     Ok(DueTimers { now, due, more, resources, next })
+}
+
+/// Executions that wait for a budget or a quota, the first ones first.
+pub(crate) fn blocked(
+    connection: &Connection,
+    namespace: &Namespace,
+    on: &Blocker,
+    limit: usize,
+) -> Result<Vec<ExecutionId>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT id FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
+         ORDER BY score, id LIMIT ?4",
+    )?;
+    let parameters = (namespace.as_str(), on.kind.as_str(), on.name.as_str(), limit as i64);
+    select.query_and_then(parameters, |row| id(row, 0))?.collect()
+}
+
+/// The budgets and quotas that executions wait for.
+pub(crate) fn blockers(
+    connection: &Connection,
+    limit: usize,
+) -> Result<BTreeSet<(Namespace, Blocker)>, Fault> {
+    let mut select =
+        connection.prepare_cached("SELECT DISTINCT namespace, kind, name FROM blocked LIMIT ?1")?;
+    let read = |row: &Row<'_>| {
+        let namespace = row.get_ref(0)?.as_str()?;
+        let unreadable = |why: Refusal| Fault::Unreadable(format!("a namespace: {why}"));
+        Ok((Namespace::new(namespace).map_err(unreadable)?, blocker(row, 1)?))
+    };
+    select.query_and_then([limit as i64], read)?.collect()
+}
+
+/// The budget or quota in column `column` and the one after it.
+pub(crate) fn blocker(row: &Row<'_>, column: usize) -> Result<Blocker, Fault> {
+    let (word, name) = (row.get_ref(column)?.as_str()?, row.get_ref(column + 1)?.as_str()?);
+    let unreadable = || Fault::Unreadable(format!("{word:?} {name:?} is nothing to wait for"));
+    Ok(Blocker {
+        kind: ResourceKind::parse(word).ok_or_else(unreadable)?,
+        name: ResourceName::new(name).map_err(|_| unreadable())?,
+    })
 }
 
 /// How many come before a place of a queue.

@@ -12,8 +12,11 @@ use crate::error::Fault;
 const APPLICATION_ID: i32 = 0x466c_4661;
 
 /// Every change of the tables, oldest first. One that was released is never edited.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_resources.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_spine.sql"),
+    include_str!("migrations/0002_resources.sql"),
+    include_str!("migrations/0003_blocked.sql"),
+];
 
 /// What a file says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The store: commands go to the writer, reads to the readers.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,15 +8,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
+use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::{
-    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Store, StoreError, Wakeups,
+    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Store, StoreError, Wakeups,
 };
 use rusqlite::Connection;
 
@@ -26,12 +29,13 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{connection, query, resource, rows};
+use crate::{census, connection, query, resource, rows};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
     clock: Arc<StoreClock>,
     wakeups: Arc<Wakeups>,
+    desks: Desks,
     // Closed before the writer: the last connection to close tidies the file up.
     file: Option<File>,
     writer: Writer,
@@ -67,7 +71,7 @@ impl SqliteStore {
             wakeups: wakeups.clone(),
             counters: Arc::default(),
         })?;
-        Ok(SqliteStore { clock, wakeups, file, writer })
+        Ok(SqliteStore { clock, wakeups, desks: Desks::default(), file, writer })
     }
 
     /// What the writer has done since the store was opened.
@@ -145,6 +149,29 @@ impl Store for SqliteStore {
         self.read(move |connection| resource::scan(connection, &scan)).await
     }
 
+    async fn blocked(
+        &self,
+        namespace: &Namespace,
+        on: &Blocker,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        let (namespace, on) = (namespace.clone(), on.clone());
+        self.read(move |connection| query::blocked(connection, &namespace, &on, limit)).await
+    }
+
+    async fn blockers(
+        &self,
+        _share: &Share,
+        limit: usize,
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+        self.read(move |connection| query::blockers(connection, limit)).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        let clock = self.clock.clone();
+        self.read(move |connection| census::count(connection, &clock)).await
+    }
+
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
         let place = place.clone();
         self.read(move |connection| query::ahead(connection, &place, id)).await
@@ -177,5 +204,9 @@ impl Store for SqliteStore {
 
     fn wakeups(&self) -> &Wakeups {
         &self.wakeups
+    }
+
+    fn desks(&self) -> &Desks {
+        &self.desks
     }
 }

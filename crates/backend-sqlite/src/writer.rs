@@ -173,13 +173,14 @@ impl Desk {
         // Callers answered below may be back before the last of them is answered.
         self.backlog.extend(self.queue.try_iter());
         self.expected = self.backlog.len() + calls.len();
+        // Who is answered settles what has stopped, and finds it announced.
+        self.group.wakeups.announce(done.announcements);
         let mut answers = done.answers.into_iter();
         for call in calls {
             let own = answers.by_ref().take(call.batch.len()).collect();
             // A caller that has gone needs no answer.
             let _ = call.answer.send(own);
         }
-        self.group.wakeups.announce(done.announcements);
         self.wait_until = Instant::now() + (done.commit_time / PATIENCE).min(PATIENCE_MOST);
     }
 

@@ -6,7 +6,8 @@ mod planted;
 
 use ff_core::placement::Placement;
 use ff_core::record::{AttemptEnd, EndReason};
-use ff_core::{LeaseId, RequestId, Time};
+use ff_core::resource::Body;
+use ff_core::{LeaseId, RequestId, ResourceKind, Time};
 use ff_store::audit::Rule;
 use planted::{Garden, stranger};
 
@@ -194,10 +195,26 @@ plants! {
     };
 
     a_timer_of_a_worker_that_is_not_its_own_is_found: ResourceThere, ResourceOwned => |garden| {
-        garden.execute("UPDATE resource SET due = due + 1", ());
+        garden.execute("UPDATE resource SET due = due + 1 WHERE kind = 'worker'", ());
     };
     a_worker_without_its_timer_is_found: ResourceThere => |garden| {
-        garden.execute("UPDATE resource SET due = NULL", ());
+        garden.execute("UPDATE resource SET due = NULL WHERE kind = 'worker'", ());
+    };
+
+    a_place_of_a_quota_that_nobody_holds_is_found: Counted => |garden| {
+        garden.alter_resource(ResourceKind::Quota, |body| {
+            let Body::Quota(quota) = body else { panic!("{body:?}") };
+            quota.active += 1;
+        });
+    };
+    a_reservation_that_nobody_holds_is_found: Counted => |garden| {
+        garden.alter_resource(ResourceKind::Budget, |body| {
+            let Body::Budget(budget) = body else { panic!("{body:?}") };
+            budget.reserve(&planted::estimate());
+        });
+    };
+    a_quota_and_a_budget_whose_ticket_is_lost_are_found: Counted, Counted => |garden| {
+        garden.execute("DELETE FROM resource WHERE kind = 'ticket'", ());
     };
 
     a_run_that_follows_none_is_found: RunsInOrder => |garden| {

@@ -1,18 +1,19 @@
 //! Claim: from the best partition that this process knows of, in one function call.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{
-    self, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step,
+    self, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step, Wanted,
 };
 use ff_store::StoreError;
 use ff_store::optimistic::Optimistic;
 use redis::Value;
 
-use crate::codec::{Inline, Packer};
+use crate::codec::{self, Inline, Packer};
 use crate::general::{self, General};
-use crate::heads::Pick;
+use crate::heads::{Pick, Queue};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -27,11 +28,14 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
         return again(store, claim, entropy).await;
     }
     let mut claiming = Claiming { claim: claim.clone(), all: Claimed::default(), bytes: 0 };
+    if claim.admitted.is_some() {
+        return claiming.pass(store, entropy).await;
+    }
     let mut looked = false;
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
         let queue = (claim.namespace.clone(), claim.lane.clone());
-        match store.heads.pick(&queue, &claim.capabilities, max, store.is_looked_for(&queue)) {
+        match pick(store, claim, &queue, max) {
             Some(pick) => {
                 let more = claiming.ask(store, entropy, &queue, pick).await;
                 match more {
@@ -52,6 +56,10 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
         }
     }
     Ok(claiming.all.into())
+}
+
+fn pick(store: &Shared, claim: &Claim, queue: &Queue, max: usize) -> Option<Pick> {
+    store.heads.pick(queue, &claim.capabilities, max, store.is_looked_for(queue), |_| true)
 }
 
 /// A retried claim: what its earlier send took, wherever, or else a new claim.
@@ -108,12 +116,43 @@ impl Claiming {
         !self.all.assignments.is_empty()
     }
 
+    /// Takes what is admitted, where that is. If nothing is, asks each partition once for what need
+    /// not be, or is already.
+    async fn pass(mut self, store: &Shared, entropy: u64) -> Result<Reply, StoreError> {
+        let admitted = self.claim.admitted.iter().flatten();
+        let mut places: BTreeSet<_> =
+            admitted.map(|one| store.keys.partition(one.execution)).collect();
+        let anywhere = places.is_empty();
+        let mut asked = BTreeSet::new();
+        let queue = (self.claim.namespace.clone(), self.claim.lane.clone());
+        for _ in 0..MOST_PICKS {
+            let max = usize::from(self.claim.max);
+            let open =
+                |place| if anywhere { !asked.contains(&place) } else { places.contains(&place) };
+            let pick = store.heads.pick(&queue, &self.claim.capabilities, max, false, open);
+            let Some(mut pick) = pick.filter(|_| max > 0) else { break };
+            pick.bound = None;
+            places.remove(&pick.partition);
+            asked.insert(pick.partition);
+            match self.ask(store, entropy, &queue, pick).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if !self.has_some() => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, "a claim was cut short");
+                    break;
+                }
+            }
+        }
+        Ok(self.all.into())
+    }
+
     /// Asks one partition. Tells whether another may be asked.
     async fn ask(
         &mut self,
         store: &Shared,
         entropy: u64,
-        queue: &crate::heads::Queue,
+        queue: &Queue,
         pick: Pick,
     ) -> Result<bool, StoreError> {
         let route = store.keys.route(pick.partition);
@@ -122,14 +161,16 @@ impl Claiming {
         let told = answer.as_ref().ok().and_then(Option::as_ref);
         let taken = told.map_or(0, |answer| answer.assignments.len());
         let heads = told.map(|answer| &answer.heads[..]);
-        if let Some(left) = store.heads.settle(queue, &pick, taken, heads) {
+        let asks = told.is_some_and(|answer| !answer.wanted.is_empty());
+        let left = store.heads.settle(queue, &pick, taken, heads);
+        // Whoever took nothing calls nobody: it would be called itself, and never rest.
+        if let Some(left) = left.filter(|_| taken > 0 || !asks) {
             store.more_work(queue, left);
         }
         let Some(answer) = answer? else {
             let action = self.claim.clone().into();
             let reply = store.general(&Command { entropy, action }, pick.partition).await?;
             let Reply::Claimed(claimed) = reply else { return Err(reply::missing()) };
-            // Whoever took nothing calls nobody: it would be called itself, and never rest.
             let looked = match claimed.assignments.is_empty() {
                 true => store.learn().await.map(drop),
                 false => store.look().await,
@@ -140,11 +181,15 @@ impl Claiming {
             self.take(claimed.assignments);
             self.all.again |= claimed.again;
             self.all.withheld = self.all.withheld.or(claimed.withheld);
+            self.all.wanted.extend(claimed.wanted);
             return Ok(false);
         };
         self.take(answer.assignments);
         self.all.again |= answer.cut;
-        Ok(!answer.cut && self.claim.max > 0 && self.bytes <= BATCH_BYTES / 2)
+        self.all.wanted.extend(answer.wanted);
+        // Where one must be admitted, nothing of another partition is taken in its place.
+        let asks = asks && self.claim.admitted.is_none();
+        Ok(!answer.cut && !asks && self.claim.max > 0 && self.bytes <= BATCH_BYTES / 2)
     }
 
     fn take(&mut self, assignments: Vec<Assignment>) {
@@ -163,9 +208,16 @@ impl Claiming {
         packer.number::<2>(claim.max.into());
         packer.number::<4>((entropy as u32).into());
         packer.number::<8>(pick.bound.unwrap_or(i64::MAX) as u64);
+        packer.number::<1>(claim.admitted.is_some().into());
         packer.bytes::<1>(claim.worker.id.as_str().as_bytes());
         packer.bytes::<1>(claim.worker.instance.as_str().as_bytes());
-        let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0)];
+        let mut admitted = Packer::default();
+        for admission in claim.admitted.iter().flatten() {
+            admitted.raw(keys::id(admission.execution).as_bytes());
+            codec::pack_lease(&mut admitted, admission.name);
+            admitted.number::<6>(admission.until.as_ms());
+        }
+        let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0), Cow::Owned(admitted.0)];
         let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
         args.extend(pick.classes.iter().map(|class| Cow::Owned(queue(class).into_bytes())));
         args
@@ -179,6 +231,7 @@ struct Answer {
     cut: bool,
     /// The new head of each class.
     heads: Vec<Option<i64>>,
+    wanted: Vec<Wanted>,
 }
 
 impl Answer {
@@ -193,6 +246,13 @@ impl Answer {
         let cut = reply::number(&next()?)? == 1;
         let heads = reply::list(next()?)?;
         let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
+        let mut wanted = Vec::new();
+        let mut asking = reply::list(next()?)?.into_iter();
+        while let (Some(id), Some(record)) = (asking.next(), asking.next()) {
+            let id = general::named(&reply::bytes(id)?)?;
+            let stored = general::decode(id, &reply::bytes(record)?)?;
+            wanted.extend(Wanted::of(&stored.record));
+        }
         let mut assignments = Vec::new();
         while let Some(id) = values.next() {
             let id = general::named(&reply::bytes(id)?)?;
@@ -207,6 +267,6 @@ impl Answer {
             let assignment = Assignment::of(&stored.record, now, input);
             assignments.push(assignment.ok_or_else(reply::missing)?);
         }
-        Ok(Some(Answer { assignments, cut, heads }))
+        Ok(Some(Answer { assignments, cut, heads, wanted }))
     }
 }

@@ -3,6 +3,7 @@
 
 use ff_core::Time;
 use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
+use ff_core::machine::WANTED;
 use ff_core::placement::PRIORITY_STEP;
 use ff_core::record::RETIRE_STEP;
 use ff_core::state::Why;
@@ -17,6 +18,8 @@ pub(crate) fn lua() -> String {
         ("FORMAT", codec::FORMAT as i64),
         ("QUEUED", Placing::QUEUED as i64),
         ("DELAYED", Placing::DELAYED as i64),
+        ("BLOCKED", Placing::BLOCKED as i64),
+        ("CONTROL_AT", codec::CONTROL_AT as i64 + 1),
         ("ACTIVE", Placing::ACTIVE as i64),
         ("FINISHED", Placing::FINISHED as i64),
         ("SUCCESS", Placing::SUCCESS as i64),
@@ -38,6 +41,7 @@ pub(crate) fn lua() -> String {
         ("BATCH_BYTES", BATCH_BYTES as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),
+        ("WANTED", WANTED as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
     ];
     let fields: Vec<_> =

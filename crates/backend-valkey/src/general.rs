@@ -104,14 +104,10 @@ impl Optimistic for General<'_> {
 impl General<'_> {
     /// The general way of `command` in `partition`.
     pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
-        let adds = matches!(
-            command.action,
-            Action::Submit(_)
-                | Action::Claim(_)
-                | Action::GrantNext(_)
-                | Action::Replay(_)
-                | Action::Register(_)
-        );
+        let adds = match &command.action {
+            Action::Attend(attend) => !attend.parties.is_empty(),
+            action => adds(action),
+        };
         General { store, partition, settles: !adds }
     }
 
@@ -180,6 +176,20 @@ impl General<'_> {
             _ => None,
         })
     }
+}
+
+/// Whether a command adds to what the server holds.
+fn adds(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Submit(_)
+            | Action::Claim(_)
+            | Action::GrantNext(_)
+            | Action::Replay(_)
+            | Action::Register(_)
+            | Action::PutBudget(_)
+            | Action::PutQuota(_)
+    )
 }
 
 fn letter(letter: &'static [u8]) -> Arg<'static> {

@@ -99,13 +99,15 @@ impl Heads {
 
     /// The best place for a worker with these capabilities that wants `max`. A place with more than
     /// is being claimed comes first; a worker that is called when there is more goes to no other.
-    /// The claim is under way until it is [settled](Self::settle).
+    /// Only partitions that are `open` are looked at. The claim is under way until it is
+    /// [settled](Self::settle).
     pub(crate) fn pick(
         &self,
         queue: &Queue,
         offers: &Capabilities,
         max: usize,
         is_called: bool,
+        open: impl Fn(u16) -> bool,
     ) -> Option<Pick> {
         let mut state = self.state();
         let asked = state.learned;
@@ -113,6 +115,7 @@ impl Heads {
         let covered = |head: &Head| offers.covers(&head.requires);
         let fit = heads.iter().filter(|(_, head)| covered(head));
         let fit = fit.filter(|(_, head)| head.has_more() || !is_called);
+        let fit = fit.filter(|(place, _)| open(place.partition));
         let place =
             |(place, head): &(&Place, &Head)| (!head.has_more(), head.score, place.partition);
         let partition = fit.min_by_key(place)?.0.partition;

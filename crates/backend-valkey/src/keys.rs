@@ -3,6 +3,7 @@
 //! All that belongs to one partition carries its tag, `{p:N}`, and so lives in one slot of a
 //! cluster. An id in a key is 22 characters that sort as the id does.
 
+use ff_core::control::Blocker;
 use ff_core::payload::BlobPart;
 use ff_core::{
     Capabilities, ExecutionId, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName,
@@ -161,6 +162,28 @@ pub(crate) fn parse_resource(partition: Partition, name: &[u8]) -> Option<Resour
 pub(crate) fn resource_at_home(name: &[u8], partitions: u16) -> Option<ResourceKey> {
     let key = parse_resource(Partition::ONLY, name)?;
     Some(ResourceKey { partition: Partition::home(&key.namespace, partitions), ..key })
+}
+
+/// The name of a budget or a quota that executions wait for.
+pub(crate) fn blocker(on: &Blocker) -> String {
+    format!("{}:{}", on.kind.as_str(), on.name)
+}
+
+/// The budget or quota that `name` names.
+pub(crate) fn parse_blocker(name: &[u8]) -> Option<Blocker> {
+    let (kind, name) = std::str::from_utf8(name).ok()?.split_once(':')?;
+    Some(Blocker { kind: ResourceKind::parse(kind)?, name: ResourceName::new(name).ok()? })
+}
+
+/// The name of those of a namespace that wait for a budget or a quota.
+pub(crate) fn blocked(namespace: &Namespace, on: &Blocker) -> String {
+    format!("{namespace}:{}", blocker(on))
+}
+
+/// The namespace, and the budget or quota, that `name` names.
+pub(crate) fn parse_blocked(name: &[u8]) -> Option<(Namespace, Blocker)> {
+    let (namespace, on) = std::str::from_utf8(name).ok()?.split_once(':')?;
+    Some((Namespace::new(namespace).ok()?, parse_blocker(on.as_bytes())?))
 }
 
 /// The name of a queue among those of its partition.

@@ -89,15 +89,29 @@ pub const LAYOUT: &[Family] = &[
         "string",
         "What was said of a lane, in every partition.",
     ),
-    later(
-        "ff:idx:{p:<N>}:blocked:<reason>:<subject>",
+    now(
+        "ff:idx:{p:<N>}:blockers",
+        "set",
+        "Budgets and quotas that some wait for, as namespace:kind:name.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:blocked:<namespace>:<kind>:<name>",
         "sorted set",
-        "Executions that wait for a budget, a quota or a lane, by score.",
+        "Executions that wait for a budget or a quota, by score.",
     ),
     later("ff:idx:{p:<N>}:outbox", "stream", "Effects outside the partition, to be done."),
     later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
-    later("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
-    later("ff:quota:{p:<N>}:<namespace>:<quota>", "string", "A quota: window and slots."),
+    now("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
+    now(
+        "ff:quota:{p:<N>}:<namespace>:<quota>",
+        "string",
+        "A quota: limits and what it let through.",
+    ),
+    now(
+        "ff:ticket:{p:<N>}:<namespace>:<execution>",
+        "string",
+        "What an execution holds of quotas and budgets.",
+    ),
 ];
 
 const fn now(pattern: &'static str, kind: &'static str, holds: &'static str) -> Family {

@@ -5,6 +5,7 @@
 //! decided on has changed. A function that meets anything but the plain case writes nothing and
 //! leaves the command to that general way, so no refusal is decided twice.
 
+mod census;
 mod claim;
 mod codec;
 mod constants;

@@ -219,10 +219,13 @@ fn announced(partition: u16, text: &[u8]) -> Option<News> {
 }
 
 fn news(partition: u16, name: &str, score: i64, requires: &str) -> Option<News> {
-    let mut parts = name.splitn(3, ':');
-    let namespace = Namespace::new(parts.next()?).ok()?;
-    let lane = Lane::new(parts.next()?).ok()?;
-    let class = parts.next().unwrap_or_default().to_owned();
+    let class = name.splitn(3, ':').nth(2).unwrap_or_default().to_owned();
     let requires = Capabilities::parse(requires).ok()?;
-    Some(News { queue: (namespace, lane), partition, class, requires, score, count: None })
+    Some(News { queue: queue(name)?, partition, class, requires, score, count: None })
+}
+
+/// The queue that has this name among those of its partition, whatever its class.
+pub(crate) fn queue(name: &str) -> Option<Queue> {
+    let mut parts = name.splitn(3, ':');
+    Some((Namespace::new(parts.next()?).ok()?, Lane::new(parts.next()?).ok()?))
 }

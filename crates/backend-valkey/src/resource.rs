@@ -1,11 +1,15 @@
 //! Resources as they are stored: what functions look at, then MessagePack.
 
+use std::collections::BTreeSet;
+
+use ff_core::control::Blocker;
 use ff_core::placement::QueueEntry;
 use ff_core::resource::LaneState;
-use ff_core::{ExecutionId, Partition, Resource, ResourceKey};
-use ff_store::{ResourceScan, StoreError};
+use ff_core::{ExecutionId, Namespace, Partition, Resource, ResourceKey};
+use ff_store::{ResourceScan, Share, StoreError};
 use redis::Cmd;
 
+use crate::general::named;
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -88,4 +92,44 @@ pub(crate) async fn ahead(
         sum += u64::try_from(reply::number(&answer)?).unwrap_or(0);
     }
     Ok(sum)
+}
+
+/// Executions that wait for a budget or a quota, the first ones first.
+pub(crate) async fn blocked(
+    store: &Shared,
+    namespace: &Namespace,
+    on: &Blocker,
+    limit: usize,
+) -> Result<Vec<ExecutionId>, StoreError> {
+    let (name, most) = (keys::blocked(namespace, on), limit.to_string());
+    let args: [Arg<'_>; 2] = [name.into_bytes().into(), most.into_bytes().into()];
+    let mut places = Vec::new();
+    for answer in store.link.call_each("blocked", &store.keys.routes(), &args).await? {
+        let mut values = reply::list(answer)?.into_iter();
+        while let (Some(score), Some(id)) = (values.next(), values.next()) {
+            places.push((reply::number(&score)?, named(&reply::bytes(id)?)?));
+        }
+    }
+    places.sort_unstable();
+    Ok(places.into_iter().take(limit).map(|(_, id)| id).collect())
+}
+
+/// The budgets and quotas that executions of `share` wait for.
+pub(crate) async fn blockers(
+    store: &Shared,
+    share: &Share,
+    limit: usize,
+) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+    let args: [Arg<'_>; 1] = [limit.to_string().into_bytes().into()];
+    let routes: Vec<_> = (0..store.keys.partitions())
+        .filter(|partition| share.has(*partition))
+        .map(|partition| store.keys.route(partition))
+        .collect();
+    let mut found = BTreeSet::new();
+    for answer in store.link.call_each("blockers", &routes, &args).await? {
+        for name in reply::list(answer)? {
+            found.insert(keys::parse_blocked(&reply::bytes(name)?).ok_or_else(reply::missing)?);
+        }
+    }
+    Ok(found)
 }

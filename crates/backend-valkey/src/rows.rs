@@ -102,6 +102,7 @@ fn rows(value: Value, partition: u16) -> Vec<Row> {
             "t" => "a timer",
             "h" => "an entry of a claim",
             "q" => "an entry of a queue",
+            "b" => "an entry of those that wait",
             "r" => "a resource",
             "d" => "a timer of a resource",
             _ => "a class",
@@ -154,6 +155,13 @@ fn read(kind: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<R
             let request: [u8; 16] = request.try_into().map_err(|_| reply::missing())?;
             let request = RequestId::new(u128::from_be_bytes(request));
             entry(Entry::Request(request), named(id)?)
+        }
+        "b" => {
+            let name = reply::bytes(next()?)?;
+            let (namespace, on) = keys::parse_blocked(&name).ok_or_else(reply::missing)?;
+            let score = Score::from_stored(reply::number(&next()?)?);
+            let id = named(&reply::bytes(next()?)?)?;
+            entry(Entry::Blocked(namespace, on, score), id)
         }
         "r" => {
             let key = resource(partition, &reply::bytes(next()?)?)?;

@@ -1,38 +1,40 @@
 //! The store: hot commands go to their functions, the rest the general way.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ff_core::machine::{self, Action, Command, Reply};
+use ff_core::control::Blocker;
+use ff_core::machine::{self, Action, Command, House, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{
-    Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, RequestId, Resource,
-    ResourceKey, Time,
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Namespace, Partition, RequestId,
+    Resource, ResourceKey, Time,
 };
 use ff_store::audit::Rows;
+use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
 use ff_store::{
-    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
+    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
     Wakeups, optimistic,
 };
 use tokio::task::AbortHandle;
 
 use crate::fused::{self, Outcome, Verb};
 use crate::general::General;
-use crate::heads::{Heads, Queue};
-use crate::keys::Keys;
+use crate::heads::{Heads, News, Queue};
+use crate::keys::{self, Keys};
 use crate::library::Library;
 use crate::link::Link;
 use crate::look::Looking;
 use crate::options::Options;
-use crate::{claim, constants, look, mend, query, reply, resource, rows, startup};
+use crate::{census, claim, constants, look, mend, query, reply, resource, rows, startup};
 
 /// A store on Valkey.
 pub struct ValkeyStore {
@@ -47,6 +49,7 @@ pub struct Shared {
     pub(crate) keys: Keys,
     pub(crate) heads: Heads,
     pub(crate) wakeups: Wakeups,
+    desks: Desks,
     pub(crate) looking: Looking,
     /// Names this process in its announcements, which it need not hear.
     pub(crate) origin: [u8; 8],
@@ -83,6 +86,7 @@ impl ValkeyStore {
             link,
             heads: Heads::default(),
             wakeups: Wakeups::default(),
+            desks: Desks::default(),
             looking: Looking::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
@@ -114,9 +118,16 @@ impl Shared {
                 if let Some(held) = self.holding(grant.request).await?.first() {
                     return self.general(command, *held).await;
                 }
+                if let Some(at) = grant.at {
+                    return self.general(command, at.among(self.keys.partitions()).number()).await;
+                }
                 let queue = (grant.namespace.clone(), grant.lane.clone());
                 self.look().await?;
-                let partition = self.heads.best(&queue, &grant.capabilities).unwrap_or(0);
+                let admitted = grant.admitted.iter().flatten().next();
+                let partition = match admitted {
+                    Some(admission) => self.keys.partition(admission.execution),
+                    None => self.heads.best(&queue, &grant.capabilities).unwrap_or(0),
+                };
                 self.general(command, partition).await
             }
             action => self.general(command, self.partition(action)).await,
@@ -125,6 +136,9 @@ impl Shared {
 
     /// The partition that a command concerns, for all but claims.
     fn partition(&self, action: &Action) -> u16 {
+        if let Some(house) = house_of(action) {
+            return Partition::home(&house.namespace, self.keys.partitions()).number();
+        }
         match resource_of(action) {
             Some(key) => key.partition.number() % self.keys.partitions(),
             None => self.keys.partition(execution(action)),
@@ -147,6 +161,29 @@ impl Shared {
     pub(crate) fn more_work(&self, queue: &Queue, class: Capabilities) {
         let (namespace, lane) = queue.clone();
         self.wakeups.announce([Announcement::Work { namespace, lane, class }]);
+    }
+
+    /// An execution has joined a queue, as its head if there is a score.
+    pub(crate) fn has_joined(
+        &self,
+        partition: u16,
+        queue: &Queue,
+        requires: &Capabilities,
+        head: Option<i64>,
+    ) {
+        let class = keys::class(requires);
+        match head {
+            Some(score) => self.heads.improved(News {
+                queue: queue.clone(),
+                partition,
+                class,
+                requires: requires.clone(),
+                score,
+                count: None,
+            }),
+            None => self.heads.joined(queue, partition, &class),
+        }
+        self.more_work(queue, requires.clone());
     }
 
     /// Runs commands of one verb, each partition's in one go and all partitions at once.
@@ -198,7 +235,16 @@ fn execution(action: &Action) -> ExecutionId {
         | Action::SetLane(_)
         | Action::CopyLane(_)
         | Action::LaneSpread(_)
-        | Action::TickResource(_) => unreachable!("it concerns a resource"),
+        | Action::TickResource(_)
+        | Action::PutBudget(_)
+        | Action::ResetBudget(_)
+        | Action::PutQuota(_)
+        | Action::Discard(_)
+        | Action::Attend(_) => unreachable!("it concerns resources"),
+        Action::Block(block) => block.execution,
+        Action::Unblock(unblock) => unblock.execution,
+        Action::Unadmit(unadmit) => unadmit.execution,
+        Action::ReportUsage(report) => report.hold.target.execution,
     }
 }
 
@@ -212,6 +258,18 @@ fn resource_of(action: &Action) -> Option<&ResourceKey> {
         Action::CopyLane(copy) => Some(&copy.key),
         Action::LaneSpread(spread) => Some(&spread.key),
         Action::TickResource(tick) => Some(&tick.key),
+        Action::PutBudget(put) => Some(&put.key),
+        Action::ResetBudget(reset) => Some(&reset.key),
+        Action::PutQuota(put) => Some(&put.key),
+        Action::Discard(discard) => Some(&discard.key),
+        _ => None,
+    }
+}
+
+/// Whose resources a command concerns, if it concerns several.
+fn house_of(action: &Action) -> Option<&House> {
+    match action {
+        Action::Attend(attend) => Some(&attend.house),
         _ => None,
     }
 }
@@ -236,8 +294,12 @@ impl Store for ValkeyStore {
                 continue;
             }
             let Some(verb) = Verb::of(&command.action) else {
-                answers.push(self.alone(command).await);
-                at += 1;
+                // Blocks are of different executions, and need not wait for each other.
+                let blocks = |command: &&Command| matches!(command.action, Action::Block(_));
+                let count = batch[at..].iter().take_while(blocks).count().max(1);
+                let several = batch[at..at + count].iter().map(|command| self.alone(command));
+                answers.extend(futures_util::future::join_all(several).await);
+                at += count;
                 continue;
             };
             // A stretch of commands of one verb goes to the server together. One on the same
@@ -304,6 +366,27 @@ impl Store for ValkeyStore {
         resource::scan(self, &scan).await
     }
 
+    async fn blocked(
+        &self,
+        namespace: &Namespace,
+        on: &Blocker,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        resource::blocked(self, namespace, on, limit).await
+    }
+
+    async fn blockers(
+        &self,
+        share: &Share,
+        limit: usize,
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+        resource::blockers(self, share, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        census::count(self).await
+    }
+
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
         resource::ahead(self, place, id).await
     }
@@ -330,5 +413,9 @@ impl Store for ValkeyStore {
 
     fn wakeups(&self) -> &Wakeups {
         &self.shared.wakeups
+    }
+
+    fn desks(&self) -> &Desks {
+        &self.shared.desks
     }
 }

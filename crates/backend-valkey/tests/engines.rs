@@ -5,6 +5,7 @@ mod ground;
 
 use ff_core::machine::{Submit, Tick};
 use ff_core::{Millis, Partition};
+use ff_engine::services::Services;
 use ff_engine::timers::{self, Timers};
 use ff_store::share::ENGINE_TTL;
 use ff_store::{EngineId, Share, mint};
@@ -78,6 +79,17 @@ async fn the_timer_loop_acts_on_its_share_alone() {
     let left = subject.store.due(&Share::All, None, 100).await.unwrap().due.len() as u64;
     assert_eq!(fired + left, 64);
     assert!(fired > 0 && left > 0, "{fired} fired, {left} left");
+}
+
+#[tokio::test]
+async fn all_services_of_a_process_have_one_share() {
+    let subject = ground::four_partitions().await;
+    let services = Services::new(subject.backend.clone());
+    services.timers.run_once().await.unwrap();
+    services.unblock.run_once().await.unwrap();
+    let probe = EngineId::new(1);
+    let alive = subject.store.alive(probe).await.unwrap();
+    assert_eq!(alive.len(), 2, "the process and the probe");
 }
 
 #[test]

@@ -6,14 +6,18 @@ mod ground;
 use std::collections::BTreeSet;
 
 use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
+use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
+use ff_core::control::{Amounts, Blocker, Control};
 use ff_core::machine::{
-    Claim, Complete, Fail, Hold, Register, Replay, Reply, SetLane, Submit, Target,
+    Attend, Block, Candidate, Claim, Complete, Fail, Hold, House, Party, PutBudget, PutQuota,
+    Register, Replay, Reply, SetLane, Submit, Target,
 };
+use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload,
-    ResourceKey, WorkerId, WorkerInstanceId,
+    Capabilities, Category, Dimension, IdempotencyKey, Lane, LeaseId, Millis, Namespace, Partition,
+    Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
@@ -57,12 +61,42 @@ fn claim(capabilities: Capabilities) -> Claim {
         max: 1,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 
 async fn take(store: &ValkeyStore, capabilities: Capabilities) -> Hold {
     let Reply::Claimed(claimed) = run(store, claim(capabilities)).await else { panic!() };
     claimed.assignments[0].hold()
+}
+
+/// A budget, a quota, what they admitted, and what waits for them.
+async fn limits(store: &ValkeyStore) {
+    let house = House { namespace: Namespace::default(), partitions: store.partitions() };
+    let name = ResourceName::new("api").unwrap();
+    let dimension = Dimension::new("tokens").unwrap();
+    let limits = BudgetLimits {
+        dimensions: [(dimension, DimensionLimits::default())].into(),
+        period: None,
+        on_breach: OnBreach::Block,
+    };
+    run(store, PutBudget { key: house.key(ResourceKind::Budget, &name), limits }).await;
+    let limits = QuotaLimits {
+        max_requests: None,
+        window: Millis::from_secs(1),
+        max_active: Some(1),
+        jitter: Millis::ZERO,
+    };
+    run(store, PutQuota { key: house.key(ResourceKind::Quota, &name), limits }).await;
+    let control = Control { quotas: [name.clone()].into(), ..Control::default() };
+    let execution = mint::scattered_id();
+    run(store, Submit { control: control.clone(), ..Submit::new(execution) }).await;
+    let admission = LeaseId { request: mint::request_id(), index: 0 };
+    let candidate = Candidate { execution, admission, control, used: Amounts::new() };
+    let party = Party { candidates: vec![candidate], most: 1 };
+    run(store, Attend { house, settlings: Vec::new(), parties: vec![party] }).await;
+    let on = Blocker { kind: ResourceKind::Quota, name };
+    run(store, Block { execution, on, detail: "for the test".into(), until: None }).await;
 }
 
 #[tokio::test]
@@ -104,6 +138,7 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
     let (paused, draining) = (Some(true), None);
     run(&store, SetLane { key, paused, draining, reason: None, spread: true }).await;
+    limits(&store).await;
     note();
 
     let written: Vec<_> = LAYOUT.iter().filter(|family| family.written).collect();

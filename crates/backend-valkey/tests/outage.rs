@@ -205,7 +205,17 @@ async fn a_grant_whose_reply_was_lost_is_answered_again() {
     submit_many(&play.near, 10).await;
     let Claim { namespace, lane, worker, capabilities, request, .. } = claim(1);
     let ttl = Millis::from_secs(5);
-    let once = GrantNext { namespace, lane, worker, capabilities, request, ttl, retry: false };
+    let once = GrantNext {
+        namespace,
+        lane,
+        worker,
+        capabilities,
+        request,
+        ttl,
+        retry: false,
+        at: None,
+        admitted: None,
+    };
     play.lose_reply("grant", "_commit", once.clone().into()).await;
     let after = scene::everything(&play.near).await;
     let again = GrantNext { retry: true, ..once };

@@ -356,6 +356,47 @@ macro_rules! every_fact {
                 a_page_of_no_or_too_many_workers_is_refused
                 a_worker_that_is_gone_keeps_what_it_holds
             }
+            admission {
+                nobody_else_is_told_of_it
+                it_is_not_used_when_it_may_be_looked_at
+                what_is_admitted_elsewhere_is_passed_over
+                a_name_is_not_used_twice
+                a_repeated_claim_finds_what_it_took
+                many_callers_get_one_each
+                many_callers_share_few_places
+            }
+            quota {
+                no_more_run_at_once_than_may
+                who_waits_for_a_place_says_so
+                a_place_is_free_however_work_stops
+                an_admission_that_nobody_used_is_taken_back
+                no_window_lets_too_many_through
+                the_turn_of_a_waiter_is_booked
+                several_quotas_admit_all_or_none
+                a_quota_that_is_not_there_admits_nothing
+                a_raised_limit_lets_go_who_waits
+                work_without_limits_passes_those_that_wait
+                limited_work_keeps_its_place_before_plain_work
+                quotas_of_one_namespace_are_not_those_of_another
+                bad_limits_are_refused
+                too_many_quotas_are_refused
+            }
+            budget {
+                usage_is_charged_to_every_budget_of_the_execution
+                the_same_report_again_changes_nothing
+                a_full_budget_admits_nothing_new
+                a_raised_limit_lets_go_who_waits
+                a_reset_lets_go_who_waits
+                a_period_that_is_over_resets_by_itself
+                a_budget_made_after_the_usage_has_its_limits
+                an_unknown_dimension_is_refused
+                a_stale_holder_charges_nothing
+                what_was_reported_can_be_taken_back
+                an_estimate_is_reserved_and_settled
+                a_breach_can_cancel_what_runs
+                what_a_lost_worker_reported_is_charged
+                bad_limits_are_refused
+            }
             lane {
                 a_lane_of_which_nothing_was_said_is_open
                 a_paused_lane_gives_no_work
@@ -408,6 +449,13 @@ macro_rules! every_fact {
                 finished_work_tells_since_when
                 an_explanation_changes_nothing
                 what_is_not_there_is_not_explained
+            }
+            census {
+                what_waits_is_counted_by_lane
+                every_class_and_priority_is_counted
+                work_that_is_taken_is_not_counted
+                who_waits_for_a_quota_is_counted
+                workers_are_counted
             }
             audit {
                 an_empty_store_passes

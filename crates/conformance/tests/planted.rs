@@ -1,12 +1,14 @@
 //! The exam and the histories are themselves examined: each planted bug must be caught.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::{Making, Options, Subject, histories, sit};
+use ff_core::control::Blocker;
 use ff_core::machine::{Action, Command, CopyLane, Hold, Reply, Ticked};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
@@ -18,7 +20,7 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
+    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
     Wakeups, mint,
 };
 use ff_testkit::ManualClock;
@@ -272,6 +274,27 @@ impl Store for Planted {
         Ok(found)
     }
 
+    async fn blocked(
+        &self,
+        namespace: &Namespace,
+        on: &Blocker,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        self.store.blocked(namespace, on, limit).await
+    }
+
+    async fn blockers(
+        &self,
+        share: &Share,
+        limit: usize,
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+        self.store.blockers(share, limit).await
+    }
+
+    async fn census(&self) -> Result<ff_store::census::Census, StoreError> {
+        self.store.census().await
+    }
+
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
         match self.bug {
             Bug::NobodyIsAhead => Ok(0),
@@ -310,6 +333,10 @@ impl Store for Planted {
         self.store.partitions()
     }
 
+    fn desks(&self) -> &Desks {
+        self.store.desks()
+    }
+
     fn wakeups(&self) -> &Wakeups {
         match self.bug {
             Bug::NothingIsAnnounced => &self.unheard,
@@ -340,7 +367,7 @@ macro_rules! caught_by_histories {
                 fn subject() -> Making {
                     Box::pin(planted(Bug::$bug))
                 }
-                histories("planted", subject, Options { count: 400, ..Options::default() });
+                histories("planted", subject, Options { count: 600, ..Options::default() });
             })+
         }
     };

@@ -67,6 +67,13 @@ pub enum What {
     Revoked,
     /// Its lease ran out, and another attempt follows.
     Reclaimed,
+    /// A budget or a quota has no room for it.
+    Blocked,
+    /// It is back in its queue, or may be claimed under an admission.
+    Unblocked {
+        /// It continues an attempt.
+        resumes: bool,
+    },
     /// Its deadline passed.
     Expired,
     /// A new run started.
@@ -82,12 +89,15 @@ pub fn fold(before: Option<PublicState>, what: What) -> Option<PublicState> {
         What::Submitted { from: Some(_) }
         | What::Retrying { from: Some(_) }
         | What::Delayed { until: Some(_) } => Some(P::Delayed),
-        What::Submitted { from: None }
+        What::Blocked => Some(P::RateLimited),
+        What::Unblocked { resumes: false }
+        | What::Submitted { from: None }
         | What::Retrying { from: None }
         | What::Woken { resumes: false }
         | What::Reclaimed
         | What::Replayed => Some(P::Waiting),
         What::Delayed { until: None }
+        | What::Unblocked { resumes: true }
         | What::Woken { resumes: true }
         | What::HandedBack
         | What::Revoked => Some(P::Resumable),

@@ -1,9 +1,10 @@
 //! Why an execution stands where it stands: one sentence for people, and the same as a list.
 
 use crate::capability::Capabilities;
+use crate::control::Blocker;
 use crate::name::Lane;
 use crate::record::Description;
-use crate::resource::{LaneState, Registration};
+use crate::resource::{Body, LaneState, Registration, Resource, ResourceKind};
 use crate::state::{Pause, State, Worker};
 use crate::time::{Millis, Time};
 use crate::view::{BlockingReason, EligibilityState, PublicState, StateVector};
@@ -17,6 +18,8 @@ pub struct Surroundings {
     pub lane: Option<LaneState>,
     /// How many come before it in its queue.
     pub ahead: Option<u64>,
+    /// The budget or quota that it waits for, as it is now.
+    pub allowance: Option<Resource>,
 }
 
 /// Why an execution stands where it stands.
@@ -70,6 +73,15 @@ pub enum Reason {
         /// What it waits for.
         why: Pause,
     },
+    /// A budget or a quota has no room for it.
+    Blocked {
+        /// Which.
+        on: Blocker,
+        /// More about it, for people.
+        detail: Box<str>,
+        /// When it may clear: the moment that is booked for it, or the end of the period.
+        until: Option<Time>,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// For whom.
@@ -102,6 +114,10 @@ impl Reason {
             Reason::NoCapableWorker { .. } => "no_capable_worker",
             Reason::InQueue { .. } => "in_queue",
             Reason::NotBefore { .. } => "not_before",
+            Reason::Blocked { on, .. } => match on.kind {
+                ResourceKind::Budget => "budget",
+                _ => "quota",
+            },
             Reason::Reserved { .. } => "reserved",
             Reason::Held { .. } => "held",
             Reason::Finished { .. } => "finished",
@@ -116,6 +132,9 @@ pub fn explain(record: &Description, now: Time, around: &Surroundings) -> Explan
         State::Delayed { until, why } => vec![Reason::NotBefore { until: *until, why: *why }],
         State::Granted { grant, .. } => {
             vec![Reason::Reserved { worker: grant.to.clone(), until: grant.until }]
+        }
+        State::Blocked { on, detail, until, .. } => {
+            vec![blocked(record, around, on, detail, *until)]
         }
         State::Active { lease, cancel } => vec![Reason::Held {
             worker: lease.worker.clone(),
@@ -151,6 +170,26 @@ fn queued(record: &Description, around: &Surroundings) -> Vec<Reason> {
     }
     reasons.push(Reason::InQueue { ahead: around.ahead.unwrap_or(0), workers });
     reasons
+}
+
+/// What an execution waits for, with the numbers of now.
+fn blocked(
+    record: &Description,
+    around: &Surroundings,
+    on: &Blocker,
+    detail: &str,
+    until: Option<Time>,
+) -> Reason {
+    let (detail, until) = match around.allowance.as_ref().map(|found| &found.body) {
+        Some(Body::Budget(budget)) => {
+            let short = budget.shortage(&record.spec.control.estimate);
+            (short.map(|(_, detail)| detail), budget.resets_at())
+        }
+        Some(Body::Quota(quota)) => (quota.crowd().or_else(|| quota.pace()), until),
+        _ => (Some(detail.to_owned()), until),
+    };
+    let detail = detail.unwrap_or_else(|| "there is room again".to_owned());
+    Reason::Blocked { on: on.clone(), detail: detail.into(), until }
 }
 
 /// The six dimensions, with what its surroundings keep it from.
@@ -212,6 +251,12 @@ fn words(reason: &Reason, record: &Description, now: Time) -> String {
                 Pause::Hold => "was put off by its worker and continues",
             };
             format!("{what} {}", within(until.since(now)))
+        }
+        Reason::Blocked { on, detail, until } => {
+            let turn = until.map_or_else(String::new, |until| {
+                format!(", and that may clear {}", within(until.since(now)))
+            });
+            format!("waits for {} {}: {detail}{turn}", on.kind.as_str(), on.name)
         }
         Reason::Reserved { worker, until } => format!(
             "is reserved for worker {} and returns to its queue {} unless that claims it",

@@ -51,6 +51,11 @@ impl Partition {
         Partition((digest.get() % u64::from(PARTITIONS)) as u16 % partitions.max(1))
     }
 
+    /// The same in a store of this many.
+    pub fn among(self, partitions: u16) -> Partition {
+        Partition(self.0 % partitions.max(1))
+    }
+
     /// Its number.
     pub const fn number(self) -> u16 {
         self.0

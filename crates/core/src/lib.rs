@@ -4,7 +4,9 @@
 //! what it [reads](machine::reads), [decides](machine::apply) on what was loaded, and answers with
 //! a [`Transition`](machine::Transition) to write or a [`Refusal`]. Every store runs this one machine.
 
+pub mod budget;
 pub mod capability;
+pub mod control;
 pub mod digest;
 pub mod event;
 pub mod explain;
@@ -15,6 +17,7 @@ pub mod name;
 pub mod payload;
 pub mod placement;
 pub mod policy;
+pub mod quota;
 pub mod record;
 pub mod refusal;
 pub mod resource;
@@ -27,8 +30,8 @@ pub mod view;
 pub use capability::Capabilities;
 pub use id::{ExecutionId, Fence, LeaseId, Partition, RequestId};
 pub use name::{
-    Category, IdempotencyKey, Kind, Lane, Namespace, ResourceName, TagKey, TagValue, WorkerId,
-    WorkerInstanceId,
+    Category, Dimension, IdempotencyKey, Kind, Lane, Namespace, ResourceName, TagKey, TagValue,
+    WorkerId, WorkerInstanceId,
 };
 pub use payload::Payload;
 pub use record::{Description, Execution};

@@ -66,6 +66,24 @@ pub const RETENTION_MIN: Millis = Millis::new(1);
 pub const RETENTION_MAX: Millis = Millis::from_days(3_650);
 /// How long at least an idempotency key outlives the end of its execution.
 pub const DEDUP_WINDOW: Millis = Millis::from_hours(24);
+/// Most budgets that one execution spends from.
+pub const BUDGETS: usize = 8;
+/// Most quotas that one execution counts against.
+pub const QUOTAS: usize = 8;
+/// Most dimensions of one budget or report.
+pub const DIMENSIONS: usize = 16;
+/// Largest amount of one dimension.
+pub const AMOUNT: u64 = 1 << 53;
+/// Most requests in a window, and most executions at once, of one quota.
+pub const QUOTA: u32 = 1_000_000;
+/// Usage reports of one execution whose keys are remembered.
+pub const USAGE_REPORTS: usize = 32;
+/// Shortest window of a quota or period of a budget.
+pub const WINDOW_MIN: Millis = Millis::new(1);
+/// Longest window of a quota or period of a budget.
+pub const WINDOW_MAX: Millis = Millis::from_days(3_650);
+/// Longest jitter of a quota.
+pub const JITTER_MAX: Millis = Millis::from_secs(60);
 /// Most lanes that one worker serves.
 pub const WORKER_LANES: usize = 64;
 /// Shortest time after which a silent worker counts as gone.
@@ -120,6 +138,14 @@ pub const ALL: &[Limit] = &[
     limit("cancel grace", GRACE_MAX.get(), "ms"),
     limit("retention", RETENTION_MAX.get(), "ms"),
     limit("retention with an idempotency key, at least", DEDUP_WINDOW.get(), "ms"),
+    limit("budgets that one execution spends from", BUDGETS as u64, "budgets"),
+    limit("quotas that one execution counts against", QUOTAS as u64, "quotas"),
+    limit("dimensions of one budget or usage report", DIMENSIONS as u64, "dimensions"),
+    limit("amount of one dimension", AMOUNT, "units"),
+    limit("requests in a window, or executions at once, of one quota", QUOTA as u64, ""),
+    limit("usage reports of one execution that are known again", USAGE_REPORTS as u64, "reports"),
+    limit("window of a quota or period of a budget", WINDOW_MAX.get(), "ms"),
+    limit("jitter of a quota", JITTER_MAX.get(), "ms"),
     limit("lanes that one worker serves", WORKER_LANES as u64, "lanes"),
     limit("silence of a registered worker, shortest", WORKER_TTL_MIN.get(), "ms"),
     limit("silence of a registered worker, longest", WORKER_TTL_MAX.get(), "ms"),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::ExecutionId;
 use crate::limits::{IDEMPOTENCY_KEY_BYTES, NAME_BYTES, TAG_VALUE_BYTES};
 use crate::refusal::Refusal;
 
@@ -97,8 +98,12 @@ text!(
     WorkerInstanceId, "worker_instance", plain
 );
 text!(
-    /// The name of a resource: that of a lane or of a worker's instance.
+    /// The name of a resource: a lane, a worker's instance, a budget, a quota.
     ResourceName, "name", plain
+);
+text!(
+    /// What a budget counts: tokens, cents, seconds.
+    Dimension, "dimension", plain
 );
 text!(
     /// The key of a tag.
@@ -134,6 +139,12 @@ macro_rules! resource_names {
 }
 
 resource_names!(Lane, WorkerInstanceId);
+
+impl From<ExecutionId> for ResourceName {
+    fn from(id: ExecutionId) -> ResourceName {
+        ResourceName(id.to_string().into())
+    }
+}
 
 impl Default for Namespace {
     fn default() -> Self {

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capabilities;
+use crate::control::Blocker;
 use crate::id::RequestId;
 use crate::name::{IdempotencyKey, Lane, Namespace};
 use crate::record::Execution;
@@ -28,6 +29,8 @@ pub struct Placement {
     pub request: Option<RequestId>,
     /// It is listed a second time, among what a person should look at.
     pub attention: Option<Attention>,
+    /// Its place among those that wait for the same budget or quota.
+    pub blocked: Option<(Blocker, Score)>,
 }
 
 /// The place in a queue: lower goes first.
@@ -77,7 +80,7 @@ impl Placement {
             State::Queued { .. } => {
                 (Some(Score::of(record.priority, record.queued_at)), None, None)
             }
-            State::Delayed { .. } => (None, None, None),
+            State::Delayed { .. } | State::Blocked { .. } => (None, None, None),
             State::Granted { grant, .. } => (None, Some(grant.request), None),
             State::Active { lease, .. } => (None, Some(lease.id.request), None),
             State::Finished { outcome, .. } => match outcome {
@@ -85,7 +88,14 @@ impl Placement {
                 _ => (None, None, None),
             },
         };
-        Placement { score, request, attention, timer: timer::next(record).map(|(at, _)| at) }
+        let blocked = match &record.state {
+            State::Blocked { on, .. } => {
+                Some((on.clone(), Score::of(record.priority, record.queued_at)))
+            }
+            _ => None,
+        };
+        let timer = timer::next(record).map(|(at, _)| at);
+        Placement { score, request, attention, blocked, timer }
     }
 }
 
@@ -102,6 +112,8 @@ pub enum Entry {
     List(Namespace, Time),
     /// The execution's place among what a person should look at.
     Attention(Namespace, Attention, Time),
+    /// A place among those that wait for the same budget or quota, lowest score first.
+    Blocked(Namespace, Blocker, Score),
     /// The submitter's own name for the execution. Written once.
     Key(Namespace, IdempotencyKey),
 }
@@ -158,6 +170,12 @@ impl EntryDiff {
                 |attention| {
                     Entry::Attention(record.spec.namespace.clone(), attention, record.created)
                 },
+            );
+            moved(
+                &mut diff,
+                old.and_then(|p| p.blocked.clone()),
+                new.and_then(|p| p.blocked.clone()),
+                |(on, score)| Entry::Blocked(record.spec.namespace.clone(), on, score),
             );
             moved(&mut diff, before.map(|_| ()), after.map(|_| ()), |()| {
                 Entry::List(record.spec.namespace.clone(), record.created)

@@ -9,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capabilities;
+use crate::control::{Amounts, Control};
 use crate::digest::Digest;
 use crate::id::{ExecutionId, Fence, LeaseId};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue};
@@ -35,6 +36,10 @@ pub struct Execution {
     pub last_exit: Option<Exit>,
     /// The index entries that were written for it.
     pub placed: Placement,
+    /// The name under which budgets and quotas have admitted it, while it holds a ticket.
+    pub admission: Option<LeaseId>,
+    /// The newest usage reports, by key and fingerprint: the same report again changes nothing.
+    pub reports: Vec<(u64, u64)>,
     /// What everybody may know of it.
     pub description: Description,
 }
@@ -78,6 +83,8 @@ pub struct Description {
     pub past_runs: Vec<PastRun>,
     /// The newest attempt; earlier ones are stored beside the record.
     pub attempt: Option<Attempt>,
+    /// What it has used over its whole life, as its holders reported.
+    pub used: Amounts,
 }
 
 /// What was submitted and never changes.
@@ -97,6 +104,8 @@ pub struct Spec {
     pub policy: Policy,
     /// The submitter's own name for it.
     pub key: Option<IdempotencyKey>,
+    /// What it spends from and counts against.
+    pub control: Control,
 }
 
 /// Changes with every write: a counter and 32 random bits, because a failover that loses writes

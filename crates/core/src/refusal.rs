@@ -91,6 +91,12 @@ pub enum Refusal {
     /// An operator has said that the lane takes no new work.
     #[error("the lane is draining and takes no new work; use another lane, or resume this one")]
     LaneDraining,
+    /// There is no such budget, quota or lane in the caller's namespace.
+    #[error("no such {what} in this namespace; check its name and the namespace")]
+    NoSuch {
+        /// What was named.
+        what: &'static str,
+    },
     /// The execution has used up a bounded collection.
     #[error("the execution has reached its limit of {most} {what}")]
     LimitReached {
@@ -305,7 +311,7 @@ impl Refusal {
         match self {
             Refusal::Invalid { .. } => Code::InvalidArgument,
             Refusal::TooLarge { .. } => Code::TooLarge,
-            Refusal::NotFound => Code::NotFound,
+            Refusal::NotFound | Refusal::NoSuch { .. } => Code::NotFound,
             Refusal::IdConflict => Code::IdConflict,
             Refusal::IdempotencyConflict => Code::IdempotencyConflict,
             Refusal::StaleLease { .. } => Code::StaleLease,

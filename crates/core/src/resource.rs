@@ -1,17 +1,22 @@
-//! What a namespace has besides executions: its workers and the state of its lanes.
+//! What a namespace has besides executions: workers, the state of lanes, budgets, quotas, and the
+//! tickets of what these have admitted.
 //!
 //! A resource is a record of its own, with a version and at most one timer, in one partition. All
 //! resources of a namespace share the partition that is its [home](Partition::home), so that one
 //! write can change several of them; copies of a lane's state lie in every partition, where claims
 //! and submits see them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
 use crate::capability::Capabilities;
-use crate::id::{Partition, RequestId};
+use crate::control::Amounts;
+use crate::id::{ExecutionId, LeaseId, Partition, RequestId};
 use crate::name::{Lane, Namespace, ResourceName, WorkerInstanceId};
+use crate::quota::Quota;
 use crate::record::Version;
 use crate::state::Worker;
 use crate::time::{Millis, Time};
@@ -19,20 +24,35 @@ use crate::time::{Millis, Time};
 /// What sort of thing a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ResourceKind {
+    /// A budget.
+    Budget,
     /// The state of a lane.
     Lane,
+    /// A quota.
+    Quota,
+    /// What an execution holds of quotas and budgets.
+    Ticket,
     /// A registered worker.
     Worker,
 }
 
 impl ResourceKind {
     /// Every kind.
-    pub const ALL: [ResourceKind; 2] = [ResourceKind::Lane, ResourceKind::Worker];
+    pub const ALL: [ResourceKind; 5] = [
+        ResourceKind::Budget,
+        ResourceKind::Lane,
+        ResourceKind::Quota,
+        ResourceKind::Ticket,
+        ResourceKind::Worker,
+    ];
 
     /// The word in keys.
     pub const fn as_str(self) -> &'static str {
         match self {
+            ResourceKind::Budget => "budget",
             ResourceKind::Lane => "lane",
+            ResourceKind::Quota => "quota",
+            ResourceKind::Ticket => "ticket",
             ResourceKind::Worker => "worker",
         }
     }
@@ -65,6 +85,17 @@ impl ResourceKey {
             namespace: namespace.clone(),
             name: instance.into(),
         }
+    }
+
+    /// A budget, quota or ticket, in a store of this many partitions.
+    pub fn at_home(
+        kind: ResourceKind,
+        namespace: &Namespace,
+        name: &ResourceName,
+        partitions: u16,
+    ) -> Self {
+        let partition = Partition::home(namespace, partitions);
+        ResourceKey { partition, kind, namespace: namespace.clone(), name: name.clone() }
     }
 
     /// The state of a lane as its home has it, in a store of this many partitions.
@@ -100,8 +131,14 @@ pub struct Resource {
 /// What a resource is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
+    /// A budget.
+    Budget(Budget),
     /// The state of a lane.
     Lane(LaneState),
+    /// A quota.
+    Quota(Quota),
+    /// What an execution holds of quotas and budgets.
+    Ticket(Ticket),
     /// A registered worker.
     Worker(Registration),
 }
@@ -110,26 +147,69 @@ impl Resource {
     /// When time next does something to it.
     pub fn timer(&self) -> Option<Time> {
         match &self.body {
+            Body::Budget(budget) => budget.resets_at(),
             Body::Lane(lane) => lane.spread_by,
+            Body::Quota(_) => None,
+            Body::Ticket(ticket) => Some(ticket.until),
             Body::Worker(worker) => Some(worker.until()),
         }
     }
+}
 
+macro_rules! bodies {
+    ($($(#[$doc:meta])* $name:ident: $variant:ident($kind:ty);)+) => {
+        impl Resource {
+            $($(#[$doc])*
+            pub fn $name(&self) -> Option<&$kind> {
+                match &self.body {
+                    Body::$variant(body) => Some(body),
+                    _ => None,
+                }
+            })+
+        }
+    };
+}
+
+bodies! {
+    /// A budget, if that is what it is.
+    as_budget: Budget(Budget);
     /// The state of a lane, if that is what it is.
-    pub fn as_lane(&self) -> Option<&LaneState> {
-        match &self.body {
-            Body::Lane(lane) => Some(lane),
-            Body::Worker(_) => None,
-        }
-    }
-
+    as_lane: Lane(LaneState);
+    /// A quota, if that is what it is.
+    as_quota: Quota(Quota);
+    /// A ticket, if that is what it is.
+    as_ticket: Ticket(Ticket);
     /// A worker, if that is what it is.
-    pub fn as_worker(&self) -> Option<&Registration> {
-        match &self.body {
-            Body::Worker(worker) => Some(worker),
-            Body::Lane(_) => None,
-        }
-    }
+    as_worker: Worker(Registration);
+}
+
+/// What an execution holds of quotas and budgets, or is booked for. It is its own reminder: past
+/// `until` somebody looks whether the execution still has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// Whose it is.
+    pub execution: ExecutionId,
+    /// What is held; `None` while it is only booked.
+    pub held: Option<Held>,
+    /// Quotas that have a moment booked for it, and when.
+    pub booked: Vec<(ResourceName, Time)>,
+    /// When somebody looks.
+    pub until: Time,
+}
+
+/// What an admitted execution holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The name of the admission, which the execution has too.
+    pub admission: LeaseId,
+    /// Quotas that count it as running.
+    pub quotas: BTreeSet<ResourceName>,
+    /// Budgets that it is charged to.
+    pub budgets: BTreeSet<ResourceName>,
+    /// What each of these has reserved for it.
+    pub reserved: Amounts,
+    /// What it had used, and what of that was charged.
+    pub charged: Amounts,
 }
 
 /// A worker that has registered.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::Blocker;
 use crate::id::{LeaseId, RequestId};
 use crate::name::{Category, WorkerId, WorkerInstanceId};
 use crate::payload::PayloadShape;
@@ -21,6 +22,17 @@ pub enum State {
         until: Time,
         /// What it waits for.
         why: Pause,
+    },
+    /// Out of the queue until a budget or a quota has room for it.
+    Blocked {
+        /// What has no room.
+        on: Blocker,
+        /// What it waits to do; it returns to its queue with this.
+        why: Why,
+        /// More about it, for people.
+        detail: Box<str>,
+        /// The moment that is booked for it.
+        until: Option<Time>,
     },
     /// Out of the queue, reserved for one worker.
     Granted {

@@ -19,6 +19,8 @@ pub enum Node {
     Queued,
     /// [`State::Delayed`].
     Delayed,
+    /// [`State::Blocked`].
+    Blocked,
     /// [`State::Granted`].
     Granted,
     /// [`State::Active`].
@@ -44,6 +46,7 @@ impl Node {
         match &record.state {
             State::Queued { .. } => Node::Queued,
             State::Delayed { .. } => Node::Delayed,
+            State::Blocked { .. } => Node::Blocked,
             State::Granted { .. } => Node::Granted,
             State::Active { cancel: None, .. } => Node::Active,
             State::Active { cancel: Some(_), .. } => Node::Cancelling,
@@ -62,6 +65,7 @@ impl Node {
             Node::Absent => "absent",
             Node::Queued => "queued",
             Node::Delayed => "delayed",
+            Node::Blocked => "blocked",
             Node::Granted => "granted",
             Node::Active => "active",
             Node::Cancelling => "cancelling",
@@ -108,6 +112,14 @@ pub enum Verb {
     SetTags,
     /// Start a new run.
     Replay,
+    /// Wait for a budget or a quota.
+    Block,
+    /// Return to the queue, or be admitted in it.
+    Unblock,
+    /// Lose an admission that nobody used.
+    Unadmit,
+    /// Tell what was used.
+    Usage,
     /// Let time pass.
     Tick(Due),
 }
@@ -139,7 +151,16 @@ impl Verb {
             | Action::SetLane(_)
             | Action::CopyLane(_)
             | Action::LaneSpread(_)
-            | Action::TickResource(_) => return None,
+            | Action::TickResource(_)
+            | Action::PutBudget(_)
+            | Action::ResetBudget(_)
+            | Action::PutQuota(_)
+            | Action::Discard(_)
+            | Action::Attend(_) => return None,
+            Action::Block(_) => Verb::Block,
+            Action::Unblock(_) => Verb::Unblock,
+            Action::Unadmit(_) => Verb::Unadmit,
+            Action::ReportUsage(_) => Verb::Usage,
         })
     }
 }
@@ -163,6 +184,11 @@ impl fmt::Display for Verb {
             Verb::SetPriority => "set priority",
             Verb::SetTags => "set tags",
             Verb::Replay => "replay",
+            Verb::Block => "block",
+            Verb::Unblock => "unblock",
+            Verb::Unadmit => "unadmit",
+            Verb::Usage => "report usage",
+            Verb::Tick(Due::Booked) => "booked time",
             Verb::Tick(Due::Deadline) => "deadline",
             Verb::Tick(Due::CancelGrace) => "grace over",
             Verb::Tick(Due::AttemptTimeout) => "attempt timeout",
@@ -180,8 +206,8 @@ pub type Arrow = (Node, Verb, Node);
 /// Every move, and no other.
 #[rustfmt::skip]
 pub const ARROWS: &[Arrow] = {
-    use Node::{Absent, Active, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued};
-    use Due::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
+    use Node::{Absent, Active, Blocked, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued};
+    use Due::{AttemptTimeout, Booked, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
     use Verb::Tick;
     &[
         (Absent, Verb::Submit, Queued),
@@ -195,6 +221,17 @@ pub const ARROWS: &[Arrow] = {
         (Queued, Verb::SetPriority, Queued),
         (Queued, Verb::SetTags, Queued),
         (Queued, Tick(Deadline), Expired),
+
+        (Queued, Verb::Block, Blocked),
+        (Queued, Verb::Unblock, Queued),
+        (Queued, Verb::Unadmit, Queued),
+
+        (Blocked, Verb::Unblock, Queued),
+        (Blocked, Verb::Cancel, Cancelled),
+        (Blocked, Verb::SetPriority, Blocked),
+        (Blocked, Verb::SetTags, Blocked),
+        (Blocked, Tick(Booked), Queued),
+        (Blocked, Tick(Deadline), Expired),
 
         (Delayed, Verb::Cancel, Cancelled),
         (Delayed, Verb::SetPriority, Delayed),
@@ -211,6 +248,7 @@ pub const ARROWS: &[Arrow] = {
 
         (Active, Verb::Renew, Active),
         (Active, Verb::Progress, Active),
+        (Active, Verb::Usage, Active),
         (Active, Verb::SetPriority, Active),
         (Active, Verb::SetTags, Active),
         (Active, Verb::Complete, Completed),
@@ -233,6 +271,7 @@ pub const ARROWS: &[Arrow] = {
 
         (Cancelling, Verb::Renew, Cancelling),
         (Cancelling, Verb::Progress, Cancelling),
+        (Cancelling, Verb::Usage, Cancelling),
         (Cancelling, Verb::SetPriority, Cancelling),
         (Cancelling, Verb::SetTags, Cancelling),
         (Cancelling, Verb::Cancel, Cancelling),

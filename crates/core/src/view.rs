@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::record::Description;
 use crate::refusal::Refusal;
+use crate::resource::ResourceKind;
 use crate::state::{Outcome, Pause, State, Why};
 
 macro_rules! words {
@@ -38,6 +39,8 @@ words!(
         Waiting = "waiting",
         /// Not claimable before a moment.
         Delayed = "delayed",
+        /// Not claimable before a budget or a quota has room.
+        RateLimited = "rate_limited",
         /// Held by a worker.
         Active = "active",
         /// In its queue, to continue an attempt.
@@ -86,6 +89,10 @@ words!(
         EligibleNow = "eligible_now",
         /// Not before a moment.
         NotEligibleUntilTime = "not_eligible_until_time",
+        /// A budget has no room.
+        BlockedByBudget = "blocked_by_budget",
+        /// A quota has no room.
+        BlockedByQuota = "blocked_by_quota",
         /// No live worker could run it.
         BlockedByRoute = "blocked_by_route",
         /// Its lane is paused.
@@ -108,6 +115,10 @@ words!(
         WaitingForResumeDelay = "waiting_for_resume_delay",
         /// The start its submitter asked for.
         WaitingForDelay = "waiting_for_delay",
+        /// Room in a budget.
+        WaitingForBudget = "waiting_for_budget",
+        /// Room in a quota.
+        WaitingForQuota = "waiting_for_quota",
         /// A worker that offers all that it requires.
         WaitingForCapableWorker = "waiting_for_capable_worker",
         /// An operator, who has paused its lane.
@@ -204,6 +215,18 @@ impl Description {
                 attempt_state: pending(why.then()),
                 ..waiting
             },
+            State::Blocked { on, why, .. } => StateVector {
+                eligibility_state: match on.kind {
+                    ResourceKind::Budget => EligibilityState::BlockedByBudget,
+                    _ => EligibilityState::BlockedByQuota,
+                },
+                blocking_reason: match on.kind {
+                    ResourceKind::Budget => BlockingReason::WaitingForBudget,
+                    _ => BlockingReason::WaitingForQuota,
+                },
+                attempt_state: pending(*why),
+                ..waiting
+            },
             State::Active { .. } => StateVector {
                 lifecycle_phase: LifecyclePhase::Active,
                 ownership_state: OwnershipState::Leased,
@@ -262,6 +285,7 @@ impl State {
                 false => PublicState::Resumable,
             },
             State::Delayed { .. } => PublicState::Delayed,
+            State::Blocked { .. } => PublicState::RateLimited,
             State::Active { .. } => PublicState::Active,
             State::Finished { outcome, .. } => match outcome {
                 Outcome::Success { .. } => PublicState::Completed,

@@ -10,8 +10,10 @@ mod world;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::machine::{
-    Action, Claim, ClaimGranted, Command, GrantNext, Hold, Revoke, Submit, Tick,
+    Action, Block, Claim, ClaimGranted, Command, GrantNext, Hold, Revoke, Submit, Tick, Unadmit,
+    Unblock,
 };
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{EntryDiff, Placement};
@@ -20,7 +22,9 @@ use ff_core::record::{AttemptEnd, EndReason, Exited, Version};
 use ff_core::state::{Outcome, State};
 use ff_core::table::{ARROWS, Arrow, Node, Verb};
 use ff_core::timer::Due;
-use ff_core::{Category, Execution, Fence, LeaseId, Millis, RequestId, Time, When};
+use ff_core::{
+    Category, Execution, Fence, LeaseId, Millis, RequestId, ResourceKind, ResourceName, Time, When,
+};
 use world::make::{
     cancel, claim, claim_granted, complete, delay, fail, grant, hand_back, id, ms, renew, replay,
     request, submit, target,
@@ -36,7 +40,8 @@ const RUNS: u32 = 2;
 /// More states than this means that the space is not finite after all.
 const STATES: usize = 200_000;
 /// Commands that do nothing to ownership and are left to the random histories.
-const NOT_TRIED: [Verb; 4] = [Verb::Progress, Verb::CancelHeld, Verb::SetPriority, Verb::SetTags];
+const NOT_TRIED: [Verb; 5] =
+    [Verb::Progress, Verb::CancelHeld, Verb::SetPriority, Verb::SetTags, Verb::Usage];
 const WORKERS: [&str; 2] = ["a", "b"];
 
 /// A small world: what bounds it, and which arrows of the table it cannot take.
@@ -83,6 +88,7 @@ fn every_state_of_an_execution_without_a_deadline_keeps_the_invariants() {
         (Node::Queued, Verb::Claim, Node::Expired),
         (Node::Queued, Verb::Tick(Due::Deadline), Node::Expired),
         (Node::Delayed, Verb::Tick(Due::Deadline), Node::Expired),
+        (Node::Blocked, Verb::Tick(Due::Deadline), Node::Expired),
         (Node::Granted, Verb::Tick(Due::Deadline), Node::Expired),
         (Node::Active, Verb::Tick(Due::Deadline), Node::Expired),
         (Node::Cancelling, Verb::Tick(Due::Deadline), Node::Expired),
@@ -195,7 +201,18 @@ fn actions(record: Option<&Execution>, space: &Space) -> Vec<Action> {
 
 fn operator_actions(record: &Execution) -> Vec<Action> {
     let id = id(1);
+    let name = ResourceName::new("api").unwrap();
+    let on = Blocker { kind: ResourceKind::Quota, name };
+    let admission = LeaseId { request: RequestId::new(1 << 70), index: 0 };
+    let block = |until| Block { execution: id, on: on.clone(), detail: "".into(), until };
+    let unblock = |on, admission| Unblock { execution: id, on, admission };
     let mut actions: Vec<Action> = vec![
+        block(None).into(),
+        block(Some(record.queued_at + STEP)).into(),
+        unblock(Some(on.clone()), None).into(),
+        unblock(Some(on.clone()), Some(admission)).into(),
+        unblock(None, Some(admission)).into(),
+        Unadmit { execution: id, admission }.into(),
         Tick { execution: id }.into(),
         cancel(id, None).into(),
         cancel(id, Some(STEP)).into(),
@@ -290,6 +307,7 @@ fn relative(record: &Execution, now: Time) -> Execution {
     match &mut record.state {
         State::Queued { .. } => {}
         State::Delayed { until, .. } => *until = shift(*until),
+        State::Blocked { until, .. } => *until = until.map(shift),
         State::Granted { grant, .. } => grant.until = shift(grant.until),
         State::Active { lease, cancel } => {
             lease.until = shift(lease.until);
@@ -322,6 +340,6 @@ fn relative(record: &Execution, now: Time) -> Execution {
 
 /// What tells one state from another; the rest of a relative record is always the same.
 fn key(record: Option<&Execution>) -> String {
-    let parts = record.map(|r| (&r.state, &r.run, &r.attempt, &r.last_exit, r.epoch));
+    let parts = record.map(|r| (&r.state, &r.run, &r.attempt, &r.last_exit, r.epoch, r.admission));
     format!("{parts:?}")
 }

@@ -14,6 +14,7 @@ use ff_core::state::{Outcome, State};
 use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
 use tokio::sync::mpsc;
 
+use crate::allowances::Allowances;
 use crate::error::StoreError;
 
 /// One thing that a store holds.
@@ -122,7 +123,7 @@ rules!(
     EntryOwned = "entry_owned",
     /// Every class with queued work is registered, and no other.
     ClassRegistered = "class_registered",
-    /// Unfinished work is in a queue or has a timer.
+    /// Unfinished work is in a queue, waits for a budget or a quota, or has a timer.
     Reachable = "reachable",
     /// Payloads are there, with the length their record says.
     PayloadThere = "payload_there",
@@ -140,6 +141,8 @@ rules!(
     ResourceThere = "resource_there",
     /// Every index entry of a resource is its own.
     ResourceOwned = "resource_owned",
+    /// A quota counts no more than the tickets that hold it, and a budget reserves no more.
+    Counted = "counted",
 );
 
 /// Collects rows and says what is wrong with them.
@@ -152,6 +155,7 @@ pub struct Auditor {
     attempts: BTreeMap<ExecutionId, Attempts>,
     resource_entries: BTreeSet<(ResourceKey, ResourceEntry)>,
     resource_entries_seen: BTreeSet<(ResourceKey, ResourceEntry)>,
+    allowances: Allowances,
 }
 
 #[derive(Debug, Default)]
@@ -174,6 +178,7 @@ impl Auditor {
             Row::PastAttempt(id, attempt) => self.past_attempt(id, &attempt),
             Row::Resource(resource) => {
                 self.report.records += 1;
+                self.allowances.add(&resource);
                 let timer = resource.timer().map(ResourceEntry::Timer);
                 let entries = [ResourceEntry::Listed].into_iter().chain(timer);
                 self.resource_entries.extend(entries.map(|entry| (resource.key.clone(), entry)));
@@ -194,6 +199,9 @@ impl Auditor {
         }
         for (key, entry) in seen.difference(&entries) {
             self.broken(Rule::ResourceOwned, format!("{key:?}: {entry:?} is not its own"));
+        }
+        for detail in std::mem::take(&mut self.allowances).leaks() {
+            self.broken(Rule::Counted, detail);
         }
         for (id, entry) in std::mem::take(&mut self.missing_entries) {
             self.broken(Rule::EntryThere, format!("{id}: {entry:?} is not in its index"));
@@ -226,8 +234,10 @@ impl Auditor {
             self.broken(Rule::Placed, detail);
         }
         let unfinished = record.outcome().is_none();
-        if unfinished && record.placed.score.is_none() && record.placed.timer.is_none() {
-            self.broken(Rule::Reachable, format!("{id}: neither queued nor with a timer"));
+        let Placement { score, timer, blocked, .. } = &record.placed;
+        if unfinished && score.is_none() && timer.is_none() && blocked.is_none() {
+            let detail = format!("{id}: neither queued nor blocked nor with a timer");
+            self.broken(Rule::Reachable, detail);
         }
         for entry in EntryDiff::all(record) {
             if let Entry::Queue(place) = &entry
@@ -272,7 +282,9 @@ impl Auditor {
         }
         let open = match &record.state {
             State::Active { .. } => true,
-            State::Queued { why } | State::Granted { why, .. } => !why.starts_attempt(),
+            State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => {
+                !why.starts_attempt()
+            }
             State::Delayed { why, .. } => !why.then().starts_attempt(),
             State::Finished { .. } => false,
         };

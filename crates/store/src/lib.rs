@@ -5,23 +5,33 @@
 //! rest of the system sees the role traits [`ClientBackend`], [`WorkerBackend`] and
 //! [`MaintenanceBackend`], which every store gets from here.
 
+mod admission;
+mod allowances;
 pub mod audit;
+pub mod census;
 pub mod clock;
+mod desk;
+mod easing;
 pub mod error;
 mod lanes;
 pub mod listing;
+pub mod meter;
 pub mod mint;
 pub mod optimistic;
 pub mod roles;
 pub mod serial;
+mod settlement;
 pub mod share;
 pub mod store;
 mod waiting;
 pub mod wakeups;
 
 pub use clock::{Clock, SystemClock};
+pub use desk::Desks;
 pub use error::StoreError;
-pub use roles::{ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend};
+pub use roles::{
+    AllowanceBackend, ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend,
+};
 pub use share::{EngineId, Share};
 pub use store::{DueTimers, ListScan, Position, Repaired, ResourceScan, Stats, Store, Which};
 pub use wakeups::Wakeups;

@@ -125,6 +125,8 @@ fn join(kept: Option<Claimed>, more: Claimed) -> Claimed {
     all.assignments.extend(more.assignments);
     all.again |= more.again;
     all.withheld = all.withheld.or(more.withheld);
+    // The last try has looked at all that is still queued.
+    all.wanted = more.wanted;
     all
 }
 

@@ -1,7 +1,10 @@
 //! What a backend implements.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Attention, QueueEntry};
@@ -12,6 +15,8 @@ use ff_core::{
 };
 
 use crate::audit::Rows;
+use crate::census::Census;
+use crate::desk::Desks;
 use crate::error::StoreError;
 use crate::share::{EngineId, Share};
 use crate::wakeups::Wakeups;
@@ -55,6 +60,24 @@ pub trait Store: Send + Sync + 'static {
     /// Resources of a namespace as its home has them, in the order of their names.
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
 
+    /// Executions of a namespace that wait for a budget or a quota, the first ones first.
+    async fn blocked(
+        &self,
+        namespace: &Namespace,
+        on: &Blocker,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// The budgets and quotas that executions of `share` wait for, at most `limit` of one partition.
+    async fn blockers(
+        &self,
+        share: &Share,
+        limit: usize,
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;
+
+    /// How much waits, and for what.
+    async fn census(&self) -> Result<Census, StoreError>;
+
     /// How many executions would be claimed before one that is in this place, among those that
     /// require the same.
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
@@ -79,6 +102,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where this process hears of new work and timers.
     fn wakeups(&self) -> &Wakeups;
+
+    /// Where this process asks budgets and quotas.
+    fn desks(&self) -> &Desks;
 }
 
 /// What a store has done since it was opened.

@@ -1,15 +1,16 @@
 //! The waiting claim: look, and while there is nothing, sleep until called.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ff_core::Millis;
-use ff_core::machine::{Claim, Claimed, HandBack, Reply};
+use ff_core::machine::{Claim, Claimed, HandBack};
 
+use crate::admission;
 use crate::error::StoreError;
-use crate::mint;
 use crate::store::Store;
 use crate::wakeups::{Call, Ticket};
+use crate::{meter, mint, settlement};
 
 /// Claims, waiting up to `wait` for work to appear.
 pub(crate) async fn claim<S: Store>(
@@ -45,8 +46,16 @@ async fn look<S: Store>(
     ticket: &Ticket,
 ) -> Result<Claimed, StoreError> {
     ticket.join();
+    let began = Instant::now();
     let claimed = claim_or_hand_back(store, claim.clone()).await;
     ticket.looked();
+    let outcome = match &claimed {
+        Ok(claimed) if !claimed.assignments.is_empty() => "claimed",
+        Ok(claimed) if claimed.withheld.is_some() => "withheld",
+        Ok(_) => "empty",
+        Err(_) => "error",
+    };
+    meter::claim(&claim.lane, outcome, began.elapsed());
     claimed
 }
 
@@ -56,7 +65,8 @@ async fn claim_or_hand_back<S: Store>(store: &Arc<S>, claim: Claim) -> Result<Cl
     let (answer, receive) = tokio::sync::oneshot::channel();
     let store = store.clone();
     tokio::spawn(async move {
-        let claimed = claim_once(&*store, claim).await;
+        let claimed = admission::claim(&*store, claim).await;
+        settlement::settle_stopped(&*store).await;
         let _ = answer.send(claimed.map(|claimed| Taken { store, claimed }));
     });
     let gone = |_| StoreError::Unavailable("the runtime is shutting down".into());
@@ -91,12 +101,5 @@ impl<S: Store> Drop for Taken<S> {
                 tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
             }
         });
-    }
-}
-
-async fn claim_once<S: Store>(store: &S, claim: Claim) -> Result<Claimed, StoreError> {
-    match crate::roles::one(store, claim).await? {
-        Reply::Claimed(claimed) => Ok(claimed),
-        other => Err(crate::roles::unexpected(&other)),
     }
 }

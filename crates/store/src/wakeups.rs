@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ff_core::machine::WriteSet;
+use ff_core::machine::{Settling, WriteSet};
 use ff_core::placement::Entry;
 use ff_core::{Capabilities, Lane, Namespace, Time};
 use tokio::sync::Notify;
@@ -31,6 +31,8 @@ pub enum Announcement {
     },
     /// Time will do something then.
     Timer(Time),
+    /// Something that budgets and quotas have admitted has stopped.
+    Stopped(Settling),
 }
 
 impl Announcement {
@@ -46,6 +48,7 @@ impl Announcement {
             Entry::Timer(due) => Some(Announcement::Timer(*due)),
             _ => None,
         }));
+        into.extend(write.settlings.iter().cloned().map(Announcement::Stopped));
     }
 }
 
@@ -59,11 +62,19 @@ pub struct Wakeups {
     timer: Notify,
     /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
     armed: AtomicU64,
+    stopped: Mutex<Vec<Settling>>,
+    any_stopped: AtomicBool,
 }
 
 impl Default for Wakeups {
     fn default() -> Self {
-        Wakeups { lines: Arc::default(), timer: Notify::new(), armed: AtomicU64::new(u64::MAX) }
+        Wakeups {
+            lines: Arc::default(),
+            timer: Notify::new(),
+            armed: AtomicU64::new(u64::MAX),
+            stopped: Mutex::default(),
+            any_stopped: AtomicBool::new(false),
+        }
     }
 }
 
@@ -117,7 +128,19 @@ impl Wakeups {
                         self.timer.notify_one();
                     }
                 }
+                Announcement::Stopped(settling) => {
+                    lock(&self.stopped).push(settling);
+                    self.any_stopped.store(true, Ordering::SeqCst);
+                }
             }
+        }
+    }
+
+    /// What has stopped since this was last asked, to be settled.
+    pub fn take_stopped(&self) -> Vec<Settling> {
+        match self.any_stopped.swap(false, Ordering::SeqCst) {
+            true => std::mem::take(&mut *lock(&self.stopped)),
+            false => Vec::new(),
         }
     }
 

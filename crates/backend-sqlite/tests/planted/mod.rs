@@ -3,17 +3,22 @@
 use std::path::PathBuf;
 
 use ff_backend_sqlite::{Durability, Options, SqliteStore, backend};
+use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
+use ff_core::control::{Amounts, Control};
 use ff_core::machine::{Assignment, Claim, Complete, Fail, Replay, Submit, Target};
 use ff_core::policy::Backoff;
+use ff_core::quota::QuotaLimits;
 use ff_core::record::Attempt;
+use ff_core::resource::Body;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, Execution, ExecutionId, IdempotencyKey, Lane, Millis, Namespace,
-    Partition, Payload, When, WorkerId, WorkerInstanceId,
+    Capabilities, Category, Dimension, Execution, ExecutionId, IdempotencyKey, Lane, Millis,
+    Namespace, Partition, Payload, Resource, ResourceKind, ResourceName, When, WorkerId,
+    WorkerInstanceId,
 };
 use ff_store::audit::{Rule, audit};
 use ff_store::roles::{Backend, Registering};
-use ff_store::{ClientBackend, MaintenanceBackend, WorkerBackend, mint};
+use ff_store::{AllowanceBackend, ClientBackend, MaintenanceBackend, WorkerBackend, mint};
 use rusqlite::{Connection, Params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -75,6 +80,7 @@ impl Garden {
             ttl: Millis::from_hours(1),
         };
         store.register(worker).await.unwrap();
+        limit(&store).await;
         Garden { directory, queued, delayed, active, completed, failed, replayed }
     }
 
@@ -104,6 +110,16 @@ impl Garden {
         self.execute(sql, (id.as_bytes(), encode(&record)));
     }
 
+    /// Changes the one resource of a kind in place.
+    pub(crate) fn alter_resource(&self, kind: ResourceKind, change: impl FnOnce(&mut Body)) {
+        let sql = "SELECT resource FROM resource WHERE kind = ?1";
+        let read = self.sql().query_row(sql, [kind.as_str()], |row| row.get::<_, Vec<u8>>(0));
+        let mut resource: Resource = decode(&read.unwrap());
+        change(&mut resource.body);
+        let sql = "UPDATE resource SET resource = ?2 WHERE kind = ?1";
+        self.execute(sql, (kind.as_str(), encode(&resource)));
+    }
+
     /// The attempt stored beside a record.
     pub(crate) fn past_attempt(&self, id: ExecutionId) -> Attempt {
         self.read("SELECT attempt FROM attempt WHERE id = ?1", id)
@@ -117,9 +133,7 @@ impl Garden {
 
     fn read<T: DeserializeOwned>(&self, sql: &str, id: ExecutionId) -> T {
         let read = self.sql().query_row(sql, [id.as_bytes()], |row| row.get::<_, Vec<u8>>(0));
-        let bytes = read.unwrap();
-        assert_eq!(bytes[0], FORMAT);
-        rmp_serde::from_slice(&bytes[1..]).unwrap()
+        decode(&read.unwrap())
     }
 
     fn sql(&self) -> Connection {
@@ -136,6 +150,11 @@ fn encode(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    assert_eq!(bytes[0], FORMAT);
+    rmp_serde::from_slice(&bytes[1..]).unwrap()
+}
+
 fn file(directory: &TempDir) -> PathBuf {
     directory.path().join("ff.db")
 }
@@ -148,6 +167,28 @@ fn open(file: PathBuf) -> Backend<SqliteStore> {
 fn work(lane: &str) -> Submit {
     let input = Payload::json("[1, 2]");
     Submit { lane: Lane::new(lane).unwrap(), input, ..Submit::new(stranger()) }
+}
+
+/// What work under limits is expected to use.
+pub(crate) fn estimate() -> Amounts {
+    Amounts::from([(Dimension::new("cents").unwrap(), 5)])
+}
+
+/// A budget and a quota, and work that holds something of both.
+async fn limit(store: &Backend<SqliteStore>) {
+    let (money, api) = (ResourceName::new("money").unwrap(), ResourceName::new("api").unwrap());
+    let hard = DimensionLimits { soft: None, hard: Some(100) };
+    let dimensions = estimate().into_keys().map(|dimension| (dimension, hard.clone()));
+    let (period, on_breach) = (None, OnBreach::Block);
+    let limits = BudgetLimits { dimensions: dimensions.collect(), period, on_breach };
+    store.put_budget(&Namespace::default(), &money, limits).await.unwrap();
+    let (max_requests, max_active) = (None, Some(2));
+    let (window, jitter) = (Millis::from_secs(1), Millis::ZERO);
+    let limits = QuotaLimits { max_requests, window, max_active, jitter };
+    store.put_quota(&Namespace::default(), &api, limits).await.unwrap();
+    let control = Control { budgets: [money].into(), quotas: [api].into(), estimate: estimate() };
+    submit(store, Submit { control, ..work("limited") }).await;
+    take(store, "limited").await;
 }
 
 async fn submit(store: &Backend<SqliteStore>, submit: Submit) -> ExecutionId {
@@ -167,6 +208,7 @@ async fn take(store: &Backend<SqliteStore>, lane: &str) -> Assignment {
         max: 1,
         first: 0,
         retry: false,
+        admitted: None,
     };
     store.claim(claim, Millis::ZERO).await.unwrap().assignments.remove(0)
 }

@@ -68,6 +68,7 @@ pub(crate) fn claim(max: u16) -> Claim {
         max,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 

@@ -76,6 +76,8 @@ async fn work_behind_an_unreadable_record_is_granted() {
         request: claim.request,
         ttl: Millis::from_secs(1),
         retry: false,
+        at: None,
+        admitted: None,
     };
     match accepted(&backend, vec![command(grant)]).await.remove(0) {
         Reply::Granted(granted) => assert_eq!(granted.offer.unwrap().execution, good),

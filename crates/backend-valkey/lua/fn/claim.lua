@@ -1,15 +1,18 @@
 -- Takes the best executions of some queues in one partition.
 --
 -- args: request, index of the first lease, how many at most, salt, the highest score to take after
---       the first, worker and instance, packed; then the names of one or more queues.
--- reply: {1, now, 1 if bytes cut it short, heads, then id, record and input (false when it is in
---       the record) of each}. heads has the score of the new head of each queue, or ''.
+--       the first, 1 if it passes over what must be admitted (else 0), worker and instance, packed;
+--       what is admitted for this call: id, name and the time until which it may be used of each,
+--       packed; then the names of one or more queues.
+-- reply: {1, now, 1 if bytes cut it short, heads, wanted, then id, record and input (false when it
+--       is in the record) of each}. heads has the score of the new head of each queue, or '';
+--       wanted the ids and records of those that must be admitted first.
 --       {0} if the lane is paused or a candidate is not plainly claimable, which the general way
 --       decides.
 
 -- The bytes of a candidate's record, its input if that has a key of its own (else false), and how
--- long the input is; nil if it is not plainly claimable.
-local function claimable(exec, id, place, key, now)
+-- long the input is; true if it must be admitted. Nil if it is not plainly claimable.
+local function claimable(exec, id, place, key, now, admitted)
   local bytes = call('GET', exec)
   if not bytes then
     -- No record owns this entry: what a fault left behind.
@@ -33,6 +36,9 @@ local function claimable(exec, id, place, key, now)
     return nil
   end
   local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
+  if string.byte(bytes, C.CONTROL_AT) == 1 and not admitted[id] then
+    return bytes, false, input_len, true
+  end
   local own = input_at == C.OWN_KEY and call('GET', exec .. ':in')
   if input_at == C.OWN_KEY and not own then
     return nil
@@ -42,12 +48,12 @@ end
 
 -- Puts an execution into a worker's hold and answers its new bytes; nil, with nothing written, if
 -- its record is damaged.
-local function hold(k, exec, id, bytes, now, request, index, worker, instance, new_salt)
+local function hold(k, exec, id, bytes, now, lease, worker, instance, new_salt, name)
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
   if not whole then
     return nil
   end
-  local was, lease = timer, struct.pack('>c16I2', request, index)
+  local was = timer
   if why > C.LAST_START then
     attempt = ff.attempt.continue(attempt, lease, worker, instance)
     if not attempt then
@@ -60,6 +66,9 @@ local function hold(k, exec, id, bytes, now, request, index, worker, instance, n
     attempt = ff.attempt.start(attempts, run, now, lease, worker, instance)
     attempts = attempts + 1
   end
+  if control == 1 then
+    control, admission = 3, name
+  end
   holder, epoch, state, why, score, detail = lease, epoch + 1, C.ACTIVE, 0, C.NO_SCORE, ''
   until_at = ff.after(now, lease_ttl)
   timeout_at = attempt_timeout ~= 0 and ff.after(now, attempt_timeout) or 0
@@ -70,87 +79,116 @@ local function hold(k, exec, id, bytes, now, request, index, worker, instance, n
   if timer ~= was then
     ff.save.arm(k, id, timer, now)
   end
-  call('ZADD', k.requests, 0, request .. id)
+  call('ZADD', k.requests, 0, string.sub(lease, 1, 16) .. id)
   return changed
 end
 
--- The best candidates that plainly can be taken, at most max and BATCH_BYTES of input, as key,
--- bytes and own input one after the other; whether bytes cut it short. False if one of them cannot
--- plainly be taken.
-local function choose(k, now, candidates, max, bound, keys)
-  local chosen, bytes = {}, 0
-  for i = 1, math.min(#candidates / 3, max) do
+-- The candidates; the best that plainly can be taken, at most max and BATCH_BYTES of input, as number
+-- of the candidate, bytes and own input one after the other; those that must be admitted, as id and
+-- bytes; whether bytes cut it short. False if one of them cannot plainly be taken. A claim that
+-- passes over nothing is told, where one must be admitted, of all behind it that must.
+local function choose(k, now, max, bound, keys, admitted, passes)
+  local most = passes and math.max(max, C.WANTED) or max
+  -- One more of each queue than can be taken: it is the next head.
+  local candidates = ff.queue.best(keys, most + 1)
+  local chosen, wanted, bytes, i = {}, {}, 0, 0
+  while i < most and 3 * i < #candidates and #chosen < 3 * max do
+    i = i + 1
     local id, place, queue = candidates[3 * i - 2], candidates[3 * i - 1], candidates[3 * i]
     if i > 1 and tonumber(place) > bound then
       break
     end
-    local exec = k.exec .. id
-    local record, own, len = claimable(exec, id, place, keys[queue], now)
-    if not record then
-      return false
+    local record, own, len, asks = claimable(k.exec .. id, id, place, keys[queue], now, admitted)
+    if not record and (passes or i <= max) then
+      return candidates, false
+    elseif not record then
+      break
     end
-    bytes = bytes + len
-    if bytes > C.BATCH_BYTES and i > 1 then
-      return chosen, 1
+    if i <= max or passes and not asks then
+      bytes = bytes + (passes and asks and 0 or len)
+      if bytes > C.BATCH_BYTES and (#chosen > 0 or (i > 1 and not passes)) then
+        return candidates, chosen, wanted, 1
+      end
     end
-    chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i] = exec, record, own
+    if asks then
+      wanted[#wanted + 1] = id
+      wanted[#wanted + 1] = record
+      if not passes and most < C.WANTED then
+        most = C.WANTED
+        candidates = ff.queue.best(keys, most + 1)
+      end
+    elseif passes or i <= max then
+      local at = #chosen
+      chosen[at + 1], chosen[at + 2], chosen[at + 3] = i, record, own
+    end
   end
-  return chosen, 0
+  return candidates, chosen, wanted, 0
 end
 
--- The score of the head of each queue when so many candidates are taken, or ''.
+-- The score of the head of each queue when these candidates are taken, or ''.
 local function new_heads(k, args, candidates, taken)
   local heads = {}
-  for i = taken + 1, #candidates / 3 do
+  for i = 1, #candidates / 3 do
     local queue = candidates[3 * i]
-    heads[queue] = heads[queue] or candidates[3 * i - 1]
+    if not taken[i] then
+      heads[queue] = heads[queue] or candidates[3 * i - 1]
+    end
   end
-  for i = 1, #args - 1 do
+  for i = 1, #args - 2 do
     if not heads[i] then
       heads[i] = ''
-      if k.classed[args[1 + i]] then
-        ff.queue.close(k, args[1 + i])
+      if k.classed[args[2 + i]] then
+        ff.queue.close(k, args[2 + i])
       end
     end
   end
   return heads
 end
 
+-- The names of the admissions that may still be used, by id; nil if they cannot be read.
+local function admissions(packed, now)
+  local admitted = {}
+  for at = 1, #packed, 46 do
+    local whole, id, name, till = pcall(struct.unpack, '>c22c18I6', packed, at)
+    if not whole then
+      return nil
+    end
+    admitted[id] = now < till and name or nil
+  end
+  return admitted
+end
+
 register('claim', function(routes, args)
-  local whole, request, first, max, salt, bound, worker, instance =
-    pcall(struct.unpack, '>c16I2I2c4i8I1c0I1c0', args[1])
-  if not whole then
-    return {0}
-  end
+  local whole, request, first, max, salt, bound, passes, worker, instance =
+    pcall(struct.unpack, '>c16I2I2c4i8BI1c0I1c0', args[1])
   local k, now, keys = ff.keys(routes[1]), now(), {}
-  for i = 2, #args do
-    keys[i - 1] = ff.queue_key(k, args[i])
-  end
-  -- One more of each queue than can be taken: it is the next head.
-  local candidates = ff.queue.best(keys, max + 1)
-  if #candidates > 0 and ff.gate(k, args[2]) % 2 == 1 then
+  local admitted = whole and admissions(args[2], now)
+  if not admitted then
     return {0}
   end
-  local chosen, cut = choose(k, now, candidates, max, bound, keys)
-  if not chosen then
+  for i = 3, #args do
+    keys[i - 2] = ff.queue_key(k, args[i])
+  end
+  local candidates, chosen, wanted, cut = choose(k, now, max, bound, keys, admitted, passes == 1)
+  if not chosen or (#candidates > 0 and ff.gate(k, args[3]) % 2 == 1) then
     return {0}
   end
-  local reply, taken = {1, now, cut, false}, 0
+  local reply, taken = {1, now, cut, false, wanted}, {}
   for i = 1, #chosen / 3 do
-    local exec, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
-    local id = candidates[3 * i - 2]
+    local at, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
+    local id, lease = candidates[3 * at - 2], struct.pack('>c16I2', request, first + i - 1)
     local changed =
-      hold(k, exec, id, bytes, now, request, first + i - 1, worker, instance, salt)
+      hold(k, k.exec .. id, id, bytes, now, lease, worker, instance, salt, admitted[id])
     if not changed then
       break
     end
-    reply[3 * i + 2], reply[3 * i + 3], reply[3 * i + 4] = id, changed, own
-    call('ZREM', keys[candidates[3 * i]], id)
-    taken = i
+    reply[3 * i + 3], reply[3 * i + 4], reply[3 * i + 5] = id, changed, own
+    call('ZREM', keys[candidates[3 * at]], id)
+    taken[at] = true
   end
-  if taken == 0 and #chosen > 0 then
+  if #reply == 5 and #chosen > 0 then
     return {0}
   end
   reply[4] = new_heads(k, args, candidates, taken)
   return reply
-end, {}, 1, 1)
+end, {}, 2, 1)

@@ -54,6 +54,20 @@ local function of_partition(k, all)
   end)
 end
 
+local function by_blocker(k, all)
+  local names = call('SMEMBERS', k.blockers)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local waiting = ordered('55' .. name, ff.blocked.key(k, name), function(r)
+      return ff.blocked.name(r) == name
+    end)
+    waiting.close = function()
+      ff.blocked.close(k, name)
+    end
+    all[#all + 1] = waiting
+  end
+end
+
 -- The classes of lanes come before the queues, of which the last may be all that names a lane.
 local function by_queue(k, all)
   local queues, lane_before = call('SMEMBERS', k.queues), nil
@@ -85,6 +99,7 @@ ff.indexes = function(k)
   local all = {}
   by_namespace(k, all)
   of_partition(k, all)
+  by_blocker(k, all)
   by_queue(k, all)
   all[#all + 1] = {name = '8', key = k.resources, kind = 'resources'}
   all[#all + 1] = {name = '9', key = k.resource_timers, kind = 'resources'}

@@ -18,6 +18,7 @@ local function make(route)
     requests = idx .. 'requests',
     queues = idx .. 'queues',
     namespaces = idx .. 'namespaces',
+    blockers = idx .. 'blockers',
     resources = idx .. 'resources',
     resource_timers = idx .. 'resource_timers',
     channel = prefix .. ':wake:' .. tag,

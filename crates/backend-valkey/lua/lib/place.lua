@@ -47,6 +47,9 @@ ff.place = function(k, id, r)
   else
     take(call('ZREM', attention, id))
   end
+  if r.blocked ~= '' then
+    put(ff.blocked.join(k, id, r))
+  end
   local name = ff.queue.name(r.ns, r.lane, r.class)
   if r.score == C.NO_SCORE then
     take(call('ZREM', ff.queue_key(k, name), id))

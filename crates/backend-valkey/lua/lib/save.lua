@@ -81,6 +81,9 @@ function ff.save.update(k, id, was, r, now, origin)
   if r.attention ~= 0 and was.attention == 0 then
     call('ZADD', attention_key(k, r.ns), r.created, id)
   end
+  if r.blocked ~= '' or was.blocked ~= '' then
+    ff.blocked.moved(k, id, was, r)
+  end
   local head = false
   if r.score ~= C.NO_SCORE and r.score ~= was.score then
     head = ff.queue.join(k, id, r.score, r.ns, r.lane, r.class, r.requires, origin)

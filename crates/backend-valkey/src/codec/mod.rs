@@ -6,6 +6,7 @@
 
 mod attempt;
 mod bytes;
+mod inline;
 mod record;
 
 use bytes::Short;
@@ -15,9 +16,10 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt};
 pub(crate) use bytes::Packer;
+pub(crate) use inline::{INLINE, Inline};
 pub(crate) use record::{
-    FENCE, FENCE_AT, FORMAT, INLINE, INPUT_AT, Inline, NO_SCORE, Placing, SCORE_AT, Stored,
-    completed, encode, held_by, outcome_detail, whys,
+    CONTROL_AT, FENCE, FENCE_AT, FORMAT, INPUT_AT, NO_SCORE, Placing, SCORE_AT, Stored, completed,
+    encode, held_by, holder, outcome_detail, whys,
 };
 
 /// Why stored bytes are not what they should be.
@@ -64,7 +66,7 @@ fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     std::str::from_utf8(bytes).map_err(|_| Unreadable::new("a text is not UTF-8"))
 }
 
-fn pack_lease(packer: &mut Packer, lease: LeaseId) {
+pub(crate) fn pack_lease(packer: &mut Packer, lease: LeaseId) {
     packer.raw(lease.request.as_bytes());
     packer.number::<2>(lease.index.into());
 }

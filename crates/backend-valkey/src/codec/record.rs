@@ -3,7 +3,7 @@
 //! Times are milliseconds in six bytes, 0 where there is none. `lua/lib/record.lua` lists the same
 //! fields in the same order.
 
-use bytes::Bytes;
+use ff_core::control::{Amounts, Control};
 use ff_core::digest::Digest;
 use ff_core::payload::PayloadShape;
 use ff_core::placement::{Attention, Placement, Score};
@@ -14,6 +14,7 @@ use ff_core::{Capabilities, ExecutionId, Kind, Millis};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Packer, Short, Unpacker};
+use super::inline::Inline;
 use super::{
     Unreadable, attempt, lease, maybe_time, ms, number_of, pack_lease, pack_value, time, value,
     variant, word,
@@ -22,9 +23,6 @@ use crate::keys;
 
 /// The format that is written.
 pub(crate) const FORMAT: u64 = 1;
-
-/// A payload of at most so many bytes is kept in the record; a longer one has a key of its own.
-pub(crate) const INLINE: usize = 256;
 
 /// What stands for no place in a queue: no score is so low.
 pub(crate) const NO_SCORE: i64 = -(1 << 53);
@@ -48,6 +46,7 @@ impl Placing {
     pub(crate) const GRANTED: u64 = 2;
     pub(crate) const ACTIVE: u64 = 3;
     pub(crate) const FINISHED: u64 = 4;
+    pub(crate) const BLOCKED: u64 = 5;
     /// How a finished execution ended.
     pub(crate) const SUCCESS: u64 = 0;
     const FAILED: u64 = 1;
@@ -55,53 +54,6 @@ impl Placing {
     const EXPIRED: u64 = 3;
     /// The stored number of the answer to a completion.
     pub(crate) const COMPLETED: u64 = 0;
-}
-
-/// Where a payload is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Inline {
-    /// There is none.
-    #[default]
-    None,
-    /// In the record.
-    Here(Bytes),
-    /// Under a key of its own.
-    OwnKey,
-}
-
-impl Inline {
-    /// Where `bytes` belong.
-    pub(crate) fn of(bytes: &Bytes) -> Inline {
-        match bytes.len() <= INLINE {
-            true => Inline::Here(bytes.clone()),
-            false => Inline::OwnKey,
-        }
-    }
-
-    /// The number of where it is.
-    pub(crate) fn place(&self) -> u64 {
-        match self {
-            Inline::None => 0,
-            Inline::Here(_) => 1,
-            Inline::OwnKey => 2,
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Inline::Here(bytes) => bytes,
-            Inline::None | Inline::OwnKey => &[],
-        }
-    }
-
-    fn at(place: u64, bytes: &[u8]) -> Result<Inline, Unreadable> {
-        match place {
-            0 => Ok(Inline::None),
-            1 => Ok(Inline::Here(Bytes::copy_from_slice(bytes))),
-            2 => Ok(Inline::OwnKey),
-            _ => Err(Unreadable::new("a payload is nowhere")),
-        }
-    }
 }
 
 /// A record as it is stored.
@@ -121,6 +73,14 @@ struct Rest {
     policy: Option<Policy>,
     tags: Tags,
     past_runs: Vec<PastRun>,
+    control: Option<Control>,
+    used: Amounts,
+    reports: Vec<(u64, u64)>,
+}
+
+/// Whether budgets and quotas have a say: 1 if they must admit it, and 2 more if it is admitted.
+fn control(record: &Execution) -> u64 {
+    u64::from(!record.spec.control.is_empty()) + 2 * u64::from(record.admission.is_some())
 }
 
 /// A record as bytes, with its short payloads.
@@ -147,6 +107,7 @@ pub(crate) fn encode(
     packer.number::<4>(record.run.number.into());
     let spans = [Some(policy.lease_ttl), policy.attempt_timeout, Some(policy.retention)];
     spans.iter().for_each(|span| packer.number::<6>(span.map_or(0, Millis::get)));
+    packer.number::<1>(control(record));
     packer.number::<1>(result.place());
     packer.number::<1>(input.place());
     packer.number::<4>(record.spec.input.len.into());
@@ -156,6 +117,9 @@ pub(crate) fn encode(
     packer.bytes::<2>(&stand.detail);
     packer.bytes::<2>(result.bytes());
     packer.bytes::<1>(record.spec.namespace.as_str().as_bytes());
+    let blocked = placed.blocked.as_ref().map_or_else(String::new, |(on, _)| keys::blocker(on));
+    packer.bytes::<1>(blocked.as_bytes());
+    packer.bytes::<1>(&record.admission.map(holder).unwrap_or_default());
     packer.number::<2>(record.priority.into());
     packer.number::<6>(record.created.as_ms());
     packer.number::<6>(record.run.started.as_ms());
@@ -173,6 +137,9 @@ pub(crate) fn encode(
         policy: (*policy != Policy::default()).then(|| policy.clone()),
         tags: record.tags.clone(),
         past_runs: record.past_runs.clone(),
+        control: (!record.spec.control.is_empty()).then(|| record.spec.control.clone()),
+        used: record.used.clone(),
+        reports: record.reports.clone(),
     };
     packer.raw(&pack_value(Some(&rest))?);
     Ok(packer.0)
@@ -200,6 +167,13 @@ impl Stand {
                 state: Placing::DELAYED,
                 why: number_of(&PAUSES, why)?,
                 until: Some(*until),
+                ..Stand::default()
+            },
+            State::Blocked { why, detail, until, .. } => Stand {
+                state: Placing::BLOCKED,
+                why: number_of(&WHYS, why)?,
+                until: *until,
+                detail: detail.as_bytes().to_vec(),
                 ..Stand::default()
             },
             State::Granted { grant, why } => Stand {
@@ -253,13 +227,16 @@ pub(crate) fn outcome_detail(result: &PayloadShape) -> Result<Vec<u8>, Unreadabl
 }
 
 /// Where the fence of a record begins, after its format and its numbers.
-pub(crate) const FENCE_AT: usize = 84;
+pub(crate) const FENCE_AT: usize = 85;
 
 /// Where its score lies.
 pub(crate) const SCORE_AT: usize = 18;
 
 /// Where it says where its input is, and how long that is.
-pub(crate) const INPUT_AT: usize = 79;
+pub(crate) const INPUT_AT: usize = 80;
+
+/// Where it says whether budgets and quotas have a say.
+pub(crate) const CONTROL_AT: usize = 78;
 
 /// How long the fence of a held record is.
 pub(crate) const FENCE: usize = 6 + 4 + 1 + 18;
@@ -283,7 +260,8 @@ pub(crate) fn completed(lease: ff_core::LeaseId, digest: Digest) -> Vec<u8> {
     exit(Some(&Exit { lease, digest, answer: Exited::Completed }))
 }
 
-fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
+/// The name of a lease or an admission, as it lies in the record.
+pub(crate) fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
     let mut packer = Packer::default();
     pack_lease(&mut packer, lease);
     packer.0
@@ -358,6 +336,7 @@ impl Stored {
         let number = from.number::<4>()? as u32;
         // What follows repeats the policy, which is at the end.
         from.raw(3 * 6)?;
+        from.raw(1)?;
         let result_at = from.number::<1>()?;
         let input_at = from.number::<1>()?;
         from.raw(4)?;
@@ -372,6 +351,14 @@ impl Stored {
         let detail = from.bytes::<2>()?;
         let result = Inline::at(result_at, from.bytes::<2>()?)?;
         let namespace = word(from.bytes::<1>()?)?;
+        let blocked = match from.bytes::<1>()? {
+            [] => None,
+            blocked => Some(keys::parse_blocker(blocked).ok_or(Short)?),
+        };
+        let admission = match from.bytes::<1>()? {
+            [] => None,
+            name => Some(lease(name)?),
+        };
         let priority = from.number::<2>()? as u16;
         let created = time(from.number::<6>()?);
         let started = time(from.number::<6>()?);
@@ -394,6 +381,12 @@ impl Stored {
         let state = match (state, held) {
             (Placing::QUEUED, None) => State::Queued { why: variant(&WHYS, why)? },
             (Placing::DELAYED, None) => State::Delayed { until, why: variant(&PAUSES, why)? },
+            (Placing::BLOCKED, None) => State::Blocked {
+                on: blocked.clone().ok_or(Short)?,
+                why: variant(&WHYS, why)?,
+                detail: super::text(detail)?.into(),
+                until: (until.as_ms() != 0).then_some(until),
+            },
             (Placing::GRANTED, Some(held)) => State::Granted {
                 grant: Grant { request: held.request, to: needed::<Worker>(detail)?, until },
                 why: variant(&WHYS, why)?,
@@ -419,9 +412,12 @@ impl Stored {
             input: rest.input,
             policy: rest.policy.unwrap_or_default(),
             key,
+            control: rest.control.unwrap_or_default(),
         };
         let run = Run { number, started, deadline, failures, reclaims };
-        let placed = Placement { score, timer, request: held.map(|held| held.request), attention };
+        let blocked = blocked.map(|on| (on, Score::of(priority, queued_at)));
+        let request = held.map(|held| held.request);
+        let placed = Placement { score, timer, request, attention, blocked };
         let description = Description {
             id,
             spec,
@@ -434,8 +430,11 @@ impl Stored {
             run,
             past_runs: rest.past_runs,
             attempt: newest,
+            used: rest.used,
         };
-        let record = Execution { version, digest, last_exit, placed, description };
+        let reports = rest.reports;
+        let record =
+            Execution { version, digest, last_exit, placed, admission, reports, description };
         Ok(Stored { record, input, result })
     }
 }

@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
-use ff_core::machine::{Complete, Reply};
+use ff_core::machine::{Complete, Reply, Settling};
 use ff_core::record::Exited;
 use ff_store::StoreError;
+use ff_store::wakeups::Announcement;
 use redis::Value;
 
 use super::hold;
 use crate::codec::{self, Inline};
-use crate::general::unwritable;
+use crate::general::{decode, unwritable};
 use crate::link::Arg;
 use crate::reply;
+use crate::store::Shared;
 
 pub(super) fn push<'a>(
     complete: &'a Complete,
@@ -29,6 +31,16 @@ pub(super) fn push<'a>(
     Ok(())
 }
 
-pub(super) fn read(answer: &Value) -> Result<Option<Reply>, StoreError> {
-    Ok((reply::number(answer)? == 1).then(|| Exited::Completed.into()))
+pub(super) fn read(
+    store: &Shared,
+    complete: &Complete,
+    answer: Value,
+) -> Result<Option<Reply>, StoreError> {
+    if let Value::Int(number) = answer {
+        return Ok((number == 1).then(|| Exited::Completed.into()));
+    }
+    let record = decode(complete.hold.target.execution, &reply::bytes(answer)?)?.record;
+    let stopped = record.admission.map(|admission| Settling::stopped(&record, admission));
+    store.wakeups.announce(stopped.map(Announcement::Stopped));
+    Ok(Some(Exited::Completed.into()))
 }

@@ -8,6 +8,7 @@ mod hold;
 mod renew;
 mod retire;
 pub(crate) mod submit;
+mod unblock;
 
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{Action, Command, Reply};
@@ -36,6 +37,7 @@ pub(crate) enum Verb {
     Complete,
     Renew,
     Retire,
+    Unblock,
 }
 
 impl Verb {
@@ -46,6 +48,7 @@ impl Verb {
             Action::Complete(_) => Some(Verb::Complete),
             Action::Renew(_) => Some(Verb::Renew),
             Action::Tick(_) => Some(Verb::Retire),
+            Action::Unblock(unblock) if unblock.on.is_some() => Some(Verb::Unblock),
             _ => None,
         }
     }
@@ -56,7 +59,13 @@ impl Verb {
             Verb::Complete => "complete",
             Verb::Renew => "renew",
             Verb::Retire => "retire",
+            Verb::Unblock => "unblock",
         }
+    }
+
+    /// Whether it puts executions into queues, of which other processes hear.
+    fn announces(self) -> bool {
+        matches!(self, Verb::Submit | Verb::Unblock)
     }
 
     fn push<'a>(self, command: &'a Command, args: &mut Vec<Arg<'a>>) -> Result<(), StoreError> {
@@ -65,6 +74,7 @@ impl Verb {
             Action::Complete(complete) => complete::push(complete, command.entropy, args),
             Action::Renew(renew) => renew::push(renew, command.entropy, args),
             Action::Tick(tick) => retire::push(tick, args),
+            Action::Unblock(unblock) => unblock::push(unblock, command.entropy, args),
             _ => Ok(()),
         }
     }
@@ -96,7 +106,7 @@ async fn call(
     commands: &[&Command],
 ) -> Result<Vec<Outcome>, StoreError> {
     let mut args: Vec<Arg<'_>> = Vec::with_capacity(1 + 10 * commands.len());
-    if verb == Verb::Submit {
+    if verb.announces() {
         args.push((&store.origin[..]).into());
     }
     for command in commands {
@@ -115,9 +125,10 @@ async fn call(
 fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Outcome {
     let read = match &command.action {
         Action::Submit(submit) => submit::read(store, partition, submit, answer),
-        Action::Complete(_) => complete::read(&answer),
+        Action::Complete(complete) => complete::read(store, complete, answer),
         Action::Renew(_) => renew::read(answer),
         Action::Tick(_) => retire::read(&answer),
+        Action::Unblock(_) => unblock::read(store, partition, answer),
         _ => Ok(None),
     };
     match read.transpose() {

@@ -10,7 +10,6 @@ use redis::Value;
 
 use crate::codec::{self, Inline, Packer, Placing};
 use crate::general::unwritable;
-use crate::heads::News;
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -55,20 +54,8 @@ pub(super) fn read(
     let [_, state, head] = &answer[..] else { return Ok(None) };
     let queued = reply::number(state)? == Placing::QUEUED as i64;
     if queued {
-        let class = keys::class(&submit.requires);
         let queue = (submit.namespace.clone(), submit.lane.clone());
-        match reply::maybe_number(head)? {
-            Some(score) => store.heads.improved(News {
-                queue: queue.clone(),
-                partition,
-                class,
-                requires: submit.requires.clone(),
-                score,
-                count: None,
-            }),
-            None => store.heads.joined(&queue, partition, &class),
-        }
-        store.more_work(&queue, submit.requires.clone());
+        store.has_joined(partition, &queue, &submit.requires, reply::maybe_number(head)?);
     }
     let state = match queued {
         true => State::Queued { why: Why::Fresh },

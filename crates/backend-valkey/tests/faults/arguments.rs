@@ -12,7 +12,8 @@ fn takes(verb: &str, count: usize) -> bool {
     };
     match verb {
         "submit" => groups(1, 2),
-        "claim" => count >= 2,
+        "unblock" => groups(1, 1),
+        "claim" => count >= 3,
         "complete" => groups(0, 2),
         "renew" | "retire" | "sweep" => count >= 1,
         "commit" | "settle" => groups(3, 7),
@@ -22,8 +23,11 @@ fn takes(verb: &str, count: usize) -> bool {
         "due" => count == 2 + 3,
         "list" => count == 2 + 5,
         "ahead" => count == 2 + 3,
+        "blocked" => count == 2 + 2,
+        "blockers" => count == 2 + 1,
         "resources" => count == 4,
         "holding" => count == 2 + 1,
+        "census" => count == 2,
         "peek" => count == 2,
         // A record is asked for with two, a queue with five and its classes.
         "load" => count.is_multiple_of(2) && count > 0,
@@ -64,6 +68,7 @@ fn every_scene() -> Vec<Scene> {
         scenes::retire(),
         scenes::commit(),
         scenes::settle(),
+        scenes::unblock_(),
     ]
     .concat()
 }

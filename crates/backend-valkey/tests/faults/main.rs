@@ -237,4 +237,5 @@ every_fault_is_put_right_in! {
     retire: crate::scenes::retire();
     commit: crate::scenes::commit();
     settle: crate::scenes::settle();
+    unblock: crate::scenes::unblock_();
 }

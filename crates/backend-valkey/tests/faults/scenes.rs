@@ -64,6 +64,7 @@ pub(crate) fn claim_() -> Vec<Scene> {
     let retried = [run(fail(hold(1, 1, 1, 0), true))];
     let resumed = [run(hand_back(hold(1, 1, 1, 0)))];
     let three = || [run(laden(1)), run(work(2)), run(Submit { input: long("x"), ..work(3) })];
+    let mixed = || [run(limited(1)), run(limited(2)), run(work(3)), run(work(4))];
     let act = |max| [command(claim(2, max))];
     vec![
         once(scene("claim", "one", [run(work(1))], act(1))),
@@ -72,6 +73,8 @@ pub(crate) fn claim_() -> Vec<Scene> {
         once(scene("claim", "some of several", three(), act(2))),
         once(scene("claim", "a second attempt", first().into_iter().chain(retried), act(1))),
         once(scene("claim", "a resumed attempt", first().into_iter().chain(resumed), act(1))),
+        once(scene("claim", "some that must be admitted", mixed(), act(2))),
+        once(scene("claim", "what is admitted", mixed(), [command(admitted(2, 2, &[2]))])),
     ]
 }
 
@@ -85,11 +88,13 @@ pub(crate) fn complete_() -> Vec<Scene> {
         command(complete(hold(2, 2, 1, 0), short())),
     ];
     let asked = [run(work(1)), run(claim(1, 1)), run(cancel(1, Some(5_000)))];
+    let limits = [run(limited(1)), run(admitted(1, 1, &[1]))];
     vec![
         scene("complete", "a short result", held(), one(short())),
         scene("complete", "a long result", held(), one(long("out"))),
         scene("complete", "within a grace", asked, one(short())),
         scene("complete", "several", two(), both),
+        scene("complete", "what was admitted", limits, one(short())),
     ]
 }
 
@@ -103,6 +108,19 @@ pub(crate) fn renew_() -> Vec<Scene> {
         scene("renew", "one", held, one()),
         scene("renew", "one that is announced", short, one()),
         scene("renew", "several", two, [one(), [command(renew(hold(2, 2, 1, 0)))]].concat()),
+    ]
+}
+
+pub(crate) fn unblock_() -> Vec<Scene> {
+    let waiting = || [run(limited(1)), run(block(1)), run(limited(2)), run(block(2))];
+    let late = Policy { deadline: Some(ms(800)), ..policy() };
+    let late = [run(Submit { policy: late, requires: gpu(), ..limited(1) }), run(block(1))];
+    let both = [command(unblock(1, None)), command(unblock(2, Some(7)))];
+    vec![
+        scene("unblock", "one of two", waiting(), [command(unblock(1, None))]),
+        scene("unblock", "one that is admitted", waiting(), [command(unblock(2, Some(7)))]),
+        scene("unblock", "the last", late, [command(unblock(1, None))]),
+        scene("unblock", "several", waiting(), both),
     ]
 }
 

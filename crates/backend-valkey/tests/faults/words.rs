@@ -1,16 +1,18 @@
 //! Short words for commands that are the same each time they are made.
 
+use ff_core::control::{Blocker, Control};
 use ff_core::machine::{
-    Action, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold,
-    Register, Renew, Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Submit, Target,
-    Tick,
+    Action, Admission, Block, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail,
+    GrantNext, HandBack, Hold, Register, Renew, Replay, ReportProgress, Revoke, SetLane,
+    SetPriority, SetTags, Submit, Target, Tick, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::{Progress, Tags};
 use ff_core::state::{Failure, Worker};
 use ff_core::{
     Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis, Namespace,
-    Payload, RequestId, ResourceKey, When, WorkerId, WorkerInstanceId,
+    Payload, RequestId, ResourceKey, ResourceKind, ResourceName, Time, When, WorkerId,
+    WorkerInstanceId,
 };
 
 use crate::world::Step;
@@ -91,12 +93,56 @@ pub(crate) fn claim(r: u128, max: u16) -> Claim {
         max,
         first: 0,
         retry: false,
+        admitted: None,
     }
+}
+
+/// The n-th execution, which a quota must let through.
+pub(crate) fn limited(n: u32) -> Submit {
+    let control =
+        Control { quotas: [ResourceName::new("api").unwrap()].into(), ..Control::default() };
+    Submit { control, ..work(n) }
+}
+
+fn api() -> Blocker {
+    Blocker { kind: ResourceKind::Quota, name: ResourceName::new("api").unwrap() }
+}
+
+/// The n-th execution has to wait for that quota.
+pub(crate) fn block(n: u32) -> Block {
+    let until = (n == 2).then(|| Time::from_ms(u64::from(u32::MAX)));
+    Block { execution: id(n), on: api(), detail: "2 of 2 run".into(), until }
+}
+
+/// The n-th execution waits no longer; it may be admitted.
+pub(crate) fn unblock(n: u32, admission: Option<u128>) -> Unblock {
+    let admission = admission.map(|r| LeaseId { request: RequestId::new(r), index: 0 });
+    Unblock { execution: id(n), on: Some(api()), admission }
+}
+
+/// The r-th claim, for which these executions are admitted.
+pub(crate) fn admitted(r: u128, max: u16, executions: &[u32]) -> Claim {
+    let all = executions.iter().map(|n| Admission {
+        execution: id(*n),
+        name: LeaseId { request: RequestId::new(99), index: *n as u16 },
+        until: Time::MAX,
+    });
+    Claim { admitted: Some(all.collect()), ..claim(r, max) }
 }
 
 pub(crate) fn grant(r: u128) -> GrantNext {
     let Claim { namespace, lane, worker, capabilities, request, .. } = claim(r, 1);
-    GrantNext { namespace, lane, worker, capabilities, request, ttl: ms(5_000), retry: false }
+    GrantNext {
+        namespace,
+        lane,
+        worker,
+        capabilities,
+        request,
+        ttl: ms(5_000),
+        retry: false,
+        at: None,
+        admitted: None,
+    }
 }
 
 /// Where what is said of the lane lies.

@@ -146,6 +146,7 @@ pub(crate) fn claim(max: u16) -> Claim {
         max,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 

@@ -6,12 +6,15 @@
 // A fact that no test runs is an error: it must be in the table.
 #![deny(dead_code)]
 
+pub(crate) mod admission;
 pub(crate) mod attempts;
 pub(crate) mod audit;
 pub(crate) mod bad_input;
 pub(crate) mod batch;
+pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod capability;
+pub(crate) mod census;
 pub(crate) mod claim;
 pub(crate) mod clock;
 pub(crate) mod delay;
@@ -27,6 +30,7 @@ pub(crate) mod listing;
 pub(crate) mod namespace;
 pub(crate) mod payload;
 pub(crate) mod priority;
+pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod retention;
 pub(crate) mod revoke;

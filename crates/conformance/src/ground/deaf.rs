@@ -1,19 +1,23 @@
 //! A store whose announcements reach nobody.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::control::Blocker;
 use ff_core::machine::{Command, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
+use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::{
-    DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError, Wakeups,
+    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
+    Wakeups,
 };
 
 use super::Ground;
@@ -88,6 +92,27 @@ impl Store for Deaf {
         self.store.resources(scan).await
     }
 
+    async fn blocked(
+        &self,
+        namespace: &Namespace,
+        on: &Blocker,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        self.store.blocked(namespace, on, limit).await
+    }
+
+    async fn blockers(
+        &self,
+        share: &Share,
+        limit: usize,
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+        self.store.blockers(share, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.store.census().await
+    }
+
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
         self.store.ahead(place, id).await
     }
@@ -110,6 +135,10 @@ impl Store for Deaf {
 
     fn wakeups(&self) -> &Wakeups {
         &self.wakeups
+    }
+
+    fn desks(&self) -> &Desks {
+        self.store.desks()
     }
 
     fn stats(&self) -> Option<Stats> {

@@ -1,5 +1,6 @@
 //! What a fact stands on: a subject, a namespace of its own, and short words for common calls.
 
+mod allowance;
 mod calls;
 mod client;
 mod deaf;
@@ -15,6 +16,7 @@ use ff_store::audit::{self, Report};
 use ff_store::roles::Answer;
 use ff_store::{EngineBackend, Store, StoreError, mint};
 
+pub(crate) use allowance::{at_once, in_ten_seconds, named, of_tokens, tokens};
 pub(crate) use calls::{exit_calls, holder_calls, steering_calls};
 pub(crate) use client::{busy, key, steady, tag};
 pub(crate) use resource::{capabilities, lane};

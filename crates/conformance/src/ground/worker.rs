@@ -57,6 +57,7 @@ impl Ground {
             max: 1,
             first: 0,
             retry: false,
+            admitted: None,
         }
     }
 
@@ -108,7 +109,17 @@ impl Ground {
     pub(crate) fn grant(&self) -> GrantNext {
         let Claim { namespace, lane, worker, capabilities, request, .. } = self.claim();
         let ttl = ms(5_000);
-        GrantNext { namespace, lane, worker, capabilities, request, ttl, retry: false }
+        GrantNext {
+            namespace,
+            lane,
+            worker,
+            capabilities,
+            request,
+            ttl,
+            retry: false,
+            at: None,
+            admitted: None,
+        }
     }
 
     /// Reserves the head of the queue, which must be there.

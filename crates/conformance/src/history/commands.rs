@@ -23,8 +23,8 @@ type Make = fn(&mut Generator, View<'_>) -> Option<Action>;
 /// How often each sort of command is made.
 const SORTS: &[(u32, Make)] = &[
     (15, |g, v| g.submit(v)),
-    (20, |g, _| Some(g.claim())),
-    (7, |g, _| Some(g.grant())),
+    (20, |g, view| Some(g.claim(view))),
+    (7, |g, view| Some(g.grant(view))),
     (7, |g, v| g.claim_granted(v)),
     (6, |g, v| Some(Renew { hold: g.hold(v)? }.into())),
     (5, |g, v| Some(g.progress(v)?.into())),
@@ -39,6 +39,12 @@ const SORTS: &[(u32, Make)] = &[
     (5, |g, v| Some(g.set_tags(v).into())),
     (8, |g, v| Some(g.replay(v)?.into())),
     (18, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
+    (3, |g, _| Some(g.allowance())),
+    (10, |g, v| g.admit(v)),
+    (5, |g, v| g.settle(v)),
+    (7, |g, v| g.block(v)),
+    (4, |g, v| g.unblock(v)),
+    (5, |g, v| g.usage(v)),
     (3, |g, v| Some(g.worker(v))),
     (3, |g, v| Some(g.lane(v))),
     (2, |g, v| Some(g.tick_resource(v))),
@@ -79,39 +85,46 @@ impl Generator {
         Some(again.into())
     }
 
-    fn claim(&mut self) -> Action {
+    fn claim(&mut self, view: View<'_>) -> Action {
         if chance(&mut self.rng, 12) && !self.past.claims.is_empty() {
             let old = one(&mut self.rng, &self.past.claims);
             return Claim { retry: chance(&mut self.rng, 80), ..old }.into();
         }
+        let admitted = self.admitted(view);
+        let (namespace, lane) = self.queue_of(admitted.as_deref(), view);
         let rng = &mut self.rng;
         let claim = Claim {
-            namespace: make::namespace(rng),
-            lane: make::lane(rng),
+            namespace,
+            lane,
             worker: make::worker(rng),
             capabilities: make::offers(rng),
             request: make::request(rng),
             max: one(rng, &[1, 1, 1, 1, 1, 2, 2, 3, 3, 5, 5, 0]),
             first: 0,
             retry: chance(rng, 10),
+            admitted,
         };
         claim.into()
     }
 
-    fn grant(&mut self) -> Action {
+    fn grant(&mut self, view: View<'_>) -> Action {
         if chance(&mut self.rng, 12) && !self.past.grants.is_empty() {
             let old = one(&mut self.rng, &self.past.grants);
             return GrantNext { retry: true, ..old }.into();
         }
+        let admitted = self.admitted(view);
+        let (namespace, lane) = self.queue_of(admitted.as_deref(), view);
         let rng = &mut self.rng;
         let grant = GrantNext {
-            namespace: make::namespace(rng),
-            lane: make::lane(rng),
+            namespace,
+            lane,
             worker: make::worker(rng),
             capabilities: make::offers(rng),
             request: make::request(rng),
             ttl: millis(rng, &[50, 120, 500, 500, 2_000, 0]),
             retry: chance(rng, 10),
+            at: None,
+            admitted,
         };
         grant.into()
     }
@@ -213,7 +226,7 @@ impl Generator {
     }
 
     /// A hold: mostly a good one, now and then late, old or forged.
-    fn hold(&mut self, view: View<'_>) -> Option<Hold> {
+    pub(super) fn hold(&mut self, view: View<'_>) -> Option<Hold> {
         let drawn = self.rng.u8(..100);
         if drawn < 6 && !self.past.holds.is_empty() {
             return Some(one(&mut self.rng, &self.past.holds));

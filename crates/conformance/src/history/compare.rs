@@ -45,6 +45,7 @@ impl Leases {
             Action::Delay(it) => self.rename(&mut it.hold),
             Action::CancelHeld(it) => self.rename(&mut it.hold),
             Action::HandBack(it) => self.rename(&mut it.hold),
+            Action::ReportUsage(it) => self.rename(&mut it.hold),
             Action::Revoke(it) => it.lease = self.theirs(it.target.execution, it.lease),
             _ => {}
         }

@@ -60,8 +60,8 @@ impl Generator {
         loop {
             let op = match self.rng.u8(..100) {
                 0..14 => Op::Advance(self.span(view)),
-                14..26 => Op::Look(self.look(view)),
-                26..90 => Op::Run(vec![self.command(view)]),
+                14..29 => Op::Look(self.look(view)),
+                29..90 => Op::Run(vec![self.command(view)]),
                 _ => Op::Run((0..self.rng.usize(2..7)).map(|_| self.command(view)).collect()),
             };
             if self.agreement.can_compare(&op, view) {
@@ -143,7 +143,7 @@ impl Generator {
             }
             2 => {
                 let id = tried.map_or(id, |record| record.id);
-                Look::Attempts { id, from: rng.u32(..4), limit }
+                Look::Attempts { id, from: one(rng, &[0, 0, 0, 1, 2, 3]), limit }
             }
             3 => {
                 let record = view.held.record(id).filter(|_| rng.bool());

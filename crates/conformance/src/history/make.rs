@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
+use ff_core::control::{Amounts, Control};
 use ff_core::machine::Submit;
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Partition,
-    Payload, RequestId, TagKey, TagValue, Time, When, WorkerId, WorkerInstanceId,
+    Capabilities, Category, Dimension, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace,
+    Partition, Payload, RequestId, ResourceName, TagKey, TagValue, Time, When, WorkerId,
+    WorkerInstanceId,
 };
 
 /// One of `all`.
@@ -144,5 +146,33 @@ pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
         policy: policy(rng, key.is_some()),
         key,
         requires: requires(rng),
+        control: control(rng),
     }
+}
+
+/// What limits an execution; mostly nothing.
+pub(super) fn control(rng: &mut Rng) -> Control {
+    let names = |rng: &mut Rng, all: &[&[&str]]| {
+        let some = one(rng, all);
+        some.iter().map(|name| ResourceName::new(*name).unwrap()).collect::<BTreeSet<_>>()
+    };
+    if chance(rng, 75) {
+        return Control::default();
+    }
+    let budgets = names(rng, &[&[], &[], &["money"], &["money", "tokens"]]);
+    let quotas = names(rng, &[&["api"], &["api"], &["api", "slots"], &["slots"], &[]]);
+    let estimate = match budgets.is_empty() {
+        false if chance(rng, 40) => amounts(rng),
+        _ => Amounts::new(),
+    };
+    Control { budgets, quotas, estimate }
+}
+
+/// How much of what.
+pub(super) fn amounts(rng: &mut Rng) -> Amounts {
+    let some = (0..1 + rng.usize(..2)).map(|_| {
+        let dimension = Dimension::new(one(rng, &["cents", "words"])).unwrap();
+        (dimension, one(rng, &[0, 1, 3, 10, 50]))
+    });
+    some.collect()
 }

@@ -4,6 +4,7 @@
 //! equal. `FF_SEED=7` runs that history alone and tells each step, `FF_HISTORIES=100000` runs so
 //! many. A history that fails is shortened, as far as dropping steps goes, before it is told.
 
+mod admission;
 mod commands;
 mod compare;
 mod generate;

@@ -1,7 +1,10 @@
 //! Claim: take the best work a worker can run, or the work reserved for it.
 
+use std::borrow::Cow;
+
 use super::{
-    Claimed, Context, Decide, Item, Nominate, ReadSet, Reply, Step, Target, Transition, Withheld,
+    Admission, Claimed, Context, Decide, Item, Nominate, ReadSet, Reply, Step, Target, Transition,
+    Wanted, Withheld,
 };
 use crate::capability::Capabilities;
 use crate::id::{LeaseId, RequestId};
@@ -12,6 +15,10 @@ use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::state::{State, Why, Worker};
 use crate::timer;
+
+/// How many candidates are looked at when some must be admitted first: what is refused leaves the
+/// queue, so that one claim does not meet it again.
+pub const WANTED: usize = 64;
 
 /// How many further candidates are looked at when the first turn out to be unreadable.
 pub(super) const SLACK: usize = 8;
@@ -35,6 +42,10 @@ pub struct Claim {
     pub first: u16,
     /// The reply of an earlier send was lost: what that one took is answered again.
     pub retry: bool,
+    /// What budgets and quotas have admitted for this call, which takes it. Others that must be
+    /// admitted are passed over. `None` passes over nothing: where one must be admitted, nothing
+    /// behind it is taken in its place.
+    pub admitted: Option<Vec<Admission>>,
 }
 
 impl Claim {
@@ -76,8 +87,15 @@ impl Claim {
                 items.push(moved_on(Some(write)));
                 continue;
             }
+            let record = match context.let_in(record, self.admitted.as_deref()) {
+                Ok(record) => record,
+                Err(wanted) => {
+                    items.push(asking(vec![wanted]));
+                    continue;
+                }
+            };
             let lease = LeaseId { request: self.request, index };
-            let (write, after) = context.hold(record, why, &self.worker, lease);
+            let (write, after) = context.hold(&record, why, &self.worker, lease);
             if let Some(assignment) = context.assignment(&after) {
                 let claimed = Claimed { assignments: vec![assignment], ..Claimed::default() };
                 let write = Some(context.guarded(write));
@@ -98,7 +116,7 @@ impl Claim {
         let (ready, _) = fit(&context.ready(readable), wanted);
         if ready.is_empty() {
             let several = fit(readable, wanted).0.len().max(SLACK).min(readable.len());
-            if let Some(more) = context.missing_inputs(&readable[..several]) {
+            if let Some(more) = self.missing_inputs(context, &readable[..several]) {
                 return Step::NeedMore(more);
             }
         }
@@ -108,6 +126,42 @@ impl Claim {
         }
         Step::Done(transition)
     }
+
+    /// How many candidates are looked at.
+    fn looked_at(&self) -> usize {
+        let max = usize::from(self.max);
+        if self.admitted.is_some() { max.max(WANTED) } else { max }
+    }
+
+    /// Whether `record` is not given out before it is admitted.
+    fn asks_for(&self, context: &Context<'_>, record: &Execution) -> Option<Wanted> {
+        context.let_in(record, self.admitted.as_deref()).err()
+    }
+
+    /// What must be read before those of `records` that need not ask can be handed out, if anything.
+    fn missing_inputs(&self, context: &Context<'_>, records: &[&Execution]) -> Option<ReadSet> {
+        let ready = records.iter().filter(|record| self.asks_for(context, record).is_none());
+        context.missing_inputs(ready.copied())
+    }
+}
+
+impl Wanted {
+    /// `record`, if it must be admitted before it is given out.
+    pub fn of(record: &Execution) -> Option<Wanted> {
+        let control = &record.spec.control;
+        let wanted = !control.is_empty() && record.admission.is_none();
+        wanted.then(|| Wanted {
+            execution: record.id,
+            control: control.clone(),
+            used: record.used.clone(),
+        })
+    }
+}
+
+/// Tells what must be admitted.
+fn asking(wanted: Vec<Wanted>) -> Item {
+    let claimed = Claimed { wanted, ..Claimed::default() };
+    Item { write: None, reply: claimed.into() }
 }
 
 fn moved_on(write: Option<super::WriteSet>) -> Item {
@@ -131,13 +185,13 @@ impl Decide for Claim {
         if self.retry {
             return ReadSet { holding: Some(self.request), ..ReadSet::default() };
         }
-        self.nominate(self.max.into())
+        self.nominate(self.looked_at())
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let taken = self.taken(context);
         if !taken.is_empty() {
-            if let Some(more) = context.missing_inputs(&taken) {
+            if let Some(more) = context.missing_inputs(taken.iter().copied()) {
                 return Ok(Step::NeedMore(more));
             }
             let assignments = taken.iter().filter_map(|r| context.assignment(r)).collect();
@@ -145,7 +199,7 @@ impl Decide for Claim {
         }
         let wanted = usize::from(self.max);
         let Some(candidates) = &context.loaded.candidates else {
-            return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
+            return Ok(Step::NeedMore(self.nominate(self.looked_at().max(wanted + SLACK))));
         };
         let withheld = context.withheld();
         if withheld.is_some() && !candidates.is_empty() {
@@ -155,14 +209,29 @@ impl Decide for Claim {
         if readable.is_empty() && context.loaded.hides_more(wanted + SLACK) {
             return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
         }
-        if readable.len() < candidates.len() {
-            return Ok(self.take_ready(context, &readable));
+        let all_readable = readable.len() == candidates.len();
+        let passes = |record: &&&Execution| {
+            self.admitted.is_none() || self.asks_for(context, record).is_none()
+        };
+        let (open, passed): (Vec<_>, Vec<_>) =
+            readable.into_iter().partition(|record| passes(&record));
+        if !all_readable {
+            return Ok(self.take_ready(context, &open));
         }
-        let (chosen, cut) = fit(&readable, wanted);
-        if let Some(more) = context.missing_inputs(&chosen) {
+        let (chosen, cut) = fit(&open, wanted);
+        let asks = chosen.iter().any(|record| self.asks_for(context, record).is_some());
+        if asks && context.loaded.hides_more(WANTED) {
+            return Ok(Step::NeedMore(self.nominate(WANTED)));
+        }
+        if let Some(more) = self.missing_inputs(context, &chosen) {
             return Ok(Step::NeedMore(more));
         }
         let mut transition = self.take(context, &chosen);
+        let behind = open.iter().skip(chosen.len()).filter(|_| asks).chain(&passed);
+        let behind: Vec<_> = behind.filter_map(|record| Wanted::of(record)).collect();
+        if !behind.is_empty() {
+            transition.items.push(asking(behind));
+        }
         if cut {
             transition.items.push(moved_on(None));
         }
@@ -206,9 +275,25 @@ impl<'a> Context<'a> {
         records.iter().copied().filter(loaded).collect()
     }
 
+    /// `record` as it is given out, or what must be admitted before that. An admission that is
+    /// about to be looked at is not used any more.
+    pub(super) fn let_in(
+        &self,
+        record: &'a Execution,
+        admitted: Option<&[Admission]>,
+    ) -> Result<Cow<'a, Execution>, Wanted> {
+        let Some(wanted) = Wanted::of(record) else { return Ok(Cow::Borrowed(record)) };
+        let mine =
+            |admission: &&Admission| admission.execution == record.id && self.now < admission.until;
+        let Some(admission) = admitted.into_iter().flatten().find(mine) else { return Err(wanted) };
+        let mut record = record.clone();
+        record.admission = Some(admission.name);
+        Ok(Cow::Owned(record))
+    }
+
     /// What must be read before `records` can be handed out, if anything.
-    fn missing_inputs(&self, records: &[&Execution]) -> Option<ReadSet> {
-        let keys = records.iter().map(|record| input_of(record));
+    fn missing_inputs<'r>(&self, records: impl Iterator<Item = &'r Execution>) -> Option<ReadSet> {
+        let keys = records.map(input_of);
         let blobs: Vec<_> = keys.filter(|key| !self.loaded.blobs.contains_key(key)).collect();
         (!blobs.is_empty()).then(|| ReadSet { blobs, ..ReadSet::default() })
     }

@@ -1,15 +1,18 @@
 //! Grant: reserve the best work a worker can run, without starting its lease.
 
-use super::claim::SLACK;
-use super::{Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition};
+use super::claim::{SLACK, WANTED};
+use super::{
+    Admission, Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition,
+    Wanted,
+};
 use crate::capability::Capabilities;
 use crate::event::What;
-use crate::id::RequestId;
+use crate::id::{Partition, RequestId};
 use crate::limits;
 use crate::name::{Lane, Namespace};
 use crate::record::Execution;
 use crate::refusal::Refusal;
-use crate::state::{Grant, State, Worker};
+use crate::state::{Grant, State, Why, Worker};
 use crate::time::Millis;
 use crate::timer;
 
@@ -30,9 +33,19 @@ pub struct GrantNext {
     pub ttl: Millis,
     /// The reply of an earlier send was lost: what that one reserved is answered again.
     pub retry: bool,
+    /// Look there and nowhere else; `None` is where work is believed to be.
+    pub at: Option<Partition>,
+    /// What budgets and quotas have admitted for this call, as for a
+    /// [`Claim`](super::Claim::admitted).
+    pub admitted: Option<Vec<Admission>>,
 }
 
 impl GrantNext {
+    /// How many candidates are looked at.
+    fn looked_at(&self) -> usize {
+        if self.admitted.is_some() { WANTED } else { 1 }
+    }
+
     fn nominate(&self, limit: usize) -> ReadSet {
         let nominate = Nominate {
             namespace: self.namespace.clone(),
@@ -50,6 +63,7 @@ impl GrantNext {
             lane: record.spec.lane.clone(),
             request: self.request,
             until: grant.until,
+            reclaim: matches!(&record.state, State::Queued { why } | State::Granted { why, .. } if *why == Why::Reclaim),
         }
     }
 
@@ -79,7 +93,7 @@ impl Decide for GrantNext {
         if self.retry {
             return ReadSet { holding: Some(self.request), ..ReadSet::default() };
         }
-        self.nominate(1)
+        self.nominate(self.looked_at())
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
@@ -87,13 +101,20 @@ impl Decide for GrantNext {
             return Ok(Step::answer(Granted { offer: Some(offer), ..Granted::default() }));
         }
         let Some(candidates) = &context.loaded.candidates else {
-            return Ok(Step::NeedMore(self.nominate(1)));
+            return Ok(Step::NeedMore(self.nominate(self.looked_at())));
         };
         let withheld = context.withheld();
         if withheld.is_some() && !candidates.is_empty() {
             return Ok(Step::answer(Granted { withheld, ..Granted::default() }));
         }
-        let Some(record) = context.readable(candidates).into_iter().next() else {
+        let readable = context.readable(candidates);
+        let admitted = self.admitted.as_deref();
+        let open =
+            |record: &&&Execution| admitted.is_none() || context.let_in(record, admitted).is_ok();
+        let Some(record) = readable.iter().find(open).copied() else {
+            if let Some(wanted) = readable.first().and_then(|record| Wanted::of(record)) {
+                return Ok(Step::answer(Granted { wanted: Some(wanted), ..Granted::default() }));
+            }
             if context.loaded.hides_more(1 + SLACK) {
                 return Ok(Step::NeedMore(self.nominate(1 + SLACK)));
             }
@@ -107,12 +128,18 @@ impl Decide for GrantNext {
             let reply = Granted { again: true, ..Granted::default() }.into();
             return Ok(Step::Done(Transition { items: vec![Item { write: Some(write), reply }] }));
         }
+        let record = match context.let_in(record, admitted) {
+            Ok(record) => record,
+            Err(wanted) => {
+                return Ok(Step::answer(Granted { wanted: Some(wanted), ..Granted::default() }));
+            }
+        };
         let grant =
             Grant { request: self.request, to: self.worker.clone(), until: context.now + self.ttl };
-        let offer = self.offer(record, &grant);
-        let mut after = record.clone();
+        let offer = self.offer(&record, &grant);
+        let mut after = record.clone().into_owned();
         after.state = State::Granted { grant, why };
-        let write = context.guarded(context.update(record, after, What::Granted));
+        let write = context.guarded(context.update(&record, after, What::Granted));
         Ok(Step::write(write, Granted { offer: Some(offer), ..Granted::default() }))
     }
 }

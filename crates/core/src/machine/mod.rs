@@ -5,6 +5,9 @@
 //! comes from the store with the load, randomness and ids come with the command. One file per
 //! command.
 
+mod admit;
+mod allowance;
+mod block;
 mod cancel;
 mod claim;
 mod complete;
@@ -27,10 +30,17 @@ mod submit;
 mod tags;
 mod tick;
 mod tick_resource;
+mod usage;
 mod worker;
 
+pub use admit::{
+    Admission, Attend, Attended, Candidate, House, Lack, Party, RESERVED, Settled, Settling,
+    USABLE, Verdict,
+};
+pub use allowance::{Discard, PutBudget, PutQuota, ResetBudget};
+pub use block::{Block, Unadmit, Unblock};
 pub use cancel::{Cancel, CancelHeld};
-pub use claim::{Claim, ClaimGranted};
+pub use claim::{Claim, ClaimGranted, WANTED};
 pub use complete::Complete;
 pub use delay::Delay;
 pub use fail::Fail;
@@ -43,7 +53,7 @@ pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
     Assignment, Cancelled, Claimed, GrantOffer, Granted, Registered, Renewed, Reply, Submitted,
-    Withheld,
+    Wanted, Withheld,
 };
 pub use revoke::Revoke;
 pub use seam::{
@@ -54,6 +64,7 @@ pub use submit::Submit;
 pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
+pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 
 use crate::id::{ExecutionId, Fence};
@@ -92,6 +103,7 @@ macro_rules! actions {
     ($($name:ident),+ $(,)?) => {
         /// What is to be done.
         #[derive(Debug, Clone, PartialEq, Eq)]
+        #[expect(clippy::large_enum_variant, reason = "the largest is also the most frequent")]
         pub enum Action {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name)),+
         }
@@ -151,6 +163,15 @@ actions!(
     CopyLane,
     LaneSpread,
     TickResource,
+    PutBudget,
+    ResetBudget,
+    PutQuota,
+    Discard,
+    Attend,
+    Block,
+    Unblock,
+    Unadmit,
+    ReportUsage,
 );
 
 /// What a command decides with.

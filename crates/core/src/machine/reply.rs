@@ -7,8 +7,12 @@ use crate::record::{Exited, Tags};
 use crate::time::{Millis, Time};
 use crate::view::PublicState;
 
+use super::admit::Attended;
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
+use crate::budget::Budget;
+use crate::control::{Amounts, Control};
+use crate::quota::Quota;
 use crate::resource::LaneState;
 
 /// The answer to a command.
@@ -36,6 +40,16 @@ pub enum Reply {
     Lane(LaneState),
     /// To a tick of a resource.
     ResourceTicked(ResourceTicked),
+    /// To a change of a budget: how it stands.
+    Budget(Box<Budget>),
+    /// To a change of a quota: how it stands.
+    Quota(Box<Quota>),
+    /// To a turn at the desk of a namespace.
+    Attended(Attended),
+    /// To a block, an unblock or the end of an admission: whether it was done.
+    Unblocked(bool),
+    /// To a report of usage: all that was used.
+    Used(Amounts),
     /// To a change that has nothing to tell.
     Done,
 }
@@ -59,7 +73,8 @@ from_answers!(
     Cancelled,
     Ticked,
     Registered,
-    ResourceTicked
+    ResourceTicked,
+    Attended
 );
 
 impl Reply {
@@ -70,12 +85,14 @@ impl Reply {
                 all.assignments.extend(more.assignments);
                 all.again |= more.again;
                 all.withheld = all.withheld.or(more.withheld);
+                all.wanted.extend(more.wanted);
                 Reply::Claimed(all)
             }
             (Reply::Granted(all), Reply::Granted(more)) => Reply::Granted(Granted {
                 offer: all.offer.or(more.offer),
                 again: all.again || more.again,
                 withheld: all.withheld.or(more.withheld),
+                wanted: all.wanted.or(more.wanted),
             }),
             (_, other) => other,
         }
@@ -102,6 +119,19 @@ pub struct Granted {
     pub again: bool,
     /// Why nothing was reserved although there may be work.
     pub withheld: Option<Withheld>,
+    /// The one that comes first and must be admitted before.
+    pub wanted: Option<Wanted>,
+}
+
+/// An execution that budgets and quotas must admit before it is given out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which one.
+    pub execution: ExecutionId,
+    /// What must let it through.
+    pub control: Control,
+    /// What it has used so far.
+    pub used: Amounts,
 }
 
 /// Why work that may be there is not given out.
@@ -136,6 +166,8 @@ pub struct GrantOffer {
     pub request: RequestId,
     /// Until when.
     pub until: Time,
+    /// Its last holder has lost it.
+    pub reclaim: bool,
 }
 
 /// What a claim took.
@@ -147,6 +179,8 @@ pub struct Claimed {
     pub again: bool,
     /// Why nothing was taken although there may be work.
     pub withheld: Option<Withheld>,
+    /// Those that come first and must be admitted before.
+    pub wanted: Vec<Wanted>,
 }
 
 /// One execution in a worker's hands.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 
 use super::Context;
+use super::admit::Settling;
 use super::reply::Reply;
 use crate::capability::Capabilities;
 use crate::event::{Event, What};
@@ -194,6 +195,8 @@ pub struct WriteSet {
     /// Resources that must still be as they were seen: their key and version, or `None` if there
     /// was none.
     pub guards: Vec<(ResourceKey, Option<Version>)>,
+    /// Executions that have stopped, to be settled with what admitted them.
+    pub settlings: Vec<Settling>,
     /// What happened.
     pub events: Vec<Event>,
 }
@@ -254,10 +257,13 @@ impl Context<'_> {
         mut after: Execution,
         what: impl Into<Option<What>>,
     ) -> WriteSet {
+        let mut write = WriteSet::default();
+        self.leave_house(before, &mut after, &mut write);
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
         WriteSet {
             events: what.into().map(|what| self.event(&after, what)).into_iter().collect(),
+            settlings: write.settlings,
             changes: vec![Change {
                 id: after.id,
                 before: Some(before.version),

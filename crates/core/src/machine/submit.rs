@@ -2,6 +2,7 @@
 
 use super::{Context, Decide, LaneClass, ReadSet, Step, Submitted};
 use crate::capability::Capabilities;
+use crate::control::{Amounts, Control};
 use crate::digest::Digest;
 use crate::event::What;
 use crate::id::ExecutionId;
@@ -40,6 +41,8 @@ pub struct Submit {
     pub requires: Capabilities,
     /// What it asks of the engine.
     pub policy: Policy,
+    /// What it spends from and counts against.
+    pub control: Control,
 }
 
 impl Submit {
@@ -57,6 +60,7 @@ impl Submit {
             key: None,
             requires: Capabilities::NONE,
             policy: Policy::default(),
+            control: Control::default(),
         }
     }
 
@@ -77,6 +81,7 @@ impl Submit {
             fields.text(self.key.as_ref().map_or("", IdempotencyKey::as_str));
             fields.text(self.requires.as_str());
             self.policy.fingerprint(fields);
+            self.control.fingerprint(fields);
         })
     }
 
@@ -107,6 +112,7 @@ impl Submit {
                 input: self.input.shape(),
                 policy: self.policy.clone(),
                 key: self.key.clone(),
+                control: self.control.clone(),
             },
             created: now,
             priority: self.priority,
@@ -117,12 +123,15 @@ impl Submit {
             run: Run::start(0, now, &self.policy),
             past_runs: Vec::new(),
             attempt: None,
+            used: Amounts::new(),
         };
         Execution {
             version: Version::first(context.salt),
             digest: self.digest(),
             last_exit: None,
             placed: Placement::default(),
+            admission: None,
+            reports: Vec::new(),
             description,
         }
     }
@@ -134,6 +143,7 @@ impl Decide for Submit {
         Refusal::cap("tags", self.tags.len(), limits::TAGS, "tags")?;
         super::priority::check(self.priority)?;
         self.start.check("start")?;
+        self.control.check()?;
         self.policy.check(self.key.is_some())
     }
 

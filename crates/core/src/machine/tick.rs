@@ -71,6 +71,7 @@ impl Context<'_> {
             }
             (Due::DelayOver, _) => return Some(woken(record)),
             (Due::GrantExpired, _) => return Some(ungranted(record)),
+            (Due::Booked, _) => return Some(unblocked(record)),
             (Due::CancelGrace | Due::AttemptTimeout | Due::LeaseExpired, Some(request)) => {
                 self.cancelled(record, request.reason.clone())
             }
@@ -98,6 +99,16 @@ fn woken(before: &Execution) -> (Execution, What) {
         resumes = !why.then().starts_attempt();
     }
     (after, What::Woken { resumes })
+}
+
+fn unblocked(before: &Execution) -> (Execution, What) {
+    let mut after = before.clone();
+    let mut resumes = false;
+    if let State::Blocked { why, .. } = before.state {
+        after.state = State::Queued { why };
+        resumes = !why.starts_attempt();
+    }
+    (after, What::Unblocked { resumes })
 }
 
 fn ungranted(before: &Execution) -> (Execution, What) {

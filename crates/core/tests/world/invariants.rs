@@ -233,6 +233,7 @@ pub(crate) fn leaving_active_cleans_up(world: &World) {
                 Entry::Request(request) => panic!("{request} still holds {id}"),
                 Entry::Queue(_) => assert!(queued, "{id} is in a queue"),
                 Entry::Timer(at) => assert_eq!(Some(*at), next, "the timer of {lease:?}"),
+                Entry::Blocked(..) => panic!("{id} waits for a quota although it was not blocked"),
                 Entry::List(..) | Entry::Attention(..) | Entry::Key(..) => {}
             }
         }
@@ -262,7 +263,9 @@ pub(crate) fn attempts_add_up(world: &World) {
                 assert_eq!(record.attempt.as_ref().map(|a| a.lease), Some(lease.id));
                 true
             }
-            State::Queued { why } | State::Granted { why, .. } => !why.starts_attempt(),
+            State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => {
+                !why.starts_attempt()
+            }
             State::Delayed { why, .. } => !why.then().starts_attempt(),
             State::Finished { .. } => false,
         };
@@ -297,8 +300,9 @@ pub(crate) fn poison_stops(world: &World) {
 /// Invariant 17: what is not finished is in a queue, where a claim finds it, or has a timer.
 pub(crate) fn every_unfinished_record_is_found(world: &World) {
     for record in world.store.records.values() {
-        let Placement { score, timer, .. } = record.placed;
-        assert!(score.is_some() || timer.is_some(), "{} is lost: {:?}", record.id, record.state);
+        let Placement { score, timer, blocked, .. } = &record.placed;
+        let found = score.is_some() || timer.is_some() || blocked.is_some();
+        assert!(found, "{} is lost: {:?}", record.id, record.state);
     }
     let moved = world.moved.iter().filter_map(|moved| moved.after.as_ref());
     for record in moved.filter(|record| record.placed.score.is_some()) {
@@ -329,6 +333,7 @@ pub(crate) fn timers_are_the_earliest(world: &World) {
         let times = match &record.state {
             State::Queued { .. } => vec![deadline],
             State::Delayed { until, .. } => vec![deadline, Some(*until)],
+            State::Blocked { until, .. } => vec![deadline, *until],
             State::Granted { grant, .. } => vec![deadline, Some(grant.until)],
             State::Active { lease, cancel } => {
                 let grace = cancel.as_ref().map(|request| request.by);

@@ -68,6 +68,7 @@ pub(crate) fn claim(by: &str, n: u128) -> Claim {
         max: 1,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 
@@ -80,6 +81,8 @@ pub(crate) fn grant(to: &str, n: u128, ttl: Millis) -> GrantNext {
         request: request(n),
         ttl,
         retry: false,
+        at: None,
+        admitted: None,
     }
 }
 

@@ -3,17 +3,19 @@
 //! Most moves fit the state of the execution they name, so that most are accepted; some are stale,
 //! forged, repeated, foreign or invalid.
 
+use ff_core::control::{Blocker, Control};
 use ff_core::machine::{
-    Action, Cancel, CancelHeld, Claim, ClaimGranted, Command, Complete, Delay, Fail, GrantNext,
-    HandBack, Hold, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit, Target,
-    Tick,
+    Action, Block, Cancel, CancelHeld, Claim, ClaimGranted, Command, Complete, Delay, Fail,
+    GrantNext, HandBack, Hold, Renew, Replay, ReportProgress, ReportUsage, Revoke, SetPriority,
+    SetTags, Submit, Target, Tick, Unadmit, Unblock,
 };
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Progress, Tags};
 use ff_core::state::{Failure, State, Worker};
 use ff_core::{
-    Capabilities, Category, Execution, ExecutionId, Fence, IdempotencyKey, Kind, Lane, LeaseId,
-    Millis, Namespace, Partition, Payload, RequestId, TagKey, TagValue, Time, When, limits, timer,
+    Capabilities, Category, Dimension, Execution, ExecutionId, Fence, IdempotencyKey, Kind, Lane,
+    LeaseId, Millis, Namespace, Partition, Payload, RequestId, ResourceKind, ResourceName, TagKey,
+    TagValue, Time, When, limits, timer,
 };
 
 use super::{START, World, make};
@@ -162,6 +164,7 @@ impl Script {
             policy: self.policy(key.is_some()),
             key,
             requires: Capabilities::parse(requires).unwrap(),
+            control: Control::default(),
         }
     }
 
@@ -208,11 +211,15 @@ impl Script {
             _ => {}
         }
         match &record.state {
-            State::Queued { .. } | State::Delayed { .. } => match self.rng.u32(0..20) {
-                0..12 => self.claim(record).into(),
-                12..18 => self.grant(record).into(),
-                _ => self.cancel(target).into(),
-            },
+            State::Queued { .. } if self.maybe(20) => self.admission(record),
+            State::Blocked { .. } if self.maybe(70) => self.admission(record),
+            State::Queued { .. } | State::Delayed { .. } | State::Blocked { .. } => {
+                match self.rng.u32(0..20) {
+                    0..12 => self.claim(record).into(),
+                    12..18 => self.grant(record).into(),
+                    _ => self.cancel(target).into(),
+                }
+            }
             State::Granted { grant, .. } => match self.rng.u32(0..10) {
                 0..8 => {
                     let worker = if self.maybe(95) { grant.to.clone() } else { self.worker() };
@@ -234,11 +241,40 @@ impl Script {
         }
     }
 
+    /// A budget or a quota has a say.
+    fn admission(&mut self, record: &Execution) -> Action {
+        let execution = record.id;
+        let admission = LeaseId { request: self.request(), index: 0 };
+        let name = ResourceName::new("api").unwrap();
+        let on = Blocker { kind: ResourceKind::Quota, name };
+        match (&record.state, record.admission) {
+            (State::Blocked { .. }, _) => {
+                let admission = self.maybe(50).then_some(admission);
+                Unblock { execution, on: Some(on), admission }.into()
+            }
+            (_, Some(admission)) => Unadmit { execution, admission }.into(),
+            _ if self.maybe(30) => {
+                Unblock { execution, on: None, admission: Some(admission) }.into()
+            }
+            _ => {
+                let span = make::ms(self.rng.u64(1..100));
+                let until = self.maybe(50).then(|| record.queued_at + span);
+                Block { execution, on, detail: "no room".into(), until }.into()
+            }
+        }
+    }
+
     fn held_call(&mut self, record: &Execution, world: &World) -> Action {
         let target = self.target(record);
         let fence = self.fence(record, world);
         let hold = Hold { target: target.clone(), fence };
-        match self.rng.u32(0..24) {
+        match self.rng.u32(0..26) {
+            24.. => {
+                let dimension = Dimension::new("tokens").unwrap();
+                let key = IdempotencyKey::new(self.pick(&["a", "b", "c"])).unwrap();
+                let amounts = [(dimension, self.rng.u64(0..9))].into();
+                ReportUsage { hold, key, amounts, release: self.maybe(20) }.into()
+            }
             0..4 => Renew { hold }.into(),
             4..6 => {
                 let progress = Progress { percent: Some(self.rng.u8(0..101)), message: None };
@@ -309,6 +345,7 @@ impl Script {
             max: self.rng.u16(1..4),
             first: 0,
             retry: false,
+            admitted: None,
         }
     }
 
@@ -321,6 +358,8 @@ impl Script {
             request: self.request(),
             ttl: make::ms(self.rng.u64(1..120)),
             retry: false,
+            at: None,
+            admitted: None,
         }
     }
 

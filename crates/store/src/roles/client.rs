@@ -16,17 +16,16 @@ use ff_core::{
     Resource, ResourceKey, ResourceKind, ResourceName, WorkerInstanceId,
 };
 
-use super::{Answer, Backend, done, many, one, only};
+use super::{AllowanceBackend, Answer, Backend, done, many, one, only};
 use crate::error::StoreError;
 use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
 use crate::mint;
-use crate::share::Share;
 use crate::store::{ResourceScan, Store};
 
 /// Submit work, look at it, steer it.
 #[async_trait]
-pub trait ClientBackend: Send + Sync {
+pub trait ClientBackend: AllowanceBackend {
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;
 
@@ -249,7 +248,12 @@ impl<S: Store> ClientBackend for Backend<S> {
 
     async fn explain(&self, target: &Target) -> Result<Explanation, StoreError> {
         let record = self.describe(target).await?;
-        let now = self.store().due(&Share::All, None, 1).await?.now;
+        let now = self.now().await?;
+        if let State::Blocked { on, .. } = &record.state {
+            let key = self.allowance(on.kind, &target.namespace, &on.name);
+            let allowance = self.store().resource(&key).await?;
+            return Ok(explain(&record, now, &Surroundings { allowance, ..Default::default() }));
+        }
         if !matches!(record.state, State::Queued { .. }) {
             return Ok(explain(&record, now, &Surroundings::default()));
         }
@@ -262,7 +266,7 @@ impl<S: Store> ClientBackend for Backend<S> {
         let mut around = Surroundings {
             lane: Some(self.lane(&target.namespace, &record.spec.lane).await?),
             ahead: Some(self.store().ahead(&place, record.id).await?),
-            workers: Vec::new(),
+            ..Surroundings::default()
         };
         let mut after = None;
         loop {
@@ -278,7 +282,7 @@ impl<S: Store> ClientBackend for Backend<S> {
 }
 
 impl<S: Store> Backend<S> {
-    async fn resources(
+    pub(super) async fn resources(
         &self,
         namespace: &Namespace,
         kind: ResourceKind,

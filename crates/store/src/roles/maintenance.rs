@@ -1,16 +1,23 @@
 //! What the engine does in the background.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
+use ff_core::control::Blocker;
 use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
-use ff_core::{ExecutionId, ResourceKey, Time};
+use ff_core::{ExecutionId, Namespace, ResourceKey, ResourceKind, Time};
 
 use super::{Answer, Backend, many, one, only};
 use crate::audit::Rows;
+use crate::census::Census;
 use crate::error::StoreError;
-use crate::lanes;
 use crate::share::{EngineId, Share};
 use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
+use crate::{easing, lanes, settlement};
+
+/// How many budgets and quotas of one partition are looked at in one go.
+const BLOCKERS: usize = 100;
 
 /// Let time pass, and check that all is well.
 #[async_trait]
@@ -35,6 +42,15 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Lets time do what is due to a resource, and finishes what that asks for. Tells whether
     /// anything was due.
     async fn tick_resource(&self, key: ResourceKey) -> Result<bool, StoreError>;
+
+    /// The budgets and quotas that executions of `share` wait for.
+    async fn blockers(&self, share: &Share) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;
+
+    /// Lets go those who wait for a budget or a quota, as far as it has room. Tells how many.
+    async fn ease(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError>;
+
+    /// How much waits, and for what.
+    async fn census(&self) -> Result<Census, StoreError>;
 
     /// Every row of the store as of one moment, records first.
     async fn rows(&self) -> Result<Rows, StoreError>;
@@ -78,12 +94,31 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
         let ticked = one(&**self.store(), TickResource { key }).await;
         match ticked.and_then(only!(ResourceTicked))? {
             ResourceTicked::Nothing => Ok(false),
-            ResourceTicked::WorkerGone => Ok(true),
+            ResourceTicked::WorkerGone | ResourceTicked::Unbooked => Ok(true),
+            ResourceTicked::BudgetReset => {
+                let on = Blocker { kind: ResourceKind::Budget, name };
+                easing::ease(&**self.store(), &namespace, &on).await.map(|_| true)
+            }
+            ResourceTicked::Look(ticket) => {
+                settlement::look(&**self.store(), &namespace, &ticket).await.map(|()| true)
+            }
             ResourceTicked::Spread(state) => {
                 lanes::spread(&**self.store(), &namespace, &(&name).into(), state).await?;
                 Ok(true)
             }
         }
+    }
+
+    async fn blockers(&self, share: &Share) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
+        self.store().blockers(share, BLOCKERS).await
+    }
+
+    async fn ease(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError> {
+        easing::ease(&**self.store(), namespace, on).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.store().census().await
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {

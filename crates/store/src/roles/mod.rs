@@ -1,5 +1,6 @@
 //! What the rest of the system sees of a store: three roles, written once for all stores.
 
+mod allowance;
 mod client;
 mod maintenance;
 mod worker;
@@ -10,13 +11,14 @@ use ff_core::Refusal;
 use ff_core::limits::BATCH;
 use ff_core::machine::{Action, Reply};
 
+pub use allowance::AllowanceBackend;
 pub use client::{ClientBackend, LaneOrder, LaneView};
 pub use maintenance::MaintenanceBackend;
 pub use worker::{Registering, Session, WorkerBackend};
 
 use crate::error::StoreError;
-use crate::mint;
 use crate::store::Store;
+use crate::{mint, settlement};
 
 /// The answer to one command of a batch.
 pub type Answer<T> = Result<T, StoreError>;
@@ -53,8 +55,18 @@ impl<S> Clone for Backend<S> {
     }
 }
 
-/// Runs one command.
+/// Runs one command, and settles what has stopped by it.
 pub(crate) async fn one<S: Store + ?Sized>(
+    store: &S,
+    action: impl Into<Action>,
+) -> Result<Reply, StoreError> {
+    let answer = bare(store, action).await;
+    settlement::settle_stopped(store).await;
+    answer
+}
+
+/// Runs one command.
+pub(crate) async fn bare<S: Store + ?Sized>(
     store: &S,
     action: impl Into<Action>,
 ) -> Result<Reply, StoreError> {
@@ -75,6 +87,7 @@ async fn many<S: Store + ?Sized, A: Into<Action>, T>(
     let expected = actions.len();
     let commands = actions.into_iter().map(mint::command).collect();
     let answers = store.execute(commands).await;
+    settlement::settle_stopped(store).await;
     if answers.len() != expected {
         return Err(no_answer());
     }

@@ -1,10 +1,14 @@
 //! What workers do.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
+use ff_core::control::Amounts;
 use ff_core::limits::CLAIM_WAIT_MAX;
 use ff_core::machine::{
     CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
     Granted, HandBack, Heartbeat, Hold, Register, Registered, Renew, Renewed, ReportProgress,
+    ReportUsage,
 };
 use ff_core::record::Exited;
 use ff_core::state::Worker;
@@ -14,7 +18,7 @@ use super::{Answer, Backend, done, many, one, only};
 use crate::error::StoreError;
 use crate::share::Share;
 use crate::store::Store;
-use crate::waiting;
+use crate::{admission, meter, settlement, waiting};
 
 /// Take work, keep it, end it.
 #[async_trait]
@@ -52,6 +56,9 @@ pub trait WorkerBackend: Send + Sync {
 
     /// Gives work back; each gets its own answer.
     async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError>;
+
+    /// Adds to what an execution has used, or takes back from it. Answers all that it has used.
+    async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError>;
 
     /// Registers a worker, so that people and the engine know what is there to run work.
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError>;
@@ -114,7 +121,17 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
-        one(&**self.store(), grant).await.and_then(only!(Granted))
+        let (lane, began) = (grant.lane.clone(), Instant::now());
+        let granted = admission::grant(&**self.store(), grant).await;
+        settlement::settle_stopped(&**self.store()).await;
+        let outcome = match &granted {
+            Ok(granted) if granted.offer.is_some() => "granted",
+            Ok(granted) if granted.withheld.is_some() => "withheld",
+            Ok(_) => "empty",
+            Err(_) => "error",
+        };
+        meter::claim(&lane, outcome, began.elapsed());
+        granted
     }
 
     async fn claim_granted(&self, claim: ClaimGranted) -> Result<Claimed, StoreError> {
@@ -149,6 +166,12 @@ impl<S: Store> WorkerBackend for Backend<S> {
     async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
         let hand_backs = holds.into_iter().map(|hold| HandBack { hold }).collect();
         many(&**self.store(), hand_backs, only!(Exited)).await
+    }
+
+    async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError> {
+        let used = settlement::report(&**self.store(), report).await;
+        settlement::settle_stopped(&**self.store()).await;
+        used
     }
 
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {

@@ -1,0 +1,159 @@
+//! Admission: who is told of it uses it, gives it back, or leaves it to its time.
+
+use std::collections::BTreeSet;
+
+use ff_core::ExecutionId;
+use ff_core::machine::{
+    Admission, Attend, Candidate, Claim, House, Party, RESERVED, Reply, USABLE, Verdict,
+};
+use ff_core::{LeaseId, Millis};
+use ff_store::mint;
+
+use crate::ground::{Ground, at_once, failure, worker};
+
+/// Another call asks for `execution` and goes no further.
+async fn ask(g: &Ground, execution: ExecutionId) -> Verdict {
+    let record = g.record(execution).await;
+    let candidate = Candidate {
+        execution,
+        admission: LeaseId { request: mint::request_id(), index: 0 },
+        control: record.spec.control.clone(),
+        used: record.used.clone(),
+    };
+    let house = House { namespace: g.namespace.clone(), partitions: g.store().partitions() };
+    let party = Party { candidates: vec![candidate], most: 1 };
+    let attend = Attend { house, settlings: Vec::new(), parties: vec![party] };
+    let reply = g.run(attend).await.unwrap();
+    let Reply::Attended(mut attended) = reply else { panic!("{reply:?}") };
+    attended.verdicts.remove(0).remove(0)
+}
+
+async fn admitted(g: &Ground, execution: ExecutionId) -> Admission {
+    match ask(g, execution).await {
+        Verdict::Admitted(admission) => admission,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// That call comes with what it was told.
+async fn come(g: &Ground, admission: Admission) -> Vec<ExecutionId> {
+    let claim = Claim { worker: worker("bob"), admitted: Some(vec![admission]), ..g.claim() };
+    let reply = g.run(claim).await.unwrap();
+    let Reply::Claimed(claimed) = reply else { panic!("{reply:?}") };
+    claimed.assignments.iter().map(|assignment| assignment.execution).collect()
+}
+
+/// The name under which an execution is admitted.
+async fn admission(g: &Ground, id: ExecutionId) -> Option<LeaseId> {
+    g.store().record(id).await.unwrap().unwrap().admission
+}
+
+pub(crate) async fn nobody_else_is_told_of_it(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    let id = g.under(&["api"]).await;
+    let told = admitted(&g, id).await;
+    assert_eq!(ask(&g, id).await, Verdict::Elsewhere);
+    assert!(g.nothing_to_claim().await, "another call is about to take it");
+    assert!(g.backend().grant(g.grant()).await.unwrap().offer.is_none());
+    assert_eq!(g.quota("api").await.active, 1, "nobody has given back what another will use");
+    let name = told.name;
+    assert_eq!(come(&g, told).await, [id]);
+    assert_eq!(admission(&g, id).await, Some(name));
+    assert_eq!(g.tickets().await.len(), 1);
+}
+
+pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    let id = g.under(&["api"]).await;
+    let admission = admitted(&g, id).await;
+    g.pass(USABLE).await;
+    assert_eq!(come(&g, admission.clone()).await, []);
+    g.pass(RESERVED).await;
+    assert_eq!(g.quota("api").await.active, 0);
+    assert_eq!(come(&g, admission).await, []);
+    assert_eq!(g.claimed().await.execution, id);
+    assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
+}
+
+pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Ground) {
+    g.put_quota("api", at_once(2)).await;
+    let first = g.under(&["api"]).await;
+    let second = g.under(&["api"]).await;
+    let plain = g.waiting().await;
+    admitted(&g, first).await;
+    assert_eq!(g.claimed().await.execution, second);
+    assert_eq!(g.claimed().await.execution, plain);
+    assert!(g.nothing_to_claim().await);
+}
+
+/// What has stopped is settled under its old name, whoever claims it meanwhile.
+pub(crate) async fn a_name_is_not_used_twice(g: Ground) {
+    g.put_quota("api", at_once(2)).await;
+    let id = g.under(&["api"]).await;
+    let held = g.claimed().await;
+    let before = admission(&g, id).await;
+    g.fail(&held, failure("again")).await.unwrap();
+    g.pass(Millis::from_secs(1)).await;
+    let again = g.claimed().await;
+    assert_eq!(again.execution, id);
+    assert_ne!(admission(&g, id).await, before);
+    assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
+}
+
+pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Ground) {
+    g.put_quota("api", at_once(2)).await;
+    for _ in 0..3 {
+        g.under(&["api"]).await;
+    }
+    let claim = Claim { max: 3, ..g.claim() };
+    let taken = g.take(claim.clone()).await;
+    assert_eq!(taken.len(), 2);
+    let again = g.take(Claim { retry: true, ..claim }).await;
+    let ids = |all: &[ff_core::machine::Assignment]| -> Vec<_> {
+        all.iter().map(|one| (one.execution, one.fence)).collect()
+    };
+    assert_eq!(ids(&again), ids(&taken));
+}
+
+/// As many callers as there is work, all at once: each gets one, and nothing is left held.
+pub(crate) async fn many_callers_get_one_each(g: Ground) {
+    const CALLERS: usize = 100;
+    g.put_quota("api", at_once(1_000)).await;
+    for _ in 0..CALLERS {
+        g.under(&["api"]).await;
+    }
+    let calls = (0..CALLERS).map(|_| {
+        let g = g.clone();
+        tokio::spawn(async move {
+            let wait = Millis::from_secs(20);
+            g.backend().claim(g.claim(), wait).await.unwrap().assignments
+        })
+    });
+    let mut taken = BTreeSet::new();
+    for call in calls.collect::<Vec<_>>() {
+        let some = call.await.unwrap();
+        assert_eq!(some.len(), 1);
+        taken.extend(some.iter().map(|one| one.execution));
+    }
+    assert_eq!(taken.len(), CALLERS);
+    assert_eq!(g.quota("api").await.active as usize, CALLERS);
+    assert_eq!(g.tickets().await.len(), CALLERS);
+}
+
+/// More callers than places: no more are let through than may be.
+pub(crate) async fn many_callers_share_few_places(g: Ground) {
+    g.put_quota("api", at_once(3)).await;
+    for _ in 0..30 {
+        g.under(&["api"]).await;
+    }
+    let calls = (0..20).map(|_| {
+        let g = g.clone();
+        tokio::spawn(async move { g.take(Claim { max: 2, ..g.claim() }).await.len() })
+    });
+    let mut taken = 0;
+    for call in calls.collect::<Vec<_>>() {
+        taken += call.await.unwrap();
+    }
+    assert_eq!(taken, 3);
+    assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (3, 3));
+}

@@ -1,0 +1,206 @@
+//! Budgets: what may be used in all.
+
+use ff_core::budget::{BudgetLimits, OnBreach};
+use ff_core::control::Amounts;
+use ff_core::machine::{Claim, ReportUsage};
+use ff_core::view::{BlockingReason, EligibilityState};
+use ff_core::{Code, Dimension, Millis, PublicState};
+
+use crate::ground::{Ground, Refused, forged, key, ms, named, of_tokens, tokens};
+
+fn used(amounts: &Amounts) -> u64 {
+    amounts.values().sum()
+}
+
+pub(crate) async fn usage_is_charged_to_every_budget_of_the_execution(g: Ground) {
+    g.put_budget("team", of_tokens(1_000)).await;
+    g.put_budget("total", of_tokens(5_000)).await;
+    let id = g.spending(&["team", "total"]).await;
+    let held = g.claimed().await;
+    assert_eq!(g.report(&held, "first", tokens(30)).await.unwrap(), tokens(30));
+    assert_eq!(g.report(&held, "second", tokens(12)).await.unwrap(), tokens(42));
+    assert_eq!(used(&g.budget("team").await.used), 42);
+    assert_eq!(used(&g.budget("total").await.used), 42);
+    assert_eq!(g.record(id).await.used, tokens(42), "its own ledger");
+}
+
+pub(crate) async fn the_same_report_again_changes_nothing(g: Ground) {
+    g.put_budget("team", of_tokens(1_000)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.report(&held, "first", tokens(30)).await.unwrap();
+    let before = g.snapshot().await.without_versions();
+    assert_eq!(g.report(&held, "first", tokens(30)).await.unwrap(), tokens(30));
+    let after = g.snapshot().await.without_versions();
+    assert_eq!(after.records, before.records);
+    assert_eq!(used(&g.budget("team").await.used), 30);
+    let other = g.report(&held, "first", tokens(31)).await;
+    assert_eq!(other.refused(), Code::IdempotencyConflict);
+}
+
+pub(crate) async fn a_full_budget_admits_nothing_new(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    g.spending(&["team"]).await;
+    let second = g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.report(&held, "all", tokens(130)).await.unwrap();
+    assert!(g.nothing_to_claim().await);
+    let record = g.record(second).await;
+    assert_eq!(record.public_state(), PublicState::RateLimited);
+    assert_eq!(record.state_vector().eligibility_state, EligibilityState::BlockedByBudget);
+    assert_eq!(record.state_vector().blocking_reason, BlockingReason::WaitingForBudget);
+    assert!(g.explained(second).await.sentence.contains("130 of 100 tokens"));
+    g.complete(&held, "done").await.unwrap();
+    assert!(g.nothing_to_claim().await, "what runs may go on, what is used stays used");
+}
+
+pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    for _ in 0..300 {
+        g.spending(&["team"]).await;
+    }
+    let held = g.claimed().await;
+    g.report(&held, "all", tokens(100)).await.unwrap();
+    assert!(g.nothing_to_claim().await);
+    g.put_budget("team", of_tokens(1_000)).await;
+    let taken = g.take(Claim { max: 256, ..g.claim() }).await;
+    assert_eq!(taken.len(), 256);
+}
+
+pub(crate) async fn a_reset_lets_go_who_waits(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    g.spending(&["team"]).await;
+    let second = g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.report(&held, "all", tokens(100)).await.unwrap();
+    assert!(g.nothing_to_claim().await);
+    let reset = g.backend().reset_budget(&g.namespace, &named("team")).await.unwrap();
+    assert_eq!(used(&reset.used), 0);
+    assert_eq!(g.claimed().await.execution, second);
+}
+
+pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Ground) {
+    let limits = BudgetLimits { period: Some(ms(60_000)), ..of_tokens(100) };
+    g.put_budget("team", limits).await;
+    g.spending(&["team"]).await;
+    let second = g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.report(&held, "all", tokens(100)).await.unwrap();
+    g.complete(&held, "done").await.unwrap();
+    assert!(g.nothing_to_claim().await);
+    g.pass(ms(60_000)).await;
+    assert_eq!(g.claimed().await.execution, second);
+    assert_eq!(used(&g.budget("team").await.used), 0);
+}
+
+pub(crate) async fn a_budget_made_after_the_usage_has_its_limits(g: Ground) {
+    let id = g.spending(&["team"]).await;
+    assert!(g.nothing_to_claim().await, "nothing says what it may use");
+    g.put_budget("team", of_tokens(50)).await;
+    let held = g.claimed().await;
+    assert_eq!(held.execution, id);
+    g.report(&held, "all", tokens(50)).await.unwrap();
+    g.spending(&["team"]).await;
+    assert!(g.nothing_to_claim().await);
+}
+
+pub(crate) async fn an_unknown_dimension_is_refused(g: Ground) {
+    g.put_budget("team", of_tokens(50)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    let euros: Amounts = [(Dimension::new("euros").unwrap(), 1)].into();
+    assert_eq!(g.report(&held, "one", euros).await.refused(), Code::InvalidArgument);
+    assert_eq!(used(&g.budget("team").await.used), 0);
+}
+
+pub(crate) async fn a_stale_holder_charges_nothing(g: Ground) {
+    g.put_budget("team", of_tokens(50)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    for (how, hold) in forged(&held.hold()) {
+        let report = ReportUsage { hold, key: key("x"), amounts: tokens(1), release: false };
+        let refused = g.backend().report_usage(report).await;
+        assert_eq!(refused.refused(), Code::StaleLease, "{how}");
+    }
+    assert_eq!(used(&g.budget("team").await.used), 0);
+}
+
+pub(crate) async fn what_was_reported_can_be_taken_back(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.report(&held, "all", tokens(100)).await.unwrap();
+    let back = |amount, name: &str| ReportUsage {
+        hold: held.hold(),
+        key: key(name),
+        amounts: tokens(amount),
+        release: true,
+    };
+    let too_much = g.backend().report_usage(back(101, "much")).await;
+    assert_eq!(too_much.refused(), Code::InvalidArgument);
+    assert_eq!(g.backend().report_usage(back(60, "some")).await.unwrap(), tokens(40));
+    assert_eq!(used(&g.budget("team").await.used), 40);
+}
+
+pub(crate) async fn an_estimate_is_reserved_and_settled(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    for _ in 0..3 {
+        g.controlled(&["team"], &[], tokens(40)).await;
+    }
+    let taken = g.take(Claim { max: 10, ..g.claim() }).await;
+    assert_eq!(taken.len(), 2, "a third could pass the limit");
+    assert_eq!(used(&g.budget("team").await.reserved), 80);
+    g.report(&taken[0], "some", tokens(10)).await.unwrap();
+    g.complete(&taken[0], "done").await.unwrap();
+    let budget = g.budget("team").await;
+    assert_eq!((used(&budget.used), used(&budget.reserved)), (10, 40));
+    assert_eq!(g.take(Claim { max: 10, ..g.claim() }).await.len(), 1);
+}
+
+pub(crate) async fn a_breach_can_cancel_what_runs(g: Ground) {
+    let limits = BudgetLimits { on_breach: OnBreach::Cancel, ..of_tokens(100) };
+    g.put_budget("team", limits).await;
+    g.spending(&["team"]).await;
+    g.spending(&["team"]).await;
+    let plain = g.waiting().await;
+    let taken = g.take(Claim { max: 10, ..g.claim() }).await;
+    assert_eq!(taken.len(), 3);
+    let first = taken.iter().find(|a| a.execution != plain).unwrap();
+    g.report(first, "all", tokens(100)).await.unwrap();
+    for assignment in &taken {
+        let expected = match assignment.execution == plain {
+            true => PublicState::Active,
+            false => PublicState::Cancelled,
+        };
+        assert_eq!(g.state(assignment.execution).await, expected);
+    }
+    assert_eq!(g.tickets().await.len(), 0);
+}
+
+pub(crate) async fn what_a_lost_worker_reported_is_charged(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    // The report reaches the execution, and its process dies before it reaches the budget.
+    let report =
+        ReportUsage { hold: held.hold(), key: key("x"), amounts: tokens(7), release: false };
+    g.run(report).await.unwrap();
+    assert_eq!(used(&g.budget("team").await.used), 0);
+    g.pass(ms(30_000)).await;
+    assert_eq!(used(&g.budget("team").await.used), 7);
+    assert_eq!(g.tickets().await.len(), 0, "its lease is over");
+}
+
+pub(crate) async fn bad_limits_are_refused(g: Ground) {
+    let none = BudgetLimits { dimensions: [].into(), ..of_tokens(1) };
+    let huge = of_tokens(u64::MAX);
+    let brief = BudgetLimits { period: Some(Millis::ZERO), ..of_tokens(1) };
+    for limits in [none, huge, brief] {
+        let put = g.backend().put_budget(&g.namespace, &named("team"), limits).await;
+        assert_eq!(put.refused(), Code::InvalidArgument);
+    }
+    let reset = g.backend().reset_budget(&g.namespace, &named("team")).await;
+    assert_eq!(reset.refused(), Code::NotFound);
+    let gone = g.backend().delete_budget(&g.namespace, &named("team")).await;
+    assert_eq!(gone.refused(), Code::NotFound);
+}

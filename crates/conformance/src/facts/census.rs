@@ -1,0 +1,70 @@
+//! The census: how much waits, and for what.
+
+use ff_core::control::Blocker;
+use ff_core::machine::Submit;
+use ff_core::{Capabilities, Lane, ResourceKind};
+use ff_store::census::Queued;
+
+use crate::ground::{Ground, at_once, lane, ms, named};
+
+async fn queued(g: &Ground, lane: &Lane) -> Option<Queued> {
+    let census = g.backend().census().await.unwrap();
+    census.queues.get(&(g.namespace.clone(), lane.clone())).copied()
+}
+
+pub(crate) async fn what_waits_is_counted_by_lane(g: Ground) {
+    let began = g.now().await;
+    for _ in 0..3 {
+        g.waiting().await;
+    }
+    g.submit(Submit { lane: lane("other"), ..g.work() }).await;
+    g.elsewhere().waiting().await;
+    g.advance(ms(5_000)).await;
+    g.waiting().await;
+    let counted = queued(&g, &Lane::default()).await;
+    assert_eq!(counted, Some(Queued { count: 4, oldest: began }));
+    assert_eq!(queued(&g, &lane("other")).await.unwrap().count, 1);
+    assert_eq!(queued(&g, &lane("none")).await, None);
+    let census = g.backend().census().await.unwrap();
+    assert_eq!(census.now, began + ms(5_000));
+    assert_eq!(census.queues.len(), 3, "one of them is another namespace's");
+}
+
+pub(crate) async fn every_class_and_priority_is_counted(g: Ground) {
+    let began = g.now().await;
+    g.submit(Submit { requires: Capabilities::new(["gpu"]).unwrap(), ..g.work() }).await;
+    g.advance(ms(1_000)).await;
+    g.submit(Submit { priority: 9_000, ..g.work() }).await;
+    let counted = queued(&g, &Lane::default()).await;
+    assert_eq!(counted, Some(Queued { count: 2, oldest: began }));
+}
+
+pub(crate) async fn work_that_is_taken_is_not_counted(g: Ground) {
+    g.held().await;
+    assert_eq!(queued(&g, &Lane::default()).await, None);
+    assert_eq!(g.backend().census().await.unwrap().blocked.len(), 0);
+}
+
+pub(crate) async fn who_waits_for_a_quota_is_counted(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    for _ in 0..4 {
+        g.under(&["api"]).await;
+    }
+    while !g.take(g.claim()).await.is_empty() {}
+    let on = Blocker { kind: ResourceKind::Quota, name: named("api") };
+    let census = g.backend().census().await.unwrap();
+    assert_eq!(census.blocked, [((g.namespace.clone(), on), 3)].into());
+    assert_eq!(queued(&g, &Lane::default()).await, None);
+}
+
+pub(crate) async fn workers_are_counted(g: Ground) {
+    let count = async || g.backend().census().await.unwrap().workers;
+    assert_eq!(count().await, 0);
+    g.try_register(&g.registering("ada", "")).await.unwrap();
+    g.try_register(&g.registering("bob", "")).await.unwrap();
+    let rival = g.elsewhere();
+    rival.try_register(&rival.registering("ada", "")).await.unwrap();
+    assert_eq!(count().await, 3);
+    g.pass(ms(60_000)).await;
+    assert_eq!(count().await, 0);
+}

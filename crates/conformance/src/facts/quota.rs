@@ -1,0 +1,207 @@
+//! Quotas: so many at once, so many in any window, all or none.
+
+use ff_core::machine::{Claim, Submit};
+use ff_core::quota::QuotaLimits;
+use ff_core::view::{BlockingReason, EligibilityState};
+use ff_core::{Code, ExecutionId, Millis, PublicState, When};
+
+use crate::ground::{Ground, Refused, at_once, failure, in_ten_seconds, ms, named, permanent};
+
+/// As many claims as give something.
+async fn drain(g: &Ground) -> Vec<ExecutionId> {
+    let mut taken = Vec::new();
+    for _ in 0..100 {
+        let some = g.take(Claim { max: 10, ..g.claim() }).await;
+        if some.is_empty() {
+            return taken;
+        }
+        taken.extend(some.into_iter().map(|assignment| assignment.execution));
+    }
+    panic!("there is no end to the work");
+}
+
+/// As many as may be done now.
+async fn done(g: &Ground) -> usize {
+    let taken = g.take(Claim { max: 100, ..g.claim() }).await;
+    for assignment in &taken {
+        g.complete(assignment, "done").await.unwrap();
+    }
+    taken.len()
+}
+
+pub(crate) async fn no_more_run_at_once_than_may(g: Ground) {
+    g.put_quota("api", at_once(2)).await;
+    for _ in 0..5 {
+        g.under(&["api"]).await;
+    }
+    assert_eq!(drain(&g).await.len(), 2);
+    assert_eq!(g.quota("api").await.active, 2);
+    assert_eq!(g.tickets().await.len(), 2);
+}
+
+pub(crate) async fn who_waits_for_a_place_says_so(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    g.under(&["api"]).await;
+    let second = g.under(&["api"]).await;
+    drain(&g).await;
+    let record = g.record(second).await;
+    assert_eq!(record.public_state(), PublicState::RateLimited);
+    let vector = record.state_vector();
+    assert_eq!(vector.eligibility_state, EligibilityState::BlockedByQuota);
+    assert_eq!(vector.blocking_reason, BlockingReason::WaitingForQuota);
+    let said = g.explained(second).await;
+    assert_eq!(said.reasons[0].as_str(), "quota");
+    assert!(said.sentence.contains("quota api"), "{}", said.sentence);
+}
+
+/// However work stops, its place goes to the first that waits.
+pub(crate) async fn a_place_is_free_however_work_stops(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    let mut ids = Vec::new();
+    for _ in 0..9 {
+        ids.push(g.under(&["api"]).await);
+    }
+    let held = g.claimed().await;
+    assert_eq!(held.execution, ids[0]);
+    assert!(g.nothing_to_claim().await);
+    g.complete(&held, "done").await.unwrap();
+    let held = g.claimed().await;
+    assert_eq!(held.execution, ids[1], "the first that waits is served first");
+    g.fail(&held, permanent("broken")).await.unwrap();
+    let held = g.claimed().await;
+    g.cancel_held(&held, None).await.unwrap();
+    let held = g.claimed().await;
+    g.cancel(held.execution, None).await.unwrap();
+    let held = g.claimed().await;
+    g.delay(&held, When::After(Millis::from_hours(1))).await.unwrap();
+    let held = g.claimed().await;
+    g.fail(&held, failure("again")).await.unwrap();
+    let held = g.claimed().await;
+    assert_eq!(held.execution, ids[6]);
+    // A lease that runs out: the place goes with it.
+    g.pass(ms(10_000)).await;
+    assert_eq!(g.tickets().await.len(), 1, "it is handed over to the next");
+    let next = g.claimed().await;
+    assert_eq!(next.execution, ids[7]);
+    g.revoke(next.execution, next.fence).await.unwrap();
+    assert_eq!(g.quota("api").await.active, g.tickets().await.len() as u32);
+}
+
+pub(crate) async fn an_admission_that_nobody_used_is_taken_back(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    let id = g.under(&["api"]).await;
+    let offer = g.granted().await;
+    assert_eq!(offer.execution, id);
+    assert_eq!(g.quota("api").await.active, 1);
+    g.pass(ms(60_000)).await;
+    assert_eq!(g.quota("api").await.active, 0, "the worker never came");
+    assert_eq!(g.claimed().await.execution, id);
+}
+
+pub(crate) async fn no_window_lets_too_many_through(g: Ground) {
+    g.put_quota("api", in_ten_seconds(3)).await;
+    for _ in 0..8 {
+        g.under(&["api"]).await;
+    }
+    assert_eq!(done(&g).await, 3);
+    g.pass(ms(9_000)).await;
+    assert_eq!(done(&g).await, 0, "the window is still full");
+    g.pass(ms(1_200)).await;
+    assert_eq!(done(&g).await, 3);
+    g.pass(ms(10_200)).await;
+    assert_eq!(done(&g).await, 2);
+}
+
+pub(crate) async fn the_turn_of_a_waiter_is_booked(g: Ground) {
+    g.put_quota("api", in_ten_seconds(1)).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(g.under(&["api"]).await);
+    }
+    drain(&g).await;
+    let mut turns = Vec::new();
+    for id in &ids[1..] {
+        let ff_core::State::Blocked { until, .. } = g.record(*id).await.state else {
+            panic!("{id} waits");
+        };
+        turns.push(until.unwrap().since(g.now().await).get());
+    }
+    assert!((10_000..10_100).contains(&turns[0]), "{turns:?}");
+    assert!((20_000..20_200).contains(&turns[1]), "{turns:?}");
+}
+
+pub(crate) async fn several_quotas_admit_all_or_none(g: Ground) {
+    g.put_quota("api", at_once(5)).await;
+    g.put_quota("slots", at_once(1)).await;
+    g.under(&["api", "slots"]).await;
+    g.under(&["api", "slots"]).await;
+    assert_eq!(drain(&g).await.len(), 1);
+    assert_eq!(g.quota("api").await.active, 1, "what is refused takes nothing");
+    assert_eq!(g.quota("slots").await.active, 1);
+}
+
+pub(crate) async fn a_quota_that_is_not_there_admits_nothing(g: Ground) {
+    let id = g.under(&["api"]).await;
+    assert!(g.nothing_to_claim().await);
+    assert_eq!(g.state(id).await, PublicState::RateLimited);
+    g.put_quota("api", at_once(1)).await;
+    assert_eq!(g.claimed().await.execution, id, "it goes on when the quota is made");
+}
+
+pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    for _ in 0..6 {
+        g.under(&["api"]).await;
+    }
+    assert_eq!(drain(&g).await.len(), 1);
+    g.put_quota("api", at_once(4)).await;
+    assert_eq!(drain(&g).await.len(), 3);
+    assert_eq!(g.quota("api").await.active, 4);
+}
+
+pub(crate) async fn work_without_limits_passes_those_that_wait(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    for _ in 0..20 {
+        g.under(&["api"]).await;
+    }
+    let plain = g.waiting().await;
+    let taken = drain(&g).await;
+    assert_eq!(taken.len(), 2);
+    assert!(taken.contains(&plain));
+}
+
+pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Ground) {
+    g.put_quota("api", at_once(10)).await;
+    let first = g.under(&["api"]).await;
+    g.waiting().await;
+    assert_eq!(g.claimed().await.execution, first);
+}
+
+pub(crate) async fn quotas_of_one_namespace_are_not_those_of_another(g: Ground) {
+    let rival = g.elsewhere();
+    g.put_quota("api", at_once(1)).await;
+    rival.put_quota("api", at_once(1)).await;
+    g.under(&["api"]).await;
+    rival.under(&["api"]).await;
+    assert_eq!(drain(&g).await.len(), 1);
+    assert_eq!(drain(&rival).await.len(), 1);
+}
+
+pub(crate) async fn bad_limits_are_refused(g: Ground) {
+    let none = QuotaLimits { max_active: None, ..at_once(1) };
+    let zero = at_once(0);
+    let long = QuotaLimits { jitter: Millis::from_hours(1), ..at_once(1) };
+    let empty = QuotaLimits { window: Millis::ZERO, ..in_ten_seconds(1) };
+    for limits in [none, zero, long, empty] {
+        let put = g.backend().put_quota(&g.namespace, &named("api"), limits).await;
+        assert_eq!(put.refused(), Code::InvalidArgument);
+    }
+    let missing = g.backend().quota(&g.namespace, &named("api")).await;
+    assert_eq!(missing.refused(), Code::NotFound);
+}
+
+pub(crate) async fn too_many_quotas_are_refused(g: Ground) {
+    let mut work: Submit = g.work();
+    work.control.quotas = (0..9).map(|n| named(&format!("q{n}"))).collect();
+    assert_eq!(g.try_submit(work).await.refused(), Code::TooLarge);
+}

@@ -1,0 +1,214 @@
+//! Budgets: what may be used in all, by dimension, within a period or for ever.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Amounts, add, subtract};
+use crate::limits;
+use crate::name::{Dimension, ResourceName};
+use crate::refusal::Refusal;
+use crate::time::{Millis, Time};
+
+/// What a budget allows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetLimits {
+    /// The limits of each dimension. Usage of others is not counted here.
+    pub dimensions: BTreeMap<Dimension, DimensionLimits>,
+    /// After so long what was used is forgotten; `None` is never.
+    pub period: Option<Millis>,
+    /// What happens to what runs when a hard limit is reached.
+    pub on_breach: OnBreach,
+}
+
+/// The limits of one dimension.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DimensionLimits {
+    /// Reaching it is told.
+    pub soft: Option<u64>,
+    /// Nothing is admitted once it is reached.
+    pub hard: Option<u64>,
+}
+
+/// What happens to what runs when a hard limit is reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum OnBreach {
+    /// It goes on; nothing new is admitted.
+    #[default]
+    Block,
+    /// It is cancelled.
+    Cancel,
+}
+
+impl BudgetLimits {
+    /// Checks every bound; a refusal names the field.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.dimensions.is_empty() {
+            return Err(Refusal::invalid(
+                "dimensions",
+                "is empty; give the limits of at least one",
+            ));
+        }
+        Refusal::cap("dimensions", self.dimensions.len(), limits::DIMENSIONS, "dimensions")?;
+        for limit in self.dimensions.values() {
+            let numbers = [limit.soft, limit.hard];
+            if numbers.iter().flatten().any(|number| *number > limits::AMOUNT) {
+                let why = format!("has a limit over {}; give less", limits::AMOUNT);
+                return Err(Refusal::invalid("dimensions", why));
+            }
+        }
+        if let Some(period) = self.period {
+            period.within("period", limits::WINDOW_MIN, limits::WINDOW_MAX)?;
+        }
+        Ok(())
+    }
+}
+
+/// A budget and what was used of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// What it allows.
+    pub limits: BudgetLimits,
+    /// What was used in this period.
+    pub used: Amounts,
+    /// What running executions may still use.
+    pub reserved: Amounts,
+    /// When the period began.
+    pub since: Time,
+    /// The dimensions whose soft limit was reached in this period.
+    pub warned: BTreeSet<Dimension>,
+    /// Some have waited for room since it was made.
+    pub waited: bool,
+}
+
+/// A budget as everybody may know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetView {
+    /// Its name.
+    pub name: ResourceName,
+    /// What it allows.
+    pub limits: BudgetLimits,
+    /// What was used in this period.
+    pub used: Amounts,
+    /// What running executions may still use.
+    pub reserved: Amounts,
+    /// When the period began.
+    pub since: Time,
+}
+
+impl BudgetView {
+    /// When what was used is forgotten.
+    pub fn resets_at(&self) -> Option<Time> {
+        self.limits.period.map(|period| self.since + period)
+    }
+}
+
+impl Budget {
+    /// What everybody may know of it.
+    pub fn view(&self, name: &ResourceName) -> BudgetView {
+        BudgetView {
+            name: name.clone(),
+            limits: self.limits.clone(),
+            used: self.used.clone(),
+            reserved: self.reserved.clone(),
+            since: self.since,
+        }
+    }
+
+    /// A budget of which nothing is used, from `now` on.
+    pub fn new(limits: BudgetLimits, now: Time) -> Budget {
+        let (used, reserved) = (Amounts::new(), Amounts::new());
+        Budget { limits, used, reserved, since: now, warned: BTreeSet::new(), waited: false }
+    }
+
+    /// The same with other limits. What it no longer counts is forgotten, so that it begins at nothing
+    /// should it be counted again.
+    pub(crate) fn with(&self, limits: BudgetLimits) -> Budget {
+        let mut after = Budget { limits, ..self.clone() };
+        let dimensions = &after.limits.dimensions;
+        after.used.retain(|dimension, _| dimensions.contains_key(dimension));
+        after.reserved.retain(|dimension, _| dimensions.contains_key(dimension));
+        after.warned.retain(|dimension| dimensions.contains_key(dimension));
+        after
+    }
+
+    /// When what was used is forgotten.
+    pub fn resets_at(&self) -> Option<Time> {
+        self.limits.period.map(|period| self.since + period)
+    }
+
+    /// The first dimension that has reached its hard limit, or would with `more` reserved: its name,
+    /// what is used and reserved, and the limit.
+    pub fn exhausted(&self, more: &Amounts) -> Option<(&Dimension, u64, u64)> {
+        self.limits.dimensions.iter().find_map(|(dimension, limit)| {
+            let hard = limit.hard.filter(|hard| *hard > 0)?;
+            let of = |amounts: &Amounts| amounts.get(dimension).copied().unwrap_or(0);
+            let taken = of(&self.used).saturating_add(of(&self.reserved));
+            let full = taken >= hard || taken.saturating_add(of(more)) > hard;
+            full.then_some((dimension, taken, hard))
+        })
+    }
+
+    /// What there is too little of for an execution that is expected to use `estimate`, and the numbers
+    /// for people.
+    pub fn shortage(&self, estimate: &Amounts) -> Option<(Dimension, String)> {
+        let (dimension, taken, hard) = self.exhausted(&self.counted(estimate))?;
+        let detail = format!("{taken} of {hard} {dimension} are used or reserved");
+        Some((dimension.clone(), detail))
+    }
+
+    /// Whether `dimension` is counted here.
+    pub fn counts(&self, dimension: &Dimension) -> bool {
+        self.limits.dimensions.contains_key(dimension)
+    }
+
+    /// The part of `amounts` that is counted here.
+    pub fn counted(&self, amounts: &Amounts) -> Amounts {
+        let mine = amounts.iter().filter(|(dimension, _)| self.counts(dimension));
+        mine.map(|(dimension, amount)| (dimension.clone(), *amount)).collect()
+    }
+
+    /// Keeps the part of `estimate` that is counted here.
+    pub fn reserve(&mut self, estimate: &Amounts) {
+        let counted = self.counted(estimate);
+        add(&mut self.reserved, &counted);
+    }
+
+    /// Counts usage. Tells the dimensions that have reached a soft limit by it, and whether a hard
+    /// limit is reached.
+    pub(crate) fn charge(&mut self, amounts: &Amounts) -> (Vec<Dimension>, bool) {
+        add(&mut self.used, amounts);
+        let mut warned = Vec::new();
+        for (dimension, limit) in &self.limits.dimensions {
+            let used = self.used.get(dimension).copied().unwrap_or(0);
+            if limit.soft.is_some_and(|soft| used >= soft) && self.warned.insert(dimension.clone())
+            {
+                warned.push(dimension.clone());
+            }
+        }
+        let breached = self.limits.dimensions.iter().any(|(dimension, limit)| {
+            let used = self.used.get(dimension).copied().unwrap_or(0);
+            limit.hard.is_some_and(|hard| hard > 0 && used >= hard)
+        });
+        (warned, breached)
+    }
+
+    /// Takes usage back.
+    pub(crate) fn refund(&mut self, amounts: &Amounts) {
+        subtract(&mut self.used, amounts);
+    }
+
+    /// Forgets what was used; what is reserved stays. A period that is over begins anew where it
+    /// would have.
+    pub(crate) fn reset(&mut self, now: Time) {
+        self.used.clear();
+        self.warned.clear();
+        self.since = match self.limits.period.filter(|period| self.since + *period <= now) {
+            Some(period) => {
+                let periods = now.since(self.since).get() / period.get();
+                self.since + Millis::new(periods * period.get())
+            }
+            None => now,
+        };
+    }
+}

@@ -1,0 +1,97 @@
+//! What limits an execution besides workers: the budgets it spends from and the quotas it counts
+//! against.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Fields;
+use crate::limits;
+use crate::name::{Dimension, ResourceName};
+use crate::refusal::Refusal;
+use crate::resource::ResourceKind;
+
+/// Amounts by dimension, in whole units.
+pub type Amounts = BTreeMap<Dimension, u64>;
+
+/// What an execution spends from and counts against.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Control {
+    /// The budgets that its usage is charged to.
+    pub budgets: BTreeSet<ResourceName>,
+    /// The quotas that must admit it, all or none.
+    pub quotas: BTreeSet<ResourceName>,
+    /// What it is expected to use at most: reserved when it is admitted, settled when it stops.
+    pub estimate: Amounts,
+}
+
+impl Control {
+    /// Whether nothing limits it.
+    pub fn is_empty(&self) -> bool {
+        self.budgets.is_empty() && self.quotas.is_empty()
+    }
+
+    /// Checks every bound; a refusal names the field.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        for (field, names, most) in
+            [("budgets", &self.budgets, limits::BUDGETS), ("quotas", &self.quotas, limits::QUOTAS)]
+        {
+            Refusal::cap(field, names.len(), most, "names")?;
+        }
+        if self.budgets.is_empty() && !self.estimate.is_empty() {
+            let why = "needs a budget to be reserved from; name one, or leave it out";
+            return Err(Refusal::invalid("estimate", why));
+        }
+        check_amounts("estimate", &self.estimate)
+    }
+
+    pub(crate) fn fingerprint(&self, fields: &mut Fields) {
+        for names in [&self.budgets, &self.quotas] {
+            fields.number(names.len() as u64);
+            names.iter().for_each(|name| fields.text(name.as_str()));
+        }
+        fields.number(self.estimate.len() as u64);
+        for (dimension, amount) in &self.estimate {
+            fields.text(dimension.as_str());
+            fields.number(*amount);
+        }
+    }
+}
+
+/// Refuses too many dimensions and amounts that no counter holds.
+pub(crate) fn check_amounts(field: &'static str, amounts: &Amounts) -> Result<(), Refusal> {
+    Refusal::cap(field, amounts.len(), limits::DIMENSIONS, "dimensions")?;
+    match amounts.values().all(|amount| *amount <= limits::AMOUNT) {
+        true => Ok(()),
+        false => {
+            let why = format!("has an amount over {}; give less", limits::AMOUNT);
+            Err(Refusal::invalid(field, why))
+        }
+    }
+}
+
+/// What keeps an execution from being claimed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Blocker {
+    /// A budget or a quota.
+    pub kind: ResourceKind,
+    /// Which one.
+    pub name: ResourceName,
+}
+
+/// `amount` more of each dimension.
+pub(crate) fn add(to: &mut Amounts, amounts: &Amounts) {
+    for (dimension, amount) in amounts {
+        let sum = to.entry(dimension.clone()).or_default();
+        *sum = sum.saturating_add(*amount).min(limits::AMOUNT);
+    }
+}
+
+/// `amount` less of each dimension, at least nothing.
+pub(crate) fn subtract(from: &mut Amounts, amounts: &Amounts) {
+    for (dimension, amount) in amounts {
+        if let Some(sum) = from.get_mut(dimension) {
+            *sum = sum.saturating_sub(*amount);
+        }
+    }
+}

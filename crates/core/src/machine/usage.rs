@@ -1,0 +1,75 @@
+//! Report usage: a holder tells what it has used.
+
+use super::{Context, Decide, Hold, ReadSet, Reply, Step};
+use crate::control::{Amounts, add, check_amounts, subtract};
+use crate::digest::Digest;
+use crate::limits::USAGE_REPORTS;
+use crate::name::IdempotencyKey;
+use crate::refusal::Refusal;
+
+/// Adds to what an execution has used, or takes back from it. What was used is a fact: it is never
+/// refused because a limit is passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportUsage {
+    /// What is held.
+    pub hold: Hold,
+    /// The holder's name for this report: the same one again changes nothing.
+    pub key: IdempotencyKey,
+    /// How much, by dimension.
+    pub amounts: Amounts,
+    /// Takes back instead of adding.
+    pub release: bool,
+}
+
+impl Decide for ReportUsage {
+    fn check(&self) -> Result<(), Refusal> {
+        if self.amounts.is_empty() {
+            return Err(Refusal::invalid("amounts", "is empty; give at least one dimension"));
+        }
+        check_amounts("amounts", &self.amounts)
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.hold.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let held = context.held(&self.hold)?;
+        let key = Digest::of(|fields| fields.text(self.key.as_str())).get();
+        let body = Digest::of(|fields| {
+            fields.number(u64::from(self.release));
+            for (dimension, amount) in &self.amounts {
+                fields.text(dimension.as_str());
+                fields.number(*amount);
+            }
+        });
+        let reports = &held.record.reports;
+        if let Some((_, earlier)) = reports.iter().find(|(known, _)| *known == key) {
+            return match *earlier == body.get() {
+                true => Ok(Step::answer(Reply::Used(held.record.used.clone()))),
+                false => Err(Refusal::IdempotencyConflict),
+            };
+        }
+        let mut after = held.record.clone();
+        let used = &mut after.used;
+        if self.release {
+            let covered = |(dimension, amount): (&_, &u64)| {
+                used.get(dimension).copied().unwrap_or(0) >= *amount
+            };
+            if !self.amounts.iter().all(covered) {
+                let why = "takes back more than was reported; give at most that";
+                return Err(Refusal::invalid("amounts", why));
+            }
+            subtract(used, &self.amounts);
+        } else {
+            add(used, &self.amounts);
+        }
+        let answer = Reply::Used(used.clone());
+        let reports = &mut after.reports;
+        if reports.len() >= USAGE_REPORTS {
+            reports.remove(0);
+        }
+        reports.push((key, body.get()));
+        Ok(Step::write(context.update(held.record, after, None), answer))
+    }
+}

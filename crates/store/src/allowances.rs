@@ -1,0 +1,61 @@
+//! What budgets and quotas have given out, beside what their tickets hold.
+
+use std::collections::BTreeMap;
+
+use ff_core::control::Amounts;
+use ff_core::{Dimension, Namespace, Resource, ResourceKind, ResourceName};
+
+type Place = (Namespace, ResourceName);
+
+/// Counts tickets, and what they were taken from.
+#[derive(Debug, Default)]
+pub(crate) struct Allowances {
+    active: BTreeMap<Place, u64>,
+    held: BTreeMap<Place, u64>,
+    reserved: BTreeMap<(Place, Dimension), u64>,
+    may_use: BTreeMap<(Place, Dimension), u64>,
+}
+
+impl Allowances {
+    pub(crate) fn add(&mut self, resource: &Resource) {
+        let place = (resource.key.namespace.clone(), resource.key.name.clone());
+        if let Some(quota) = resource.as_quota() {
+            self.active.insert(place, quota.active.into());
+        } else if let Some(budget) = resource.as_budget() {
+            sum(&mut self.reserved, &place, &budget.reserved);
+        } else if let Some(held) = resource.as_ticket().and_then(|ticket| ticket.held.as_ref()) {
+            let (namespace, _) = place;
+            for name in &held.quotas {
+                *self.held.entry((namespace.clone(), name.clone())).or_default() += 1;
+            }
+            for name in &held.budgets {
+                sum(&mut self.may_use, &(namespace.clone(), name.clone()), &held.reserved);
+            }
+        }
+    }
+
+    /// What is given out and nobody holds.
+    pub(crate) fn leaks(self) -> impl Iterator<Item = String> {
+        let Allowances { active, held, reserved, may_use } = self;
+        let places = active.into_iter().filter_map(move |(place, active)| {
+            let held = held.get(&place).copied().unwrap_or(0);
+            let ((namespace, name), kind) = (place, ResourceKind::Quota.as_str());
+            (active > held)
+                .then(|| format!("{kind} {namespace}/{name}: counts {active}, {held} hold it"))
+        });
+        let amounts = reserved.into_iter().filter_map(move |(key, reserved)| {
+            let held = may_use.get(&key).copied().unwrap_or(0);
+            let (((namespace, name), dimension), kind) = (key, ResourceKind::Budget.as_str());
+            let what = format!("reserves {reserved} {dimension}, {held} are held");
+            (reserved > held).then(|| format!("{kind} {namespace}/{name}: {what}"))
+        });
+        places.chain(amounts)
+    }
+}
+
+fn sum(sums: &mut BTreeMap<(Place, Dimension), u64>, place: &Place, amounts: &Amounts) {
+    for (dimension, amount) in amounts {
+        let total = sums.entry((place.clone(), dimension.clone())).or_default();
+        *total = total.saturating_add(*amount);
+    }
+}

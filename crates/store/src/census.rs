@@ -1,0 +1,75 @@
+//! How much waits, and for what: counted now and then, for people and their charts.
+
+use std::collections::BTreeMap;
+
+use ff_core::control::Blocker;
+use ff_core::placement::{PRIORITY_STEP, Score};
+use ff_core::{Lane, Namespace, Time};
+
+/// What a store holds that waits. Its parts are counted one after the other, beside what goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Census {
+    /// The store's time.
+    pub now: Time,
+    /// Queues that hold something.
+    pub queues: BTreeMap<(Namespace, Lane), Queued>,
+    /// How many wait for each budget and quota.
+    pub blocked: BTreeMap<(Namespace, Blocker), u64>,
+    /// How many workers are registered.
+    pub workers: u64,
+}
+
+/// What one lane of one namespace holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queued {
+    /// How many executions.
+    pub count: u64,
+    /// When the one was queued that has waited longest of those that come next, class by class. One of
+    /// lower priority may have waited longer.
+    pub oldest: Time,
+}
+
+impl Census {
+    /// Counts `count` executions of one class in one partition, of which the next has this score.
+    pub fn add_queue(&mut self, namespace: Namespace, lane: Lane, count: u64, head: Score) {
+        // What was queued in the future of the store's clock is queued now.
+        let late = (self.now.as_ms() as i64 - head.get()).div_euclid(PRIORITY_STEP).max(0);
+        let since = head.get() + late * PRIORITY_STEP;
+        let oldest = Time::from_ms(u64::try_from(since).unwrap_or(0));
+        let queued = self.queues.entry((namespace, lane)).or_insert(Queued { count: 0, oldest });
+        queued.count += count;
+        queued.oldest = queued.oldest.min(oldest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_moment_is_read_from_the_score_whatever_the_priority() {
+        let now = Time::from_ms(1_800_000_000_000);
+        for priority in [0, 1, 2, 500, 9_000] {
+            for age in [0, 1, 60_000, 86_400_000 * 365] {
+                let queued = Time::from_ms(now.as_ms() - age);
+                let mut census = Census { now, ..Census::default() };
+                let (namespace, lane) = (Namespace::default(), Lane::default());
+                census.add_queue(namespace, lane, 3, Score::of(priority, queued));
+                let only = census.queues.values().next().unwrap();
+                assert_eq!(*only, Queued { count: 3, oldest: queued });
+            }
+        }
+    }
+
+    #[test]
+    fn classes_and_partitions_of_a_lane_are_counted_together() {
+        let now = Time::from_ms(1_800_000_000_000);
+        let mut census = Census { now, ..Census::default() };
+        for (count, age) in [(2, 5), (3, 9), (1, 7)] {
+            let head = Score::of(0, Time::from_ms(now.as_ms() - age));
+            census.add_queue(Namespace::default(), Lane::default(), count, head);
+        }
+        let only = census.queues.values().next().unwrap();
+        assert_eq!(*only, Queued { count: 6, oldest: Time::from_ms(now.as_ms() - 9) });
+    }
+}

@@ -1,0 +1,159 @@
+//! What is counted about claims and what holds them up.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use ff_core::Lane;
+use ff_core::machine::Lack;
+
+/// One metric, for the reference page and for whoever shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// What sort of number it is.
+    pub kind: MetricKind,
+    /// Its labels, separated by commas.
+    pub labels: &'static str,
+    /// What it counts.
+    pub what: &'static str,
+}
+
+/// What sort of number a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Grows.
+    Counter,
+    /// Is what it is now.
+    Gauge,
+    /// Is spread over buckets.
+    Histogram,
+}
+
+impl Metric {
+    /// What grows.
+    pub const fn counter(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
+        Metric { name, kind: MetricKind::Counter, labels, what }
+    }
+
+    /// What is what it is now.
+    pub const fn gauge(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
+        Metric { name, kind: MetricKind::Gauge, labels, what }
+    }
+
+    /// What is spread over buckets.
+    pub const fn histogram(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
+        Metric { name, kind: MetricKind::Histogram, labels, what }
+    }
+
+    /// The word for what sort of number it is.
+    pub const fn sort(&self) -> &'static str {
+        match self.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        }
+    }
+}
+
+/// Every metric of this crate.
+pub const METRICS: &[Metric] = &[
+    Metric::histogram(
+        "ff_claim_seconds",
+        "lane, outcome",
+        "How long one look for work took, waiting not included: claimed, granted, empty, withheld or \
+         error.",
+    ),
+    Metric::counter(
+        "ff_budget_hits_total",
+        "dimension",
+        "Executions that had to wait because a budget had too little of a dimension left.",
+    ),
+    Metric::counter(
+        "ff_quota_hits_total",
+        "reason",
+        "Executions that had to wait for a quota: rate_exceeded or concurrency_exceeded.",
+    ),
+    Metric::counter("ff_admissions_total", "", "Executions that budgets and quotas let through."),
+    Metric::counter("ff_unblocked_total", "on", "Executions let go that waited for something."),
+];
+
+/// Users name lanes and dimensions, and every label is kept for ever: after so many, the others have
+/// one in common.
+const MOST_NAMES: usize = 200;
+
+/// The label for what those have in common that are too many.
+pub const OTHERS: &str = "others";
+
+/// Names that have a label of their own.
+#[derive(Debug, Default)]
+pub struct Names(Mutex<BTreeSet<String>>);
+
+impl Names {
+    /// No names yet.
+    pub const fn new() -> Names {
+        Names(Mutex::new(BTreeSet::new()))
+    }
+
+    /// The label for `name`.
+    pub fn label(&self, name: &str) -> String {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(name) {
+            return name.to_owned();
+        }
+        if known.len() >= MOST_NAMES {
+            return OTHERS.to_owned();
+        }
+        known.insert(name.to_owned());
+        name.to_owned()
+    }
+}
+
+static LANES: Names = Names::new();
+static DIMENSIONS: Names = Names::new();
+
+pub(crate) fn claim(lane: &Lane, outcome: &'static str, took: Duration) {
+    let lane = LANES.label(lane.as_str());
+    metrics::histogram!("ff_claim_seconds", "lane" => lane, "outcome" => outcome)
+        .record(took.as_secs_f64());
+}
+
+/// An execution has to wait.
+pub(crate) fn lack(lack: &Lack) {
+    let reason = match lack {
+        // Nothing was used up.
+        Lack::Missing => return,
+        Lack::Budget(dimension) => {
+            let dimension = DIMENSIONS.label(dimension.as_str());
+            metrics::counter!("ff_budget_hits_total", "dimension" => dimension).increment(1);
+            return;
+        }
+        Lack::Concurrency => "concurrency_exceeded",
+        Lack::Rate => "rate_exceeded",
+    };
+    metrics::counter!("ff_quota_hits_total", "reason" => reason).increment(1);
+}
+
+pub(crate) fn admitted() {
+    metrics::counter!("ff_admissions_total").increment(1);
+}
+
+pub(crate) fn unblocked(on: &'static str, count: u64) {
+    metrics::counter!("ff_unblocked_total", "on" => on).increment(count);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded() {
+        let names = Names::new();
+        for number in 0..MOST_NAMES {
+            assert_eq!(names.label(&format!("n{number}")), format!("n{number}"));
+        }
+        assert_eq!(names.label("one more"), OTHERS);
+        assert_eq!(names.label("n0"), "n0");
+    }
+}
