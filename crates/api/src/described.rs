@@ -1,11 +1,12 @@
 //! From the wire back to what the engine says of an execution.
 
+use ff_core::control::{Blocker, Control};
 use ff_core::id::{LeaseId, RequestId};
 use ff_core::payload::{ContentType, PayloadShape};
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Attempt, AttemptEnd, Description, EndReason, PastRun, Progress, Run, Spec};
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, Pause, State, Why, Worker};
-use ff_core::{Capabilities, Millis, Time};
+use ff_core::{Capabilities, Millis, ResourceKind, Time};
 
 use crate::attempt::{AttemptView, ProgressView};
 use crate::execution::{ExecutionView, FailureView, RunView};
@@ -45,6 +46,11 @@ impl TryFrom<ExecutionView> for Description {
                 input: shape(&view.input)?,
                 policy: policy(view.policy)?,
                 key: view.idempotency_key,
+                control: Control {
+                    budgets: view.control.budgets,
+                    quotas: view.control.quotas,
+                    estimate: view.control.estimate,
+                },
             },
             created: view.created.0,
             priority: view.priority,
@@ -60,6 +66,7 @@ impl TryFrom<ExecutionView> for Description {
             },
             past_runs: view.past_runs.into_iter().map(past_run).collect::<Understood<_>>()?,
             attempt: view.newest_attempt.map(Attempt::try_from).transpose()?,
+            used: view.used,
         })
     }
 }
@@ -92,6 +99,17 @@ fn state(view: &ExecutionView) -> Understood<State> {
                 other => return unknown(other),
             },
         },
+        "rate_limited" => {
+            let blocked = missing(view.blocked.as_ref(), "blocked")?;
+            let kinds = [ResourceKind::Budget, ResourceKind::Quota];
+            let kind = kinds.into_iter().find(|kind| kind.as_str() == blocked.on);
+            State::Blocked {
+                on: Blocker { kind: missing(kind, "on")?, name: blocked.name.clone() },
+                why: why(missing(view.intent.as_deref(), "intent")?)?,
+                detail: blocked.detail.as_str().into(),
+                until: blocked.until.map(|at| at.0),
+            }
+        }
         "active" => {
             let lease = missing(view.lease.as_ref(), "lease")?;
             State::Active {
@@ -266,6 +284,17 @@ mod tests {
             [Pause::Start, Pause::Backoff, Pause::Hold]
                 .map(|why| State::Delayed { until: sample::NOW, why }),
         );
+        for (kind, until) in
+            [(ResourceKind::Budget, None), (ResourceKind::Quota, Some(sample::NOW))]
+        {
+            let on = Blocker { kind, name: "x".parse().unwrap() };
+            states.extend(whys.map(|why| State::Blocked {
+                on: on.clone(),
+                why,
+                detail: "full".into(),
+                until,
+            }));
+        }
         states.push(State::Active { lease: lease.clone(), cancel });
         for outcome in [
             Outcome::Success { result: PayloadShape::default() },

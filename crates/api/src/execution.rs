@@ -1,11 +1,15 @@
 //! An execution as the outside world reads it.
 
+use std::collections::BTreeSet;
+
+use ff_core::control::{Amounts, Control};
+use ff_core::explain::Explanation;
 use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, State, Why};
 use ff_core::timer::{self, Due};
 use ff_core::{
-    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, StateVector, Time,
-    WorkerId, WorkerInstanceId,
+    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceName,
+    StateVector, Time, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -38,8 +42,10 @@ pub struct ExecutionView {
     /// Why it ended as it did, or what it waits for, in a sentence; null when it completed.
     pub reason: Option<String>,
     /// What it waits to do: `start`, `retry`, `reclaim`, `replay`, `resume`, `hand_back` or
-    /// `revoke`; null unless it is queued or granted.
+    /// `revoke`; null unless it is queued, granted or blocked.
     pub intent: Option<String>,
+    /// Which budget or quota it waits for.
+    pub blocked: Option<BlockedView>,
     /// For whom it is reserved.
     pub grant: Option<ReservationView>,
     /// Higher goes first.
@@ -98,6 +104,11 @@ pub struct ExecutionView {
     pub failure: Option<FailureView>,
     /// Why it was cancelled, if that was said.
     pub cancel_reason: Option<String>,
+    /// What limits it besides workers.
+    pub control: ControlView,
+    /// What it has used over its whole life, by dimension.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    pub used: Amounts,
     /// What it asks of the engine.
     pub policy: PolicyView,
 }
@@ -119,6 +130,7 @@ impl From<&Description> for ExecutionView {
             state_vector: record.state_vector().into(),
             reason: reason::of(record),
             intent: intent(&record.state).map(str::to_owned),
+            blocked: BlockedView::of(&record.state),
             grant: match &record.state {
                 State::Granted { grant, .. } => Some(grant.into()),
                 _ => None,
@@ -153,14 +165,38 @@ impl From<&Description> for ExecutionView {
             result: outcome.and_then(result),
             failure: outcome.and_then(failure),
             cancel_reason: outcome.and_then(cancel_reason),
+            control: (&record.spec.control).into(),
+            used: record.used.clone(),
             policy: (&record.spec.policy).into(),
         }
     }
 }
 
+impl ExecutionView {
+    /// Whether what is around it may tell more than it does itself: it is queued, and not every worker
+    /// can run it.
+    pub fn is_routed(&self) -> bool {
+        self.state_vector.blocking_reason == "waiting_for_worker" && !self.requires.is_empty()
+    }
+
+    /// The same with what its surroundings make of it.
+    pub fn explained(mut self, explanation: &Explanation) -> ExecutionView {
+        let vector = explanation.vector.into();
+        if self.state_vector != vector {
+            self.state_vector = vector;
+            let sentence = explanation.sentence.trim_start_matches("The execution ");
+            self.reason = Some(sentence.trim_end_matches('.').to_owned());
+        }
+        self
+    }
+}
+
 /// The word for what an execution waits to do.
 fn intent(state: &State) -> Option<&'static str> {
-    let (State::Queued { why } | State::Granted { why, .. }) = state else { return None };
+    let why = match state {
+        State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => why,
+        _ => return None,
+    };
     Some(match why {
         Why::Fresh => "start",
         Why::Retry => "retry",
@@ -190,6 +226,53 @@ fn cancel_reason(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Cancelled { reason } => reason.as_deref().map(str::to_owned),
         _ => None,
+    }
+}
+
+/// The budget or quota that has no room for an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlockedView {
+    /// `budget` or `quota`.
+    pub on: String,
+    /// Which one.
+    #[schema(value_type = String)]
+    pub name: ResourceName,
+    /// What it lacked when it was asked, for people.
+    pub detail: String,
+    /// The moment that is booked for the execution.
+    pub until: Option<Timestamp>,
+}
+
+impl BlockedView {
+    fn of(state: &State) -> Option<BlockedView> {
+        let State::Blocked { on, detail, until, .. } = state else { return None };
+        Some(BlockedView {
+            on: on.kind.as_str().to_owned(),
+            name: on.name.clone(),
+            detail: detail.to_string(),
+            until: until.map(Timestamp),
+        })
+    }
+}
+
+/// What limits an execution besides workers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ControlView {
+    /// The budgets that its usage is charged to.
+    #[schema(value_type = Vec<String>)]
+    pub budgets: BTreeSet<ResourceName>,
+    /// The quotas that must admit it.
+    #[schema(value_type = Vec<String>)]
+    pub quotas: BTreeSet<ResourceName>,
+    /// What is reserved for it when it is admitted, by dimension.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    pub estimate: Amounts,
+}
+
+impl From<&Control> for ControlView {
+    fn from(control: &Control) -> Self {
+        let Control { budgets, quotas, estimate } = control.clone();
+        ControlView { budgets, quotas, estimate }
     }
 }
 
@@ -369,7 +452,7 @@ pub struct TimerView {
     /// When.
     pub at: Timestamp,
     /// What: `deadline`, `cancel_grace`, `attempt_timeout`, `lease_expired`, `delay_over`,
-    /// `grant_expired` or `retention`.
+    /// `grant_expired`, `booked` or `retention`.
     pub what: String,
 }
 
@@ -382,6 +465,7 @@ impl From<(Time, Due)> for TimerView {
             Due::LeaseExpired => "lease_expired",
             Due::DelayOver => "delay_over",
             Due::GrantExpired => "grant_expired",
+            Due::Booked => "booked",
             Due::Retention => "retention",
         };
         TimerView { at: at.into(), what: what.to_owned() }

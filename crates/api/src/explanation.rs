@@ -2,7 +2,9 @@
 
 use ff_core::explain::{Explanation, Reason};
 use ff_core::state::{Pause, Worker};
-use ff_core::{Capabilities, ExecutionId, Lane, WorkerId, WorkerInstanceId};
+use ff_core::{
+    Capabilities, ExecutionId, Lane, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -79,6 +81,10 @@ pub enum ReasonView {
         /// What follows then: `start`, `retry` or `resume`.
         intent: String,
     },
+    /// A budget has no room for it.
+    Budget(ShortageView),
+    /// A quota has no room for it.
+    Quota(ShortageView),
     /// It is reserved for a worker.
     Reserved {
         /// The name shared by the worker's instances.
@@ -108,6 +114,18 @@ pub enum ReasonView {
         /// When.
         at: Timestamp,
     },
+}
+
+/// What a budget or a quota has no room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ShortageView {
+    /// Which one.
+    #[schema(value_type = String)]
+    pub name: ResourceName,
+    /// The numbers of now, for people.
+    pub detail: String,
+    /// When it may clear.
+    pub until: Option<Timestamp>,
 }
 
 /// The worker that lacks least of what an execution requires.
@@ -151,6 +169,17 @@ impl From<&Reason> for ReasonView {
             }
             Reason::NotBefore { until, why } => {
                 ReasonView::NotBefore { until: (*until).into(), intent: intent(*why).to_owned() }
+            }
+            Reason::Blocked { on, detail, until } => {
+                let shortage = ShortageView {
+                    name: on.name.clone(),
+                    detail: detail.to_string(),
+                    until: until.map(Timestamp),
+                };
+                match on.kind {
+                    ResourceKind::Budget => ReasonView::Budget(shortage),
+                    _ => ReasonView::Quota(shortage),
+                }
             }
             Reason::Reserved { worker, until } => ReasonView::Reserved {
                 worker: worker.id.clone(),

@@ -4,6 +4,7 @@
 //! index entries, no fingerprints. Times are [`Timestamp`]s, lengths of time are integers whose
 //! name ends in `_ms`, and a field that does not apply is null, never absent.
 
+pub mod allowance;
 pub mod attempt;
 pub mod audit;
 #[cfg(feature = "client")]
@@ -25,14 +26,15 @@ pub mod submitted;
 pub mod timestamp;
 pub mod worker;
 
+pub use allowance::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use attempt::{AttemptView, AttemptsView, ProgressView};
 pub use audit::{AuditView, RepairedView, ViolationView};
 pub use error::ErrorView;
 pub use execution::{
-    CancelView, ExecutionView, FailureView, LeaseView, ReservationView, RunView, StateVectorView,
-    TimerView,
+    BlockedView, CancelView, ControlView, ExecutionView, FailureView, LeaseView, ReservationView,
+    RunView, StateVectorView, TimerView,
 };
-pub use explanation::{ExplanationView, NearestView, ReasonView};
+pub use explanation::{ExplanationView, NearestView, ReasonView, ShortageView};
 pub use lane::{LanePageView, LaneView};
 pub use listing::ListPageView;
 pub use operator::{CancelledView, ReplayedView, RevokedView};

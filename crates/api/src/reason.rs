@@ -15,6 +15,9 @@ pub(crate) fn of(record: &Description) -> Option<String> {
             Pause::Backoff => format!("waits to try again{}", after_last_end(record)),
             Pause::Hold => "waits for the end of the delay its holder asked for".to_owned(),
         },
+        State::Blocked { on, detail, .. } => {
+            format!("waits for {} {}: {detail}", on.kind.as_str(), on.name)
+        }
         State::Granted { grant, .. } => format!("is reserved for worker {}", grant.to.id),
         State::Active { lease, cancel: None } => format!("is held by worker {}", lease.worker.id),
         State::Active { lease, cancel: Some(request) } => {

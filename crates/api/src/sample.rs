@@ -1,5 +1,6 @@
 //! Records for the tests of this crate.
 
+use ff_core::control::Blocker;
 use ff_core::explain::Reason;
 use ff_core::machine::{Action, Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
@@ -7,7 +8,7 @@ use ff_core::resource::Registration;
 use ff_core::state::{Failure, Lease, Outcome, Pause, State, Worker};
 use ff_core::{
     Capabilities, Category, Description, ExecutionId, Lane, LeaseId, Millis, Partition, Payload,
-    RequestId, Time, WorkerId, WorkerInstanceId,
+    RequestId, ResourceKind, ResourceName, Time, WorkerId, WorkerInstanceId,
 };
 
 pub(crate) const NOW: Time = Time::from_ms(1_700_000_000_000);
@@ -85,6 +86,10 @@ pub(crate) fn reasons() -> Vec<Reason> {
     let (lane, worker, until) = (Lane::default(), worker(), NOW);
     let requires = Capabilities::new(["gpu"]).unwrap();
     let nearest = Some((worker.clone(), requires.clone()));
+    let blocked = |kind, until| {
+        let on = Blocker { kind, name: ResourceName::new("x").unwrap() };
+        Reason::Blocked { on, detail: "full".into(), until }
+    };
     let mut reasons = vec![
         Reason::LanePaused { lane: lane.clone(), reason: None, since: NOW },
         Reason::LanePaused { lane: lane.clone(), reason: Some("why".into()), since: NOW },
@@ -92,6 +97,8 @@ pub(crate) fn reasons() -> Vec<Reason> {
         Reason::NoCapableWorker { requires: requires.clone(), nearest: None },
         Reason::NoCapableWorker { requires, nearest },
         Reason::InQueue { ahead: 2, workers: 1 },
+        blocked(ResourceKind::Budget, None),
+        blocked(ResourceKind::Quota, Some(NOW)),
         Reason::Reserved { worker: worker.clone(), until },
         Reason::Held { worker: worker.clone(), until, cancel_by: None },
         Reason::Held { worker, until, cancel_by: Some(NOW) },

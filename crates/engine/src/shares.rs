@@ -1,8 +1,9 @@
 //! Which partitions this process acts on: its share among the engine processes that are alive.
 //!
-//! It says that it is alive every [`ENGINE_BEAT`]; the share of a process that dies goes to the
-//! others within [`ENGINE_TTL`](ff_store::share::ENGINE_TTL). While nobody can be asked it keeps
-//! what it has.
+//! All services of a process have one share between them: one with a share of its own would leave
+//! partitions to services that do not do its work. The process says that it is alive every
+//! [`ENGINE_BEAT`]; the share of a process that dies goes to the others within
+//! [`ENGINE_TTL`](ff_store::share::ENGINE_TTL). While nobody can be asked it keeps what it has.
 
 use ff_store::share::ENGINE_BEAT;
 use ff_store::{EngineBackend, EngineId, Share};

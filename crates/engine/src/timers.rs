@@ -11,6 +11,7 @@ use ff_core::{ExecutionId, Time};
 use ff_store::{EngineBackend, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::meter;
 use crate::shares::Shares;
 
 /// How the loop works.
@@ -52,13 +53,18 @@ pub struct Report {
 pub struct Timers {
     backend: Arc<dyn EngineBackend>,
     options: Options,
-    shares: Shares,
+    shares: Arc<Shares>,
 }
 
 impl Timers {
     /// A loop over the timers of `backend`.
     pub fn new(backend: Arc<dyn EngineBackend>, options: Options) -> Timers {
-        Timers { backend, options, shares: Shares::default() }
+        Timers { backend, options, shares: Arc::default() }
+    }
+
+    /// Acts on the share that other services of the process act on.
+    pub(crate) fn sharing(self, shares: Arc<Shares>) -> Timers {
+        Timers { shares, ..self }
     }
 
     /// Runs until `shutdown`. Errors of the store are logged and tried again.
@@ -70,6 +76,9 @@ impl Timers {
                 cycle = self.run_once() => cycle,
                 () = shutdown.cancelled() => return,
             };
+            if let Ok(report) = &cycle {
+                meter::timers(report.fired, report.stale, report.errors);
+            }
             let sleep = match cycle {
                 // What fired may have set timers that are due already: look again at once.
                 Ok(report) if report.fired > 0 => Duration::ZERO,

@@ -72,6 +72,9 @@ pub enum ConfigError {
     /// The token is too easy to guess.
     #[error("the token has {0} characters; give at least 32 random visible ASCII characters")]
     WeakToken(usize),
+    /// The store could never have work.
+    #[error(transparent)]
+    Scheduler(#[from] ff_scheduler::SchedulerError),
     /// The address cannot be bound.
     #[error("cannot listen on {address}: {error}")]
     Bind {

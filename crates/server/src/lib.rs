@@ -7,6 +7,7 @@
 mod auth;
 mod body;
 mod bounds;
+mod census;
 mod complaint;
 mod config;
 mod error;
@@ -21,6 +22,6 @@ mod stream;
 
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code};
-pub use metrics::ALL as METRICS;
+pub use metrics::all as metrics;
 pub use router::{openapi, router};
 pub use serve::Server;

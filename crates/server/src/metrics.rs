@@ -6,18 +6,40 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use ff_core::machine::Claimed;
 use ff_store::StoreError;
+use ff_store::meter::{Metric, MetricKind};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-/// Every metric: its name, its labels and what it counts, for the reference page.
-pub const ALL: &[(&str, &str, &str)] = &[
-    ("ff_http_requests_total", "method, route, status", "Requests answered."),
-    ("ff_http_request_seconds", "method, route", "How long requests took, waiting included."),
-    ("ff_submitted_total", "", "Executions accepted; repeats are not counted."),
-    ("ff_claimed_total", "", "Executions handed to workers."),
-    ("ff_renewals_total", "status", "Leases renewed, cancelled, lost or unknown."),
-    ("ff_exits_total", "outcome", "Leases ended by their holders, by outcome."),
-    ("ff_refusals_total", "code", "Commands refused or failed, by code."),
+/// Every metric of the server itself.
+const OWN: &[Metric] = &[
+    Metric::counter("ff_http_requests_total", "method, route, status", "Requests answered."),
+    Metric::histogram(
+        "ff_http_request_seconds",
+        "method, route",
+        "How long requests took, waiting included.",
+    ),
+    Metric::counter("ff_submitted_total", "", "Executions accepted; repeats are not counted."),
+    Metric::counter("ff_claimed_total", "", "Executions handed to workers."),
+    Metric::counter("ff_renewals_total", "status", "Leases renewed, cancelled, lost or unknown."),
+    Metric::counter("ff_exits_total", "outcome", "Leases ended by their holders, by outcome."),
+    Metric::counter("ff_refusals_total", "code", "Commands refused or failed, by code."),
+    Metric::gauge("ff_queue_depth", "lane", "Executions that wait for a worker, of all tenants."),
+    Metric::gauge(
+        "ff_queue_oldest_seconds",
+        "lane",
+        "How long the execution that comes next has waited, the longest of all tenants.",
+    ),
+    Metric::gauge(
+        "ff_blocked",
+        "reason",
+        "Executions that wait for something else: waiting_for_budget or waiting_for_quota.",
+    ),
+    Metric::gauge("ff_workers", "", "Workers that are registered."),
 ];
+
+/// Every metric that a process with a server may show.
+pub fn all() -> impl Iterator<Item = &'static Metric> {
+    OWN.iter().chain(ff_store::meter::METRICS).chain(ff_engine::METRICS)
+}
 
 /// The buckets of what is measured in seconds: from a fast read to the longest wait for work.
 const SECONDS: [f64; 12] =
@@ -43,10 +65,11 @@ pub(crate) fn install() {
 }
 
 fn describe() {
-    for &(name, _, what) in ALL {
-        match name.ends_with("_total") {
-            true => metrics::describe_counter!(name, what),
-            false => metrics::describe_histogram!(name, what),
+    for metric in all() {
+        match metric.kind {
+            MetricKind::Counter => metrics::describe_counter!(metric.name, metric.what),
+            MetricKind::Gauge => metrics::describe_gauge!(metric.name, metric.what),
+            MetricKind::Histogram => metrics::describe_histogram!(metric.name, metric.what),
         }
     }
 }
@@ -65,7 +88,12 @@ pub(crate) fn render() -> String {
 pub(crate) fn request(method: &Method, route: &str, status: StatusCode, took: Duration) {
     // A client may make up methods, and each label is kept for ever.
     let method = match *method {
-        Method::GET | Method::HEAD | Method::POST | Method::PATCH => method.as_str(),
+        Method::GET
+        | Method::HEAD
+        | Method::POST
+        | Method::PUT
+        | Method::PATCH
+        | Method::DELETE => method.as_str(),
         _ => "other",
     };
     let labels = [("method", method.to_owned()), ("route", route.to_owned())];

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use ff_api::http::schema::Name;
 use ff_core::machine::Target;
-use ff_core::{Lane, Namespace, Refusal, WorkerId};
+use ff_core::{Lane, Namespace, Refusal, ResourceName, WorkerId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
@@ -61,6 +61,24 @@ fn wrong(text: &str) -> (Option<String>, String) {
         }
         _ => (None, complaint::anywhere(text)),
     }
+}
+
+/// Which of those that have a name.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Page {
+    /// The tenant; `default` when absent.
+    #[serde(default)]
+    #[param(value_type = Option<Name>)]
+    pub(crate) namespace: Namespace,
+    /// Where an earlier page ended: a name.
+    #[param(value_type = Option<Name>)]
+    pub(crate) after: Option<ResourceName>,
+    /// How many at most; 100 when absent.
+    #[serde(default = "hundred")]
+    #[param(minimum = 1, maximum = 1000)]
+    pub(crate) limit: usize,
 }
 
 /// The text in the path.
@@ -119,5 +137,21 @@ impl FromRequestParts<AppState> for In {
         let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
         let Named(lane) = Named::from_request_parts(parts, state).await?;
         Ok(In { lane: Lane::new(lane)?, namespace: scope.namespace })
+    }
+}
+
+/// The budget or quota in the path and the namespace in the query.
+pub(crate) struct Of {
+    pub(crate) name: ResourceName,
+    pub(crate) namespace: Namespace,
+}
+
+impl FromRequestParts<AppState> for Of {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
+        let Named(name) = Named::from_request_parts(parts, state).await?;
+        Ok(Of { name: ResourceName::new(name)?, namespace: scope.namespace })
     }
 }

@@ -15,10 +15,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::authenticate;
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::error::ApiError;
 use crate::finish::finish;
-use crate::routes::{claim, executions, holder, lanes, meta, operator, registry, workers};
+use crate::routes::{
+    allowances, claim, executions, holder, lanes, meta, operator, registry, workers,
+};
 use crate::state::AppState;
 
 #[derive(OpenApi)]
@@ -34,6 +36,8 @@ use crate::state::AppState;
         (name = "holder", description = "What the holder of a lease says."),
         (name = "workers", description = "Register, claim work and keep it."),
         (name = "lanes", description = "Pause, drain and resume queues."),
+        (name = "budgets", description = "What may be used in all."),
+        (name = "quotas", description = "How many may start in a while, and run at once."),
         (name = "meta", description = "The server itself."),
     ),
     components(schemas(Problem)),
@@ -54,16 +58,16 @@ impl Modify for Bearer {
     }
 }
 
-/// Everything the server answers.
+/// Everything the server answers. A store that could never have work is refused.
 pub fn router(
     backend: Arc<dyn EngineBackend>,
     config: Config,
     stopping: CancellationToken,
-) -> Router {
-    let state = AppState::new(backend, config, stopping);
+) -> Result<Router, ConfigError> {
+    let state = AppState::new(backend, config, stopping)?;
     let (guarded, _) = guarded().split_for_parts();
     let (open, _) = open().split_for_parts();
-    guarded
+    let app = guarded
         .layer(middleware::from_fn_with_state(state.clone(), authenticate))
         .merge(open)
         .fallback(|| async {
@@ -71,7 +75,8 @@ pub fn router(
             ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)
         })
         .layer(middleware::from_fn_with_state(state.clone(), finish))
-        .with_state(state)
+        .with_state(state);
+    Ok(app)
 }
 
 /// The OpenAPI document of the routes.
@@ -100,6 +105,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(holder::fail))
         .routes(routes!(holder::delay))
         .routes(routes!(holder::progress))
+        .routes(routes!(holder::usage))
         .routes(routes!(holder::cancel_held))
         .routes(routes!(claim::claim))
         .routes(routes!(workers::complete))
@@ -111,6 +117,11 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(workers::claim_granted))
         .routes(routes!(lanes::list_lanes))
         .routes(routes!(lanes::lane, lanes::order_lane))
+        .routes(routes!(allowances::list_budgets))
+        .routes(routes!(allowances::budget, allowances::put_budget, allowances::delete_budget))
+        .routes(routes!(allowances::reset_budget))
+        .routes(routes!(allowances::list_quotas))
+        .routes(routes!(allowances::quota, allowances::put_quota, allowances::delete_quota))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::openapi))
 }

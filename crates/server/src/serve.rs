@@ -21,8 +21,10 @@ use crate::stream::Stream;
 /// A server that is bound and not yet serving.
 pub struct Server {
     listener: TcpListener,
-    backend: Arc<dyn EngineBackend>,
+    app: Router,
     config: Config,
+    /// Set when it stops.
+    stopping: CancellationToken,
 }
 
 impl Server {
@@ -32,11 +34,13 @@ impl Server {
         config: Config,
     ) -> Result<Server, ConfigError> {
         config.check()?;
+        let stopping = CancellationToken::new();
+        let app = router(backend, config.clone(), stopping.clone())?;
         let address = config.listen;
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|error| ConfigError::Bind { address, error })?;
         crate::metrics::install();
-        Ok(Server { listener, backend, config })
+        Ok(Server { listener, app, config, stopping })
     }
 
     /// The address it is bound to.
@@ -46,8 +50,7 @@ impl Server {
 
     /// Serves until `shutdown`, then lets running requests finish for the drain time.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Server { listener, backend, config } = self;
-        let app = router(backend, config.clone(), shutdown.clone());
+        let Server { listener, app, config, stopping } = self;
         let permits = Arc::new(Semaphore::new(config.connections));
         let (open, cut) = (TaskTracker::new(), CancellationToken::new());
         let accepting = async {
@@ -64,6 +67,7 @@ impl Server {
             }
         };
         shutdown.run_until_cancelled(accepting).await;
+        stopping.cancel();
         drop(listener);
         open.close();
         if tokio::time::timeout(config.drain, open.wait()).await.is_err() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ff_scheduler::{Scheduler, SchedulerConfig, SchedulerError};
 use ff_store::EngineBackend;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,7 @@ use crate::config::Config;
 #[derive(Clone)]
 pub(crate) struct AppState {
     pub(crate) backend: Arc<dyn EngineBackend>,
+    pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) config: Arc<Config>,
     /// A permit per claim that waits for work.
     pub(crate) waiting: Arc<Semaphore>,
@@ -24,8 +26,10 @@ impl AppState {
         backend: Arc<dyn EngineBackend>,
         config: Config,
         stopping: CancellationToken,
-    ) -> AppState {
+    ) -> Result<AppState, SchedulerError> {
+        let scheduler = Scheduler::new(backend.clone(), SchedulerConfig::default())?;
         let waiting = Arc::new(Semaphore::new(config.waiting_claims));
-        AppState { backend, config: Arc::new(config), waiting, stopping }
+        let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
+        Ok(AppState { backend, scheduler, config, waiting, stopping })
     }
 }

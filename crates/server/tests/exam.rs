@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,24 +13,28 @@ use common::Fixture;
 use ff_api::client::HttpClient;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::Subject;
+use ff_core::budget::{BudgetLimits, BudgetView};
+use ff_core::control::{Amounts, Blocker};
 use ff_core::explain::Explanation;
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    Granted, Hold, Registered, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags,
-    Submit, Submitted, Target, Ticked,
+    Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke, SetPriority,
+    SetTags, Submit, Submitted, Target, Ticked,
 };
+use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::{
-    Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, ResourceKey, Time,
-    WorkerInstanceId,
+    Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, ResourceKey,
+    ResourceName, Time, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
+use ff_store::census::Census;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{Answer, Backend, LaneOrder, LaneView, Registering, Session};
 use ff_store::{
-    ClientBackend, DueTimers, EngineId, MaintenanceBackend, Repaired, Share, Stats, StoreError,
-    Wakeups, WorkerBackend,
+    AllowanceBackend, ClientBackend, DueTimers, EngineId, MaintenanceBackend, Repaired, Share,
+    Stats, StoreError, Wakeups, WorkerBackend,
 };
 
 /// Two roles over HTTP, the third in process.
@@ -85,6 +90,18 @@ pass!(ClientBackend to http {
     self.http.new_id(namespace, key)
 });
 
+pass!(AllowanceBackend to http {
+    put_budget(namespace: &Namespace, name: &ResourceName, limits: BudgetLimits) -> BudgetView;
+    reset_budget(namespace: &Namespace, name: &ResourceName) -> BudgetView;
+    budget(namespace: &Namespace, name: &ResourceName) -> BudgetView;
+    budgets(namespace: &Namespace, after: Option<&ResourceName>, limit: usize) -> Vec<BudgetView>;
+    delete_budget(namespace: &Namespace, name: &ResourceName) -> ();
+    put_quota(namespace: &Namespace, name: &ResourceName, limits: QuotaLimits) -> QuotaView;
+    quota(namespace: &Namespace, name: &ResourceName) -> QuotaView;
+    quotas(namespace: &Namespace, after: Option<&ResourceName>, limit: usize) -> Vec<QuotaView>;
+    delete_quota(namespace: &Namespace, name: &ResourceName) -> ();
+});
+
 pass!(WorkerBackend to http {
     ping() -> ();
     claim(claim: Claim, wait: Millis) -> Claimed;
@@ -97,6 +114,7 @@ pass!(WorkerBackend to http {
     delay(delay: Delay) -> Exited;
     cancel_held(cancel: CancelHeld) -> Exited;
     hand_back(holds: Vec<Hold>) -> Vec<Answer<Exited>>;
+    report_usage(report: ReportUsage) -> Amounts;
     register(worker: Registering) -> Registered;
     heartbeat(session: &Session) -> Registered;
     disconnect(session: &Session) -> ();
@@ -107,6 +125,9 @@ pass!(MaintenanceBackend to store {
     alive(engine: EngineId) -> Vec<EngineId>;
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     tick_resource(key: ResourceKey) -> bool;
+    blockers(share: &Share) -> BTreeSet<(Namespace, Blocker)>;
+    ease(namespace: &Namespace, on: &Blocker) -> u64;
+    census() -> Census;
     rows() -> Rows;
     repair() -> Repaired;
 } fn wakeups(&self) -> &Wakeups {

@@ -1,17 +1,18 @@
 //! From the wire back to why an execution stands where it stands.
 
+use ff_core::control::Blocker;
 use ff_core::explain::{Explanation, Reason};
 use ff_core::state::{Pause, Worker};
 use ff_core::view::{
     AttemptState, BlockingReason, EligibilityState, LifecyclePhase, OwnershipState, StateVector,
     TerminalOutcome,
 };
-use ff_core::{Capabilities, Refusal};
+use ff_core::{Capabilities, Refusal, ResourceKind};
 use ff_store::StoreError;
 
 use super::transport::broken;
 use crate::explanation::intent;
-use crate::{ExplanationView, ReasonView, StateVectorView};
+use crate::{ExplanationView, ReasonView, ShortageView, StateVectorView};
 
 /// What the server says of an execution.
 pub(super) fn explained(view: ExplanationView) -> Result<Explanation, StoreError> {
@@ -65,6 +66,8 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
             let why = pauses.into_iter().find(|pause| intent(*pause) == word);
             Reason::NotBefore { until: until.0, why: why.ok_or_else(|| broken(&word))? }
         }
+        ReasonView::Budget(shortage) => blocked(ResourceKind::Budget, shortage),
+        ReasonView::Quota(shortage) => blocked(ResourceKind::Quota, shortage),
         ReasonView::Reserved { worker, instance, until } => {
             Reason::Reserved { worker: Worker { id: worker, instance }, until: until.0 }
         }
@@ -75,6 +78,14 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
         },
         ReasonView::Finished { at } => Reason::Finished { at: at.0 },
     })
+}
+
+fn blocked(kind: ResourceKind, shortage: ShortageView) -> Reason {
+    Reason::Blocked {
+        on: Blocker { kind, name: shortage.name },
+        detail: shortage.detail.into(),
+        until: shortage.until.map(|at| at.0),
+    }
 }
 
 fn capabilities(tokens: &[String]) -> Result<Capabilities, StoreError> {

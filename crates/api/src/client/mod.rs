@@ -3,6 +3,7 @@
 //! A refused connection or a lost reply is [`StoreError::Unavailable`](ff_store::StoreError): its
 //! outcome is unknown, and every call can be repeated as it was sent.
 
+mod allowances;
 mod answers;
 mod claiming;
 mod explained;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ff_core::control::Amounts;
 use ff_core::explain::Explanation;
 use ff_core::limits::{BATCH, BATCH_BYTES};
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    Granted, Hold, Registered, Renewed, Replay, ReportProgress, Revoke, SetPriority, SetTags,
-    Submit, Submitted, Target,
+    Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke, SetPriority,
+    SetTags, Submit, Submitted, Target,
 };
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
@@ -29,7 +30,7 @@ use crate::http::{
     CompleteRequest, DelayRequest, ExitAnswers, FailRequest, GrantRequest, GrantedView,
     HeartbeatView, HoldBody, LaneRequest, Leases, PriorityRequest, ProgressRequest,
     RegisterRequest, ReplayRequest, RevokeRequest, SessionBody, SubmitBatch, SubmitRequest,
-    TagsRequest,
+    TagsRequest, UsageRequest, UsedView,
 };
 use crate::{
     AttemptsView, CancelledView, ExecutionView, LanePageView, LaneView, ListPageView, ReplayedView,
@@ -320,6 +321,12 @@ impl WorkerBackend for HttpClient {
         one_each(exits(self.leases("disconnect", &holds).await?), holds.len())
     }
 
+    async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError> {
+        let body = UsageRequest::from(&report);
+        let view: UsedView = self.steer(&report.hold.target, "/usage", &body).await?;
+        Ok(view.used)
+    }
+
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {
         let (id, namespace) = (&worker.worker.id, &worker.namespace);
         let path = format!("/v1/workers/{id}/register?namespace={namespace}");
@@ -352,7 +359,12 @@ fn lane_path(namespace: &Namespace, lane: &Lane) -> String {
 }
 
 /// One page of what has a name.
-fn page_path(what: &str, namespace: &Namespace, after: Option<&str>, limit: usize) -> String {
+pub(super) fn page_path(
+    what: &str,
+    namespace: &Namespace,
+    after: Option<&str>,
+    limit: usize,
+) -> String {
     let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
     format!("/v1/{what}?namespace={namespace}&limit={limit}{after}")
 }

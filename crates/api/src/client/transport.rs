@@ -121,9 +121,32 @@ impl HttpClient {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, StoreError> {
+        self.change_with(Method::PATCH, path, body).await
+    }
+
+    /// Puts `body` at `path`, and asks what holds now.
+    pub(super) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, StoreError> {
+        self.change_with(Method::PUT, path, body).await
+    }
+
+    async fn change_with<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, StoreError> {
         let body = serde_json::to_vec(body).map_err(|error| broken(&error.to_string()))?;
-        let (_, answer, _) = self.send(Method::PATCH, path, Some(body), Duration::ZERO).await?;
+        let (_, answer, _) = self.send(method, path, Some(body), Duration::ZERO).await?;
         decode(&answer)
+    }
+
+    /// Removes what is at `path`.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), StoreError> {
+        self.send(Method::DELETE, path, None, Duration::ZERO).await.map(drop)
     }
 
     async fn send(

@@ -3,6 +3,7 @@
 //! Requests refuse unknown and repeated fields. A user's `input` or `result` is kept as the bytes
 //! it came in; it is never decoded and encoded again.
 
+mod allowance;
 mod content;
 mod holder;
 mod lane;
@@ -15,6 +16,9 @@ mod submit;
 mod tags;
 mod worker;
 
+pub use allowance::{
+    BudgetRequest, ControlRequest, DimensionRequest, QuotaRequest, UsageRequest, UsedView,
+};
 pub use content::Content;
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,

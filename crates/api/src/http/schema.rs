@@ -35,6 +35,11 @@ pub struct Call(String);
 )]
 pub struct LeaseName(String);
 
+/// An amount in whole units.
+#[derive(ToSchema)]
+#[schema(value_type = u64, maximum = 9007199254740992u64)]
+pub struct Amount(u64);
+
 /// An idempotency key: visible ASCII characters.
 #[derive(ToSchema)]
 #[schema(value_type = String, min_length = 1, max_length = 256, pattern = "^[!-~]+$")]

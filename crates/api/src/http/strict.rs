@@ -55,6 +55,17 @@ where
     from.deserialize_map(Unique(PhantomData))
 }
 
+/// A map of objects in which no key comes twice.
+pub(super) fn objects<'de, D, K, V>(from: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord,
+    V: Deserialize<'de>,
+{
+    let objects: BTreeMap<K, Object<V>> = map(from)?;
+    Ok(objects.into_iter().map(|(key, Object(value))| (key, value)).collect())
+}
+
 struct Unique<K, V>(PhantomData<(K, V)>);
 
 impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Unique<K, V> {

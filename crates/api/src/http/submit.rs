@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{schema, strict};
+use super::{ControlRequest, schema, strict};
 use crate::{ErrorView, SubmittedView, Timestamp};
 
 /// Work to accept. Everything is optional; what is absent has the documented default.
@@ -70,6 +70,9 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
     pub requires: Vec<String>,
+    /// What limits it besides workers.
+    #[serde(default, deserialize_with = "strict::object")]
+    pub control: ControlRequest,
     /// What the work asks of the engine.
     #[serde(default, deserialize_with = "strict::object")]
     pub policy: PolicyRequest,
@@ -187,6 +190,7 @@ impl SubmitRequest {
             start,
             key: self.idempotency_key,
             requires: Capabilities::new(&self.requires)?,
+            control: self.control.control()?,
             policy: self.policy.into_policy()?,
         })
     }
@@ -284,6 +288,7 @@ impl From<&Submit> for SubmitRequest {
             start,
             idempotency_key: submit.key.clone(),
             requires: submit.requires.tokens().map(str::to_owned).collect(),
+            control: (&submit.control).into(),
             policy: (&submit.policy).into(),
         }
     }
@@ -308,6 +313,8 @@ mod tests {
         submit.start = When::After(Millis::new(5));
         submit.key = Some("k".parse().unwrap());
         submit.requires = Capabilities::new(["gpu", "py"]).unwrap();
+        submit.control.budgets = ["team".parse().unwrap()].into();
+        submit.control.estimate = [("tokens".parse().unwrap(), 9)].into();
         submit.policy.deadline = Some(Millis::new(9));
         submit.policy.retry.categories = Some([Category::timeout()].into());
         submit.policy.retry.backoff.growth = Growth::Fixed;

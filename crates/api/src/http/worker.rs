@@ -65,6 +65,7 @@ impl ClaimRequest {
             max: self.max,
             first: 0,
             retry: self.retry,
+            admitted: None,
         })
     }
 
@@ -112,6 +113,7 @@ impl ClaimedView {
             assignments: assignments.collect::<Result<_, _>>()?,
             again: self.again,
             withheld: self.withheld.as_deref().and_then(Withheld::parse),
+            wanted: Vec::new(),
         })
     }
 }
@@ -279,6 +281,8 @@ impl GrantRequest {
             request: self.request.parse()?,
             ttl: Millis::new(self.ttl_ms),
             retry: self.retry,
+            at: None,
+            admitted: None,
         })
     }
 }
@@ -325,6 +329,7 @@ impl GrantedView {
             offer: self.offer.map(GrantView::offer).transpose()?,
             again: self.again,
             withheld: self.withheld.as_deref().and_then(Withheld::parse),
+            wanted: None,
         })
     }
 }
@@ -342,6 +347,8 @@ pub struct GrantView {
     pub request: String,
     /// Until when.
     pub until: Timestamp,
+    /// Its last holder has lost it.
+    pub reclaim: bool,
 }
 
 impl From<&GrantOffer> for GrantView {
@@ -351,6 +358,7 @@ impl From<&GrantOffer> for GrantView {
             lane: offer.lane.clone(),
             request: offer.request.to_string(),
             until: offer.until.into(),
+            reclaim: offer.reclaim,
         }
     }
 }
@@ -359,7 +367,13 @@ impl GrantView {
     /// The reservation meant.
     pub fn offer(self) -> Result<GrantOffer, Refusal> {
         let request: RequestId = self.request.parse()?;
-        Ok(GrantOffer { execution: self.execution, lane: self.lane, request, until: self.until.0 })
+        Ok(GrantOffer {
+            execution: self.execution,
+            lane: self.lane,
+            request,
+            until: self.until.0,
+            reclaim: self.reclaim,
+        })
     }
 }
 

@@ -89,7 +89,7 @@ fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitte
     answer.inspect_err(metrics::refused).map_err(ApiError::from)
 }
 
-/// One execution.
+/// One execution. One that no live worker can run says so.
 #[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions",
     params(("id" = Id, Path, description = "The execution."), Scope), responses(
     (status = 200, description = "The execution.", body = ExecutionView),
@@ -100,7 +100,12 @@ pub(crate) async fn describe(
     At(target): At,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
     let record = state.backend.describe(&target).await?;
-    Ok(JsonBody(ExecutionView::from(&record)))
+    let view = ExecutionView::from(&record);
+    if !view.is_routed() {
+        return Ok(JsonBody(view));
+    }
+    let explanation = state.backend.explain(&target).await?;
+    Ok(JsonBody(view.explained(&explanation)))
 }
 
 /// Why an execution stands where it stands, and what it waits for.
@@ -221,7 +226,9 @@ pub(crate) struct ListQuery {
     #[param(value_type = Option<Name>)]
     kind: Option<Kind>,
     /// In this state.
-    #[param(pattern = "^(waiting|delayed|active|resumable|completed|failed|cancelled|expired)$")]
+    #[param(
+        pattern = "^(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired)$"
+    )]
     state: Option<String>,
     /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
     tags: Option<String>,

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use ff_api::http::schema::Id;
 use ff_api::http::{
     CancelHeldRequest, CompleteRequest, DelayRequest, ExitView, FailRequest, ProgressRequest,
+    UsageRequest, UsedView,
 };
 use ff_core::machine::Target;
 use ff_core::record::Exited;
@@ -97,6 +98,24 @@ pub(crate) async fn progress(
     let report = request.command(target)?;
     state.backend.progress(report).await.inspect_err(metrics::refused)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Adds to what the execution has used, or takes back from it. What was used is never refused because
+/// a limit is passed.
+#[utoipa::path(post, path = "/v1/executions/{id}/usage", tag = "holder",
+    params(("id" = Id, Path, description = "The execution."), Scope),
+    request_body = UsageRequest, responses(
+    (status = 200, description = "All that it has used.", body = UsedView),
+    Problems
+))]
+pub(crate) async fn usage(
+    State(state): State<AppState>,
+    At(target): At,
+    Json(request): Json<UsageRequest, SMALL>,
+) -> Result<JsonBody<UsedView>, ApiError> {
+    let report = request.command(target)?;
+    let used = state.backend.report_usage(report).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(UsedView { used }))
 }
 
 fn exit(answer: Result<Exited, StoreError>) -> Result<JsonBody<ExitView>, ApiError> {

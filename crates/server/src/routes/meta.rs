@@ -25,7 +25,12 @@ pub(crate) async fn healthz(State(state): State<AppState>) -> Result<&'static st
     (status = 200, description = "The counts.", body = String, content_type = "text/plain"),
     Problems
 ))]
-pub(crate) async fn metrics() -> impl IntoResponse {
+pub(crate) async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
+    match state.backend.census().await {
+        Ok(census) => crate::census::show(&census),
+        // What was counted before is shown all the same.
+        Err(error) => tracing::warn!(%error, "what waits cannot be counted"),
+    }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], crate::metrics::render())
 }
 

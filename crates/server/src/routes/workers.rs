@@ -104,7 +104,7 @@ pub(crate) async fn grant(
     Json(request): Json<GrantRequest, SMALL>,
 ) -> Result<Response, ApiError> {
     let grant = request.command(who.namespace, who.worker)?;
-    let granted = state.backend.grant(grant).await.inspect_err(metrics::refused)?;
+    let granted = state.scheduler.grant(grant).await.inspect_err(metrics::refused)?;
     if granted == Granted::default() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }

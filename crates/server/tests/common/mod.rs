@@ -122,6 +122,7 @@ pub(crate) fn claim() -> Claim {
         max: 1,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 

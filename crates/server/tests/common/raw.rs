@@ -135,7 +135,12 @@ pub(crate) fn post(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
 
 /// A request that changes something, with a JSON body.
 pub(crate) fn patch(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
-    send_with("PATCH", path, "content-type: application/json\r\n", body)
+    send("PATCH", path, body)
+}
+
+/// A request by this method, with a JSON body.
+pub(crate) fn send(method: &str, path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    send_with(method, path, "content-type: application/json\r\n", body)
 }
 
 /// A request with these header lines and this body.

@@ -4,7 +4,7 @@ use ff_core::ExecutionId;
 use ff_store::{ClientBackend, mint};
 
 use crate::common::Fixture;
-use crate::common::raw::{Answer, LONG, Wire, ask, get, patch, post};
+use crate::common::raw::{Answer, LONG, Wire, ask, get, post, send};
 
 #[tokio::test]
 async fn an_unknown_id_and_anothers_id_get_the_same_answer() {
@@ -13,6 +13,7 @@ async fn an_unknown_id_and_anothers_id_get_the_same_answer() {
     let unknown = mint::execution_id(anothers.partition());
     let fence = format!(r#"{{"lease":"{}.0","epoch":1,"attempt":0}}"#, mint::request_id());
     let held = format!(r#"{{"fence":{fence}}}"#);
+    let usage = format!(r#"{{"fence":{fence},"key":"k","amounts":{{"tokens":1}}}}"#);
     let lease = format!(r#"{{"lease":"{}.0"}}"#, mint::request_id());
     let calls: &[(&str, Option<&str>)] = &[
         ("", None),
@@ -29,6 +30,7 @@ async fn an_unknown_id_and_anothers_id_get_the_same_answer() {
         ("/fail", Some(&held)),
         ("/delay", Some(&held)),
         ("/progress", Some(&held)),
+        ("/usage", Some(&usage)),
         ("/cancel-held", Some(&held)),
     ];
     for (call, body) in calls {
@@ -193,6 +195,9 @@ async fn an_unknown_method_is_told_which_are_known() {
         ("GET", "/v1/workers/w/claim", "POST"),
         ("POST", "/v1/workers", "GET,HEAD"),
         ("PUT", "/v1/lanes/l", "PATCH,GET,HEAD"),
+        ("POST", "/v1/budgets/b", "PUT,DELETE,GET,HEAD"),
+        ("GET", "/v1/budgets/b/reset", "POST"),
+        ("PATCH", "/v1/quotas/q", "PUT,DELETE,GET,HEAD"),
     ] {
         let request = format!("{method} {path} HTTP/1.1\r\nhost: ff\r\n\r\n");
         let answer = ask(server.address, request).await;
@@ -228,16 +233,17 @@ async fn no_body_makes_any_route_fail() {
     let id = server.submitted().await.to_string();
     let deep = "[".repeat(10_000);
     for (path, item) in ff_server::openapi().paths.paths {
-        let send: fn(&str, &str) -> Vec<u8> = match (&item.post, &item.patch) {
-            (Some(_), _) => |path, body| post(path, body),
-            (None, Some(_)) => |path, body| patch(path, body),
-            (None, None) => continue,
-        };
         let path = path.replace("{id}", if path.contains("workers") { "w" } else { &id });
-        let path = path.replace("{lane}", "l");
-        for body in ["", "{", "null", "7", "[]", "\"x\"", "\0", &deep, r#"{"a":{"b":[{}]}}"#] {
-            let answer = ask(server.address, send(&path, body)).await;
-            answer.problem(400, "invalid_json");
+        let path = path.replace("{lane}", "l").replace("{name}", "n");
+        let methods = [("POST", item.post), ("PUT", item.put), ("PATCH", item.patch)];
+        for (method, operation) in methods {
+            if operation.is_none_or(|operation| operation.request_body.is_none()) {
+                continue;
+            }
+            for body in ["", "{", "null", "7", "[]", "\"x\"", "\0", &deep, r#"{"a":{"b":[{}]}}"#] {
+                let answer = ask(server.address, send(method, &path, body)).await;
+                answer.problem(400, "invalid_json");
+            }
         }
     }
 }

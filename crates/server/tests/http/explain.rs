@@ -132,6 +132,8 @@ async fn delayed_reserved_held_and_finished_work_says_so() {
         request: mint::request_id(),
         ttl: Millis::from_secs(1),
         retry: false,
+        at: None,
+        admitted: None,
     };
     server.store.grant(grant).await.unwrap().offer.unwrap();
     let view = explained(&server, id).await;
@@ -148,4 +150,28 @@ async fn delayed_reserved_held_and_finished_work_says_so() {
     server.store.complete(vec![complete]).await.unwrap().remove(0).unwrap();
     let view = explained(&server, held.execution).await;
     assert_eq!((words(&view), &view["state"]), (vec!["finished"], &json!("completed")));
+}
+
+#[tokio::test]
+async fn an_execution_that_nobody_can_run_says_so_by_itself() {
+    let server = Fixture::start().await;
+    let id = submitted(&server, |submit| {
+        submit.requires = Capabilities::new(["gpu"]).unwrap();
+    })
+    .await;
+    let described = async || {
+        let answer = ask(server.address, get(&format!("/v1/executions/{id}"))).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    worker(&server, "ada-1", &["tpu"]).await;
+    let view = described().await;
+    assert_eq!(view["state_vector"]["blocking_reason"], "waiting_for_capable_worker");
+    let reason = view["reason"].as_str().unwrap();
+    assert!(reason.starts_with("waits because no live worker offers gpu"), "{reason}");
+    server.client().describe(&target(id)).await.unwrap();
+    worker(&server, "ada-2", &["gpu"]).await;
+    let view = described().await;
+    assert_eq!(view["state_vector"]["blocking_reason"], "waiting_for_worker");
+    assert_eq!(view["reason"], "waits for a worker that offers gpu");
 }

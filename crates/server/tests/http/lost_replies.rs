@@ -159,6 +159,8 @@ async fn a_repeated_grant_reserves_once_and_its_use_gives_one_lease() {
         request,
         ttl,
         retry: false,
+        at: None,
+        admitted: None,
     };
     let again = lab.client.grant(GrantNext { retry: true, ..grant.clone() });
     let granted = lab.repeated(lab.client.grant(grant.clone()), again).await.offer.unwrap();

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod allowances;
 mod auth;
 mod bad_input;
 mod bad_json;
@@ -18,3 +19,4 @@ mod proxy;
 mod registry;
 mod shutdown;
 mod slow;
+mod usage;

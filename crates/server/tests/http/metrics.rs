@@ -1,14 +1,22 @@
 //! What the server counts is what it documents.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use ff_core::Millis;
-use ff_core::machine::{Complete, Submit};
-use ff_server::METRICS;
-use ff_store::{ClientBackend, WorkerBackend};
+use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
+use ff_core::control::Control;
+use ff_core::machine::{Complete, ReportUsage, Submit};
+use ff_core::quota::QuotaLimits;
+use ff_core::{Lane, Millis, Namespace};
+use ff_engine::scanner::Scanning;
+use ff_engine::supervisor::Supervisor;
+use ff_engine::timers::{Options, Timers};
+use ff_engine::unblock::UnblockScanner;
+use ff_store::meter::MetricKind;
+use ff_store::{AllowanceBackend, ClientBackend, EngineBackend, WorkerBackend};
 
 use crate::common::raw::{ask, get};
-use crate::common::{Fixture, claim};
+use crate::common::{Fixture, claim, within};
 
 /// The metric that a line of the text belongs to.
 fn name(line: &str) -> &str {
@@ -17,29 +25,104 @@ fn name(line: &str) -> &str {
     part.unwrap_or(name)
 }
 
-#[tokio::test]
-async fn every_metric_is_emitted_and_every_emitted_one_is_documented() {
-    let server = Fixture::start().await;
-    let client = server.client();
-    let submit = Submit::new(client.new_id(&Default::default(), None));
-    client.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+async fn scraped(server: &Fixture) -> String {
+    let answer = ask(server.address, get("/metrics")).await;
+    assert!(answer.header("content-type").unwrap().starts_with("text/plain"));
+    answer.text().to_owned()
+}
+
+/// Work that is limited by `control`.
+async fn submit(server: &Fixture, control: Control) {
+    let submit = Submit { control, ..Submit::new(server.store.new_id(&Default::default(), None)) };
+    server.store.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+}
+
+/// Makes everything happen once that is counted anywhere.
+async fn live(server: &Fixture) -> String {
+    let (client, namespace) = (server.client(), Namespace::default());
+    let tokens = "tokens".parse().unwrap();
+    let limits = BudgetLimits {
+        dimensions: [(tokens, DimensionLimits { soft: None, hard: Some(1) })].into(),
+        period: None,
+        on_breach: OnBreach::Block,
+    };
+    let (team, api) = ("team".parse().unwrap(), "api".parse().unwrap());
+    client.put_budget(&namespace, &team, limits).await.unwrap();
+    let once = QuotaLimits {
+        max_requests: None,
+        window: Millis::from_secs(60),
+        max_active: Some(1),
+        jitter: Millis::ZERO,
+    };
+    client.put_quota(&namespace, &api, once).await.unwrap();
+    let (team, api) = (Control { budgets: [team].into(), ..Control::default() }, api);
+    let api = Control { quotas: [api].into(), ..Control::default() };
+
+    client
+        .submit(vec![Submit::new(client.new_id(&namespace, None))])
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
     let held = client.claim(claim(), Millis::ZERO).await.unwrap().assignments.remove(0);
     client.renew(vec![held.hold()]).await.unwrap().remove(0).unwrap();
     let complete = Complete { hold: held.hold(), result: Default::default() };
     client.complete(vec![complete]).await.unwrap().remove(0).unwrap();
     client.fail(fail(&held)).await.unwrap_err();
-    ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: ff\r\n\r\n").await;
 
-    let answer = ask(server.address, get("/metrics")).await;
-    assert!(answer.header("content-type").unwrap().starts_with("text/plain"));
-    let text = answer.text();
+    submit(server, team.clone()).await;
+    let spender = client.claim(claim(), Millis::ZERO).await.unwrap().assignments.remove(0);
+    let report = ReportUsage {
+        hold: spender.hold(),
+        key: "once".parse().unwrap(),
+        amounts: [("tokens".parse().unwrap(), 1)].into(),
+        release: false,
+    };
+    client.report_usage(report).await.unwrap();
+    for control in [&team, &api, &api] {
+        submit(server, control.clone()).await;
+    }
+    while !client.claim(claim(), Millis::ZERO).await.unwrap().assignments.is_empty() {}
+    client.reset_budget(&namespace, &"team".parse().unwrap()).await.unwrap();
+
+    let backend: Arc<dyn EngineBackend> = Arc::new(server.store.clone());
+    let supervisor = Supervisor::default();
+    let timed = backend.clone();
+    supervisor.start("timers", move |stop| {
+        let timers = Timers::new(timed.clone(), Options::default());
+        async move { timers.run(stop).await }
+    });
+    Scanning::new(UnblockScanner::default(), backend).run_once().await.unwrap();
+    ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: ff\r\n\r\n").await;
+    within(async {
+        while !scraped(server).await.contains("ff_timers_total") {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    supervisor.stop().await;
+    held.execution.to_string()
+}
+
+#[tokio::test]
+async fn every_metric_is_emitted_and_every_emitted_one_is_documented() {
+    let server = Fixture::start().await;
+    let execution = live(&server).await;
+    let text = scraped(&server).await;
     let emitted: BTreeSet<_> =
         text.lines().filter(|line| line.starts_with("ff_")).map(name).collect();
-    let documented: BTreeSet<_> = METRICS.iter().map(|(name, ..)| *name).collect();
+    let documented: BTreeSet<_> = ff_server::metrics().map(|metric| metric.name).collect();
     assert_eq!(emitted, documented);
-    for (name, labels, what) in METRICS {
+    for metric in ff_server::metrics() {
+        let (name, what) = (metric.name, metric.what);
         assert!(text.contains(&format!("# HELP {name} {what}")), "{name}");
-        for label in labels.split(", ").filter(|label| !label.is_empty()) {
+        let sort = match metric.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        };
+        assert!(text.contains(&format!("# TYPE {name} {sort}")), "{name} is a {sort}");
+        for label in metric.labels.split(", ").filter(|label| !label.is_empty()) {
             let mut lines = text.lines().filter(|line| {
                 line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name}_"))
             });
@@ -47,7 +130,27 @@ async fn every_metric_is_emitted_and_every_emitted_one_is_documented() {
         }
     }
     assert!(text.contains("method=\"other\"") && !text.contains("MADEUP"), "labels are bounded");
-    assert!(!text.contains(&held.execution.to_string()), "no label names an execution");
+    assert!(!text.contains(&execution), "no label names an execution");
+}
+
+#[tokio::test]
+async fn what_waits_is_shown_and_gone_when_it_is_taken() {
+    let server = Fixture::start().await;
+    let lane: Lane = "shown".parse().unwrap();
+    let submit = Submit {
+        lane: lane.clone(),
+        ..Submit::new(server.store.new_id(&Default::default(), None))
+    };
+    server.store.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    server.clock.advance(Millis::from_secs(90));
+    let text = scraped(&server).await;
+    assert!(text.contains("ff_queue_depth{lane=\"shown\"} 1\n"), "{text}");
+    assert!(text.contains("ff_queue_oldest_seconds{lane=\"shown\"} 90\n"), "{text}");
+    let taken = server.store.claim(ff_core::machine::Claim { lane, ..claim() }, Millis::ZERO);
+    assert_eq!(taken.await.unwrap().assignments.len(), 1);
+    let text = scraped(&server).await;
+    assert!(text.contains("ff_queue_depth{lane=\"shown\"} 0\n"), "{text}");
+    assert!(text.contains("ff_queue_oldest_seconds{lane=\"shown\"} 0\n"), "{text}");
 }
 
 fn fail(held: &ff_core::machine::Assignment) -> ff_core::machine::Fail {

@@ -124,6 +124,18 @@ fn the_bounds_are_those_of_the_engine() {
         (field("RegisterRequest", "lanes"), "maxItems", limits::WORKER_LANES as u64),
         (field("RegisterRequest", "ttl_ms"), "minimum", limits::WORKER_TTL_MIN.get()),
         (field("RegisterRequest", "ttl_ms"), "maximum", limits::WORKER_TTL_MAX.get()),
+        (&schemas["Amount"], "maximum", limits::AMOUNT),
+        (field("ControlRequest", "budgets"), "maxItems", limits::BUDGETS as u64),
+        (field("ControlRequest", "quotas"), "maxItems", limits::QUOTAS as u64),
+        (field("BudgetRequest", "period_ms"), "minimum", limits::WINDOW_MIN.get()),
+        (field("BudgetRequest", "period_ms"), "maximum", limits::WINDOW_MAX.get()),
+        (field("DimensionRequest", "soft"), "maximum", limits::AMOUNT),
+        (field("DimensionRequest", "hard"), "maximum", limits::AMOUNT),
+        (field("QuotaRequest", "max_requests"), "maximum", limits::QUOTA.into()),
+        (field("QuotaRequest", "max_active"), "maximum", limits::QUOTA.into()),
+        (field("QuotaRequest", "window_ms"), "minimum", limits::WINDOW_MIN.get()),
+        (field("QuotaRequest", "window_ms"), "maximum", limits::WINDOW_MAX.get()),
+        (field("QuotaRequest", "jitter_ms"), "maximum", limits::JITTER_MAX.get()),
     ] {
         assert_eq!(bounded[keyword].as_u64(), Some(bound), "{keyword} of {bounded}");
     }

@@ -1,0 +1,83 @@
+//! Scanners: what looks over a store again and again, as a net for what nobody was told of.
+//!
+//! A scanner is bounded: it looks at so much in one go, and goes on with its next one. An error
+//! costs the item it is about; nothing is ever decided from an error.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use ff_store::{EngineBackend, Share, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::meter;
+use crate::shares::Shares;
+
+/// Something that is looked over again and again.
+#[async_trait]
+pub trait Scanner: Send + Sync + 'static {
+    /// The word in logs and metrics.
+    fn name(&self) -> &'static str;
+
+    /// How long it is from one look to the next.
+    fn interval(&self) -> Duration;
+
+    /// Looks once at a share of the store.
+    async fn scan(&self, backend: &dyn EngineBackend, share: &Share)
+    -> Result<Scanned, StoreError>;
+}
+
+/// What one look did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// How many items were looked at.
+    pub processed: u64,
+    /// How many of them something was done for.
+    pub changed: u64,
+    /// How many failed; they are looked at again.
+    pub errors: u64,
+}
+
+/// A scanner of one process. Of several on one store, each looks at its share of the partitions.
+pub struct Scanning<S> {
+    scanner: S,
+    backend: Arc<dyn EngineBackend>,
+    shares: Arc<Shares>,
+}
+
+impl<S: Scanner> Scanning<S> {
+    /// `scanner` over `backend`.
+    pub fn new(scanner: S, backend: Arc<dyn EngineBackend>) -> Scanning<S> {
+        Scanning { scanner, backend, shares: Arc::default() }
+    }
+
+    /// Acts on the share that other services of the process act on.
+    pub(crate) fn sharing(self, shares: Arc<Shares>) -> Scanning<S> {
+        Scanning { shares, ..self }
+    }
+
+    /// Runs until `shutdown`. Errors of the store are logged and tried again.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.scanner.interval()) => {}
+                () = shutdown.cancelled() => return,
+            }
+            let name = self.scanner.name();
+            match self.run_once().await {
+                Ok(Scanned { errors: 0, .. }) => {}
+                Ok(scanned) => tracing::warn!(scanner = name, ?scanned, "some items failed"),
+                Err(error) => tracing::warn!(scanner = name, %error, "cannot scan"),
+            }
+        }
+    }
+
+    /// Looks once.
+    pub async fn run_once(&self) -> Result<Scanned, StoreError> {
+        let began = Instant::now();
+        let share = self.shares.present(&*self.backend).await;
+        let scanned = self.scanner.scan(&*self.backend, &share).await;
+        meter::cycle(self.scanner.name(), scanned.as_ref().ok().copied(), began.elapsed());
+        scanned
+    }
+}

@@ -1,0 +1,95 @@
+//! A store that cannot read one resource.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use ff_backend_memory::MemoryStore;
+use ff_core::control::Blocker;
+use ff_core::machine::{Command, Reply};
+use ff_core::payload::BlobKey;
+use ff_core::placement::QueueEntry;
+use ff_core::record::Attempt;
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
+use ff_store::audit::Rows;
+use ff_store::census::Census;
+use ff_store::{
+    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
+    Wakeups,
+};
+
+/// The store beneath, of which one resource cannot be read while it fails.
+pub(crate) struct Broken {
+    store: MemoryStore,
+    name: &'static str,
+    fails: AtomicBool,
+}
+
+impl Broken {
+    pub(crate) fn new(store: MemoryStore, name: &'static str) -> Broken {
+        Broken { store, name, fails: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn fail(&self, fails: bool) {
+        self.fails.store(fails, Ordering::SeqCst);
+    }
+}
+
+/// Passes calls to the store beneath.
+macro_rules! pass {
+    ({ $($call:ident($($name:ident: $kind:ty),*) -> $answer:ty;)+ } $($rest:tt)*) => {
+        #[async_trait]
+        impl Store for Broken {
+            $(async fn $call(&self, $($name: $kind),*) -> $answer {
+                self.store.$call($($name),*).await
+            })+
+            $($rest)*
+        }
+    };
+}
+
+pass!({
+    execute(batch: Vec<Command>) -> Vec<Result<Reply, StoreError>>;
+    record(id: ExecutionId) -> Result<Option<Execution>, StoreError>;
+    blob(key: BlobKey) -> Result<Option<bytes::Bytes>, StoreError>;
+    past_attempts(id: ExecutionId, from: u32, limit: usize) -> Result<Vec<Attempt>, StoreError>;
+    list(scan: ListScan) -> Result<Vec<Execution>, StoreError>;
+    due(
+        share: &Share, after: Option<(Time, ExecutionId)>, limit: usize
+    ) -> Result<DueTimers, StoreError>;
+    resources(scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
+    blocked(
+        namespace: &Namespace, on: &Blocker, limit: usize
+    ) -> Result<Vec<ExecutionId>, StoreError>;
+    blockers(
+        share: &Share, limit: usize
+    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;
+    census() -> Result<Census, StoreError>;
+    ahead(place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
+    alive(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+    rows() -> Result<Rows, StoreError>;
+    repair() -> Result<Repaired, StoreError>;
+}
+
+async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+    if self.fails.load(Ordering::SeqCst) && key.name.as_str() == self.name {
+        return Err(StoreError::Unavailable("a test says so".into()));
+    }
+    self.store.resource(key).await
+}
+
+fn stats(&self) -> Option<Stats> {
+    self.store.stats()
+}
+
+fn partitions(&self) -> u16 {
+    self.store.partitions()
+}
+
+fn wakeups(&self) -> &Wakeups {
+    self.store.wakeups()
+}
+
+fn desks(&self) -> &Desks {
+    self.store.desks()
+});

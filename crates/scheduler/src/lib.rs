@@ -1,0 +1,184 @@
+//! The scheduler: chooses work that a worker can run and that budgets and quotas let through, and
+//! reserves it.
+//!
+//! What is asked, in this order: whether the worker offers what the execution requires, every budget,
+//! every quota; then it is reserved. What cannot be told is refused. An admission whose reservation
+//! fails is given back, and a reservation that nobody claims returns to its queue.
+//!
+//! Normally the store knows where work is. When it knows of none, some partitions are looked at all the
+//! same, in turn: a net for what nobody was told of.
+
+mod grant;
+mod rotation;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ff_core::machine::{Assignment, ClaimGranted, GrantNext, Granted, Target};
+use ff_core::state::Worker;
+use ff_core::{Capabilities, Lane, Millis, Namespace, Refusal};
+use ff_store::{EngineBackend, StoreError, mint};
+
+pub use grant::{ClaimGrant, ReclaimGrant};
+use rotation::Rotation;
+
+/// How often one request is asked again because work has moved on.
+const ROUNDS: usize = 8;
+
+/// How a scheduler looks for work that it does not know of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchedulerConfig {
+    /// How many partitions it looks at in one go.
+    pub max_partitions_per_scan: u16,
+    /// It does so once in this time.
+    pub rotation_window: Duration,
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        SchedulerConfig { max_partitions_per_scan: 32, rotation_window: Duration::from_millis(250) }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SchedulerError {
+    /// It cannot work as it is configured.
+    #[error("the scheduler is not configured: {0}")]
+    Config(&'static str),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SchedulerError {
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            SchedulerError::Config(_) => false,
+            SchedulerError::Store(error) => error.is_retryable(),
+        }
+    }
+}
+
+impl From<Refusal> for SchedulerError {
+    fn from(refusal: Refusal) -> Self {
+        SchedulerError::Store(refusal.into())
+    }
+}
+
+/// Chooses work and reserves it.
+pub struct Scheduler {
+    backend: Arc<dyn EngineBackend>,
+    config: SchedulerConfig,
+    rotation: Rotation,
+}
+
+impl std::fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Scheduler {
+    /// A scheduler over `backend`. One that could never find anything is refused.
+    pub fn new(
+        backend: Arc<dyn EngineBackend>,
+        config: SchedulerConfig,
+    ) -> Result<Scheduler, SchedulerError> {
+        if backend.partitions() == 0 {
+            return Err(SchedulerError::Config("the store has no partitions"));
+        }
+        if config.max_partitions_per_scan == 0 {
+            return Err(SchedulerError::Config("max_partitions_per_scan must be at least 1"));
+        }
+        Ok(Scheduler { backend, config, rotation: Rotation::new(config.rotation_window) })
+    }
+
+    /// Reserves the best work of a lane that the worker can run, for `ttl`.
+    pub async fn claim_for_worker(
+        &self,
+        namespace: &Namespace,
+        lane: &Lane,
+        worker: &Worker,
+        capabilities: &Capabilities,
+        ttl: Millis,
+    ) -> Result<Option<ClaimGrant>, SchedulerError> {
+        let grant = GrantNext {
+            namespace: namespace.clone(),
+            lane: lane.clone(),
+            worker: worker.clone(),
+            capabilities: capabilities.clone(),
+            request: mint::request_id(),
+            ttl,
+            retry: false,
+            at: None,
+            admitted: None,
+        };
+        let granted = self.grant(grant).await?;
+        let partitions = self.backend.partitions();
+        Ok(granted.offer.map(|offer| ClaimGrant::new(offer, partitions)))
+    }
+
+    /// Reserves what `grant` asks for. A lost reply is asked for again under the same name.
+    pub async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
+        let known = self.ask(grant.clone()).await?;
+        if known.offer.is_some() || known.withheld.is_some() || grant.retry {
+            return Ok(known);
+        }
+        let total = self.backend.partitions();
+        if total == 1 {
+            return Ok(known);
+        }
+        let Some(turn) = self.rotation.next(Instant::now()) else { return Ok(known) };
+        let (instance, most) = (&grant.worker.instance, self.config.max_partitions_per_scan);
+        for partition in rotation::partitions(instance, turn, most, total) {
+            let found = self.ask(GrantNext { at: Some(partition), ..grant.clone() }).await?;
+            if found.offer.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(known)
+    }
+
+    async fn ask(&self, mut grant: GrantNext) -> Result<Granted, StoreError> {
+        for _ in 0..ROUNDS {
+            let granted = match self.backend.grant(grant.clone()).await {
+                Err(error) if error.is_retryable() && !grant.retry => {
+                    tracing::debug!(%error, "a grant is asked for again");
+                    self.backend.grant(GrantNext { retry: true, ..grant.clone() }).await?
+                }
+                granted => granted?,
+            };
+            if granted.offer.is_some() || !granted.again {
+                return Ok(granted);
+            }
+            grant.retry = false;
+        }
+        Ok(Granted { again: true, ..Granted::default() })
+    }
+
+    /// Turns a grant into a lease.
+    pub async fn claim_from_grant(
+        &self,
+        namespace: &Namespace,
+        worker: &Worker,
+        grant: &ClaimGrant,
+    ) -> Result<Assignment, SchedulerError> {
+        let target = Target { namespace: namespace.clone(), execution: grant.execution };
+        let claim = ClaimGranted { target, request: grant.key, worker: worker.clone() };
+        let claimed = self.backend.claim_granted(claim).await?;
+        let first = claimed.assignments.into_iter().next();
+        first.ok_or_else(|| Refusal::StaleGrant.into())
+    }
+
+    /// Turns a grant of what its last holder has lost into a lease: a new attempt.
+    pub async fn claim_from_reclaim_grant(
+        &self,
+        namespace: &Namespace,
+        worker: &Worker,
+        grant: &ReclaimGrant,
+    ) -> Result<Assignment, SchedulerError> {
+        self.claim_from_grant(namespace, worker, grant.grant()).await
+    }
+}

@@ -1,0 +1,123 @@
+//! Which partitions are looked at when nothing is known: some at a time, all of them in turn.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ff_core::{Partition, WorkerInstanceId};
+
+/// Where a scan begins: its place moves on once per window, when it is used, so that whoever asks
+/// seldom sees every partition too.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    window: Duration,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    number: u64,
+    since: Option<Instant>,
+}
+
+impl Rotation {
+    pub(crate) fn new(window: Duration) -> Rotation {
+        Rotation { window, turn: Mutex::new(Turn { number: 0, since: None }) }
+    }
+
+    /// The turn at `now`; `None` if that of this window is taken.
+    pub(crate) fn next(&self, now: Instant) -> Option<u64> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        match turn.since {
+            Some(since) if now.duration_since(since) < self.window => None,
+            since => {
+                turn.number += u64::from(since.is_some());
+                turn.since = Some(now);
+                Some(turn.number)
+            }
+        }
+    }
+}
+
+/// The partitions of one turn: at most `most` of `total`, all different. Workers begin at different
+/// places, and as many turns as it takes see all partitions.
+pub(crate) fn partitions(
+    instance: &WorkerInstanceId,
+    turn: u64,
+    most: u16,
+    total: u16,
+) -> impl Iterator<Item = Partition> {
+    let total = u64::from(total.max(1));
+    let most = u64::from(most).min(total);
+    let start = fnv1a(instance.as_str().as_bytes()) % total;
+    let turns = total.div_ceil(most.max(1));
+    let steps: Range<u64> = 0..most;
+    steps.filter_map(move |step| {
+        let place = (start + (turn % turns) * most + step) % total;
+        Partition::new(place as u16).ok()
+    })
+}
+
+/// The 64-bit FNV-1a hash.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn instance(number: u32) -> WorkerInstanceId {
+        WorkerInstanceId::new(format!("w-{number}")).unwrap()
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn as_many_turns_as_it_takes_see_every_partition() {
+        for total in [1, 2, 7, 31, 32, 33, 64, 255, 256, 1_000] {
+            for most in [1, 3, 32, 300] {
+                for worker in 0..5 {
+                    let turns = u64::from(total).div_ceil(u64::from(most.min(total)));
+                    for first in [0, 1, turns, 3 * turns + 2] {
+                        let mut seen = BTreeSet::new();
+                        for turn in first..first + turns {
+                            let one: Vec<_> =
+                                partitions(&instance(worker), turn, most, total).collect();
+                            let distinct: BTreeSet<_> = one.iter().collect();
+                            assert_eq!(distinct.len(), usize::from(most.min(total)));
+                            seen.extend(one.iter().map(|partition| partition.number()));
+                        }
+                        assert_eq!(seen.len(), usize::from(total), "{total} {most}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn workers_begin_at_different_places() {
+        let first = |worker| partitions(&instance(worker), 0, 32, 256).next();
+        let places: BTreeSet<_> = (0..100).filter_map(first).map(|place| place.number()).collect();
+        assert!(places.len() > 50, "{} places for 100 workers", places.len());
+    }
+
+    #[test]
+    fn a_turn_is_taken_once_per_window_however_long_it_is_not_asked_for() {
+        let window = Duration::from_millis(250);
+        let (rotation, began) = (Rotation::new(window), Instant::now());
+        assert_eq!(rotation.next(began), Some(0));
+        assert_eq!(rotation.next(began + window / 2), None);
+        assert_eq!(rotation.next(began + window), Some(1));
+        assert_eq!(rotation.next(began + window * 9), Some(2), "no turn is left out");
+    }
+}
