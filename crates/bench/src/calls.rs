@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ff_core::control::Control;
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{Assignment, Claim, Complete, Submit};
 use ff_core::policy::Policy;
@@ -24,6 +25,7 @@ pub(crate) struct Producer {
     policy: Policy,
     priority: u16,
     requires: Capabilities,
+    control: Control,
 }
 
 impl Producer {
@@ -36,6 +38,7 @@ impl Producer {
             policy: Policy { retention, ..policy },
             priority: 0,
             requires: Capabilities::NONE,
+            control: Control::default(),
         }
     }
 
@@ -55,6 +58,11 @@ impl Producer {
         Producer { requires: requires.clone(), ..self.clone() }
     }
 
+    /// The same executions, limited by this.
+    pub(crate) fn limited(self, control: Control) -> Producer {
+        Producer { control, ..self }
+    }
+
     /// Submits `count` executions in one call.
     pub(crate) async fn submit<B: Both + ?Sized>(
         &self,
@@ -67,6 +75,7 @@ impl Producer {
             policy: self.policy.clone(),
             priority: self.priority,
             requires: self.requires.clone(),
+            control: self.control.clone(),
             ..Submit::new(backend.new_id(&namespace, None))
         });
         let answers = backend.submit(batch.collect()).await?;
@@ -120,6 +129,7 @@ impl<B: Both + ?Sized> Taker<B> {
             max,
             first: 0,
             retry: false,
+            admitted: None,
         };
         Ok(self.backend.claim(claim, wait).await?.assignments)
     }

@@ -3,6 +3,7 @@
 //! Absolute times differ from machine to machine, so every report has the limit of the store or a
 //! baseline measured in the same run, and the counts beside the times.
 
+mod admission;
 mod backlog;
 mod calls;
 mod classes;
@@ -40,6 +41,10 @@ pub enum Scenario {
         /// How much of that is queued.
         queued: u64,
     },
+    /// The cycle with a budget and a quota, beside the same without.
+    Admission,
+    /// How soon work that waits for a budget can be claimed once there is room.
+    Raise,
     /// From a submit to a waiting worker, with nothing else going on.
     Latency,
     /// The worker protocol over HTTP, beside the same in process.
@@ -88,6 +93,9 @@ pub enum BenchError {
         /// How many should have been.
         of: u64,
     },
+    /// An execution was let through that should have had to wait.
+    #[error("a budget without room let an execution through; is the store fresh?")]
+    Admitted,
     /// Some executions were not removed.
     #[error("finished executions stay longer than they should; is the store fresh?")]
     NotRemoved,
@@ -116,6 +124,8 @@ pub async fn run(
         Scenario::Scarce { queued } => {
             scarce::run(url, open().await?, load, queued, progress).await
         }
+        Scenario::Admission => admission::run(url, open().await?, load, progress).await,
+        Scenario::Raise => admission::raise(url, open().await?, load, progress).await,
         Scenario::Latency => latency::run(url, open().await?, load, progress).await,
         Scenario::Http => http::run(url, open().await?, load, progress).await,
         // Those who idle open it for themselves.

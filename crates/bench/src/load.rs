@@ -15,6 +15,8 @@ pub struct Load {
     pub payload: usize,
     /// How many different capabilities executions require and workers offer, one each; 0 is none.
     pub classes: u16,
+    /// Whether a budget and a quota must let executions through.
+    pub limited: bool,
     /// How long finished executions stay; `None` means the default, longer than any benchmark.
     pub retention: Option<Millis>,
 }

@@ -26,7 +26,9 @@ pub struct Report {
     pub queued: Option<u64>,
     /// How long finished executions stayed, when they were removed during the run.
     pub retention_ms: Option<u64>,
-    /// Executions per second, submit to complete.
+    /// How long it took until all that waited could be claimed.
+    pub span_ms: Option<f64>,
+    /// Executions per second, submit to complete; for `raise`, until they could be claimed.
     pub per_second: Option<f64>,
     /// Half of the measured times were not longer.
     pub p50_ms: Option<f64>,
@@ -63,7 +65,7 @@ pub struct Report {
     /// `store_cpu_us_per_execution` as a multiple of that.
     pub cpu_to_limit: Option<f64>,
     /// What something plainer did in the same run: a list queue; for `http`, the same in process;
-    /// for `classes`, the same without classes.
+    /// for `classes` and `admission`, the same without them.
     pub baseline_per_second: Option<f64>,
     /// `per_second` as a part of that.
     pub fraction_of_baseline: Option<f64>,

@@ -2,28 +2,19 @@
 
 use std::sync::Arc;
 
-use ff_engine::timers::{Options, Timers};
+use ff_engine::services::Services;
+use ff_engine::supervisor::Supervisor;
 use ff_store::EngineBackend;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
-/// The timer loop, running.
-pub(crate) struct Passing {
-    stop: CancellationToken,
-    running: JoinHandle<()>,
-}
+/// The background services, running.
+pub(crate) struct Passing(Supervisor);
 
 impl Passing {
     pub(crate) fn start(backend: Arc<dyn EngineBackend>) -> Passing {
-        let stop = CancellationToken::new();
-        let until = stop.clone();
-        let timers = Timers::new(backend, Options::default());
-        Passing { stop, running: tokio::spawn(async move { timers.run(until).await }) }
+        Passing(Services::new(backend).start())
     }
 
     pub(crate) async fn stop(self) {
-        self.stop.cancel();
-        // A loop that panicked has nothing left to stop.
-        let _ = self.running.await;
+        self.0.stop().await;
     }
 }

@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use ff_core::Namespace;
 
 use crate::commands::{
-    attempts, bench, cancel, check, dev, docs, explain, lane, ls, payload, priority, replay,
-    revoke, serve, show, submit, tags, worker, workers,
+    attempts, bench, budget, cancel, check, dev, docs, explain, lane, ls, payload, priority, quota,
+    replay, revoke, serve, show, submit, tags, worker, workers,
 };
 
 /// Durable execution from a shell: submit work, run it, look at it, steer it.
@@ -92,6 +92,10 @@ pub(crate) enum Command {
     Workers(workers::Workers),
     /// Look at lanes; pause, drain and resume them.
     Lane(lane::Lane),
+    /// Look at budgets; say how much may be used in all, and start counting anew.
+    Budget(budget::Budget),
+    /// Look at quotas; say how many may start in a time, and how many may run at once.
+    Quota(quota::Quota),
     /// Compare every record of the store with its indexes and invariants. It only reads, unless it
     /// is to repair.
     Check(check::Check),

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ff_core::explain::Explanation;
 use ff_core::machine::{Cancel, Cancelled, Replay, Submit, Submitted, Target};
 use ff_core::state::Outcome;
 use ff_core::{
     Capabilities, Description, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
-    PublicState, Refusal, TagKey, TagValue, When,
+    PublicState, Refusal, ResourceName, TagKey, TagValue, When,
 };
 use ff_store::{ClientBackend, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::allowances::amounts_of;
 use crate::error::SdkError;
 use crate::retry::Backoff;
 
@@ -20,7 +22,7 @@ use crate::retry::Backoff;
 #[derive(Clone)]
 pub struct Client {
     backend: Arc<dyn ClientBackend>,
-    namespace: Namespace,
+    pub(crate) namespace: Namespace,
 }
 
 impl Client {
@@ -59,6 +61,11 @@ impl Client {
     /// The record of an execution.
     pub async fn describe(&self, execution: ExecutionId) -> Result<Description, SdkError> {
         Ok(self.backend.describe(&self.target(execution)).await?)
+    }
+
+    /// Why an execution stands where it stands, and what it waits for.
+    pub async fn explain(&self, execution: ExecutionId) -> Result<Explanation, SdkError> {
+        Ok(self.backend.explain(&self.target(execution)).await?)
     }
 
     /// Waits until the execution ends and decodes its result.
@@ -179,6 +186,25 @@ impl NewTask<'_> {
     pub fn requires(mut self, capabilities: Capabilities) -> Self {
         self.submit.requires = capabilities;
         self
+    }
+
+    /// A budget that what it uses is charged to. It waits while that has no room.
+    pub fn budget(mut self, name: &str) -> Result<Self, Refusal> {
+        self.submit.control.budgets.insert(ResourceName::new(name)?);
+        Ok(self)
+    }
+
+    /// A quota that must let it through. It waits until all that it names do.
+    pub fn quota(mut self, name: &str) -> Result<Self, Refusal> {
+        self.submit.control.quotas.insert(ResourceName::new(name)?);
+        Ok(self)
+    }
+
+    /// What it is expected to use at most: reserved in its budgets from its start to its end, so that
+    /// what runs at once does not pass their limits together.
+    pub fn estimate(mut self, amounts: &[(&str, u64)]) -> Result<Self, Refusal> {
+        self.submit.control.estimate = amounts_of(amounts)?;
+        Ok(self)
     }
 
     /// What it asks of the engine.

@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ff_core::control::Amounts;
 use ff_core::machine::Assignment;
 use ff_core::record::Tags;
 use ff_core::{ExecutionId, Fence, Kind, Lane, Payload};
@@ -87,6 +88,27 @@ impl TaskContext {
     /// Says how far the task is.
     pub async fn progress(&self, percent: u8, message: &str) -> Result<(), SdkError> {
         self.reporter.progress(Some(percent), Some(message)).await
+    }
+
+    /// Adds to what the task has used, and charges it to its budgets. Answers all that it has used.
+    /// `key` names this usage, so that it counts once however often it is told: see
+    /// [`ClaimedTask::report_usage`].
+    pub async fn report_usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+    ) -> Result<Amounts, SdkError> {
+        self.reporter.report_usage(key, amounts).await
+    }
+
+    /// Takes back from what was reported, at most all of it, under a key of its own. Answers what is
+    /// left.
+    pub async fn release_usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+    ) -> Result<Amounts, SdkError> {
+        self.reporter.release_usage(key, amounts).await
     }
 
     /// A value the runtime was given with [`WorkerRuntime::state`](crate::WorkerRuntime::state).

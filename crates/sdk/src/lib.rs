@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod allowances;
 mod client;
 mod config;
 mod context;
@@ -49,7 +50,7 @@ pub use error::{SdkError, TaskError};
 pub use handler::{Bytes, Handler, Json, Output};
 pub use presence::Presence;
 pub use runtime::{Running, WorkerRuntime};
-pub use task::{ClaimedTask, StopReason};
+pub use task::{ClaimedTask, Reporter, StopReason};
 pub use turns::ServedLane;
 pub use worker::FlowFabricWorker;
 

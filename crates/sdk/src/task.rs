@@ -4,14 +4,18 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::machine::{Assignment, CancelHeld, Complete, Delay, Fail, Hold, ReportProgress};
+use ff_core::control::Amounts;
+use ff_core::machine::{
+    Assignment, CancelHeld, Complete, Delay, Fail, Hold, ReportProgress, ReportUsage,
+};
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
-use ff_core::{Payload, When};
+use ff_core::{IdempotencyKey, Payload, When};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use crate::allowances::amounts_of;
 use crate::error::SdkError;
 use crate::heartbeat::{Heartbeat, Pulse};
 use crate::retry::Backoff;
@@ -100,7 +104,32 @@ impl ClaimedTask {
         self.pulse.lost.is_cancelled()
     }
 
-    /// A handle that reports progress while the task is elsewhere.
+    /// Adds to what the execution has used, and charges it to its budgets. Answers all that it has
+    /// used. What was used is a fact: it is counted also when a limit is passed by it.
+    ///
+    /// `key` is the holder's name for this usage, for as long as the execution lives: a report whose
+    /// reply was lost is repeated under it and counts once. A later attempt that uses more needs
+    /// another key; the same key with other amounts is refused. The newest
+    /// [`USAGE_REPORTS`](ff_core::limits::USAGE_REPORTS) keys are known.
+    pub async fn report_usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+    ) -> Result<Amounts, SdkError> {
+        self.reporter().report_usage(key, amounts).await
+    }
+
+    /// Takes back from what was reported, at most all of it, under a key of its own. Answers what is
+    /// left.
+    pub async fn release_usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+    ) -> Result<Amounts, SdkError> {
+        self.reporter().release_usage(key, amounts).await
+    }
+
+    /// A handle that reports progress and usage while the task is elsewhere.
     pub fn reporter(&self) -> Reporter {
         Reporter { backend: self.backend.clone(), pulse: self.pulse.clone() }
     }
@@ -165,24 +194,10 @@ impl ClaimedTask {
     where
         F: Future<Output = Result<Exited, StoreError>>,
     {
-        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
-        loop {
-            let error = match call().await {
-                Ok(exited) => {
-                    self.settled = true;
-                    return Ok(exited);
-                }
-                Err(error) => error,
-            };
-            // A refused call will be refused again: there is nothing left to hand back.
-            self.settled = error.refused().is_some();
-            let over = tokio::time::Instant::now() >= self.pulse.ends();
-            if self.settled || over || !error.is_retryable() {
-                return Err(error.into());
-            }
-            tracing::warn!(execution = %self.assignment.execution, %error, "a call is repeated");
-            backoff.wait().await;
-        }
+        let answer = insist(&self.pulse, call).await;
+        // A refused call will be refused again: there is nothing left to hand back.
+        self.settled = answer.as_ref().map_or_else(|error| error.refused().is_some(), |_| true);
+        Ok(answer?)
     }
 }
 
@@ -203,7 +218,7 @@ impl Drop for ClaimedTask {
     }
 }
 
-/// Reports what a holder is doing.
+/// Reports what a holder is doing and using.
 #[derive(Clone)]
 pub struct Reporter {
     backend: Arc<dyn WorkerBackend>,
@@ -225,6 +240,59 @@ impl Reporter {
         let progress = Progress { percent, message: message.map(Into::into) };
         let report = ReportProgress { hold: self.pulse.hold.clone(), progress };
         Ok(self.backend.progress(report).await?)
+    }
+
+    /// See [`ClaimedTask::report_usage`].
+    pub async fn report_usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+    ) -> Result<Amounts, SdkError> {
+        self.usage(key, amounts, false).await
+    }
+
+    /// See [`ClaimedTask::release_usage`].
+    pub async fn release_usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+    ) -> Result<Amounts, SdkError> {
+        self.usage(key, amounts, true).await
+    }
+
+    async fn usage(
+        &self,
+        key: &str,
+        amounts: &[(&str, u64)],
+        release: bool,
+    ) -> Result<Amounts, SdkError> {
+        let (hold, key) = (self.pulse.hold.clone(), IdempotencyKey::new(key)?);
+        let report = ReportUsage { hold, key, amounts: amounts_of(amounts)?, release };
+        let call = || {
+            let report = report.clone();
+            async move { self.backend.report_usage(report).await }
+        };
+        Ok(insist(&self.pulse, call).await?)
+    }
+}
+
+/// Makes a call until it is answered, refused, or the lease has surely ended.
+async fn insist<T, F>(pulse: &Pulse, call: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+    loop {
+        let error = match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let over = tokio::time::Instant::now() >= pulse.ends();
+        if over || !error.is_retryable() {
+            return Err(error);
+        }
+        tracing::warn!(execution = %pulse.hold.target.execution, %error, "a call is repeated");
+        backoff.wait().await;
     }
 }
 

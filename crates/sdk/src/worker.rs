@@ -149,6 +149,7 @@ impl FlowFabricWorker {
             max,
             first: 0,
             retry: false,
+            admitted: None,
         };
         let claimed = match self.config.backend.claim(claim.clone(), wait).await {
             // The reply was lost: what the first call took is found by its request.

@@ -15,15 +15,17 @@ use crate::error::Error;
 use crate::session::Session;
 
 const SCENARIOS: &str = "\
-cycle    submit, claim and complete by many workers at once
-classes  the same with different required capabilities, beside the same without
-scarce   how long plentiful work waits beside work that one worker can do
-latency  from a submit to a waiting worker, with nothing else going on
-http     the worker protocol over HTTP, beside the same in process
-idle     calls to the store while workers wait and nothing happens
-backlog  how long claims take with a long queue, beside a short one
-memory   memory of the store per waiting and per finished execution
-urgent   how many claims it takes until an urgent execution is claimed
+cycle      submit, claim and complete by many workers at once
+classes    the same with different required capabilities, beside the same without
+scarce     how long plentiful work waits beside work that one worker can do
+admission  the cycle with a budget and a quota, beside the same without
+raise      how soon work that waits for a budget can be claimed once there is room
+latency    from a submit to a waiting worker, with nothing else going on
+http       the worker protocol over HTTP, beside the same in process
+idle       calls to the store while workers wait and nothing happens
+backlog    how long claims take with a long queue, beside a short one
+memory     memory of the store per waiting and per finished execution
+urgent     how many claims it takes until an urgent execution is claimed
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
 
@@ -79,6 +81,8 @@ enum Which {
     Cycle,
     Classes,
     Scarce,
+    Admission,
+    Raise,
     Latency,
     Http,
     Idle,
@@ -111,7 +115,8 @@ impl Bench {
 
     fn load(&self) -> Load {
         let (executions, workers, batch) = match self.scenario {
-            Which::Cycle => (20_000, 64, 1),
+            Which::Cycle | Which::Admission => (20_000, 64, 1),
+            Which::Raise => (50_000, 1, 1),
             Which::Classes => (50_000, 100, 1),
             Which::Scarce => (20_000, 18, 1),
             Which::Http => (20_000, 64, 16),
@@ -129,6 +134,7 @@ impl Bench {
                 Which::Scarce => self.classes.unwrap_or(9),
                 _ => 0,
             },
+            limited: self.scenario == Which::Admission,
             retention: self.retention.filter(|_| self.scenario == Which::Cycle),
         }
     }
@@ -138,6 +144,8 @@ impl Bench {
             Which::Cycle => Scenario::Cycle,
             Which::Classes => Scenario::Classes,
             Which::Scarce => Scenario::Scarce { queued: self.queued.unwrap_or(1_000) },
+            Which::Admission => Scenario::Admission,
+            Which::Raise => Scenario::Raise,
             Which::Latency => Scenario::Latency,
             Which::Http => Scenario::Http,
             Which::Backlog => Scenario::Backlog { queued: self.queued.unwrap_or(1_000_000) },

@@ -29,6 +29,7 @@ impl Explain {
             Some(Reason::LanePaused { lane, .. }) => format!("lane resume {lane}"),
             Some(Reason::NoWorkerOnLane { lane }) => format!("worker --lane {lane} --exec cat"),
             Some(Reason::NoCapableWorker { .. }) => "workers".to_owned(),
+            Some(Reason::Blocked { on, .. }) => format!("{} show {}", on.kind.as_str(), on.name),
             _ => format!("show {}", self.id),
         });
         Ok(Verdict::Good)

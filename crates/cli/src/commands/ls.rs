@@ -15,8 +15,8 @@ use crate::session::{Session, quote};
 /// `ff ls`.
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
-    /// Only in this state: waiting, delayed, active, resumable, completed, failed, cancelled or
-    /// expired.
+    /// Only in this state: waiting, delayed, rate_limited, active, resumable, completed, failed,
+    /// cancelled or expired.
     #[arg(long, value_name = "STATE")]
     state: Option<PublicState>,
 

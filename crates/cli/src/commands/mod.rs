@@ -2,8 +2,10 @@
 
 pub(crate) mod attempts;
 pub(crate) mod bench;
+pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod check;
+mod control;
 pub(crate) mod dev;
 pub(crate) mod docs;
 pub(crate) mod explain;
@@ -13,6 +15,7 @@ pub(crate) mod parse;
 pub(crate) mod payload;
 pub(crate) mod policy;
 pub(crate) mod priority;
+pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod revoke;
 pub(crate) mod serve;
@@ -73,6 +76,8 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Worker(command) => command.run(session).await,
         Command::Workers(command) => command.run(session).await,
         Command::Lane(command) => command.run(session).await,
+        Command::Budget(command) => command.run(session).await,
+        Command::Quota(command) => command.run(session).await,
         Command::Check(command) => command.run(session).await,
         Command::Bench(command) => command.run(session).await,
         Command::Docs(command) => command.run(session),

@@ -1,7 +1,11 @@
 //! Values of flags that need more than their type's own parser.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
 use ff_api::Timestamp;
-use ff_core::{Refusal, TagKey, TagValue, Time};
+use ff_core::limits::AMOUNT;
+use ff_core::{Dimension, Refusal, TagKey, TagValue, Time};
 
 use crate::error::Error;
 
@@ -11,6 +15,17 @@ pub(crate) fn tag(text: &str) -> Result<(TagKey, TagValue), Refusal> {
         return Err(Refusal::invalid("tag", "has no '='; give KEY=VALUE, for example team=core"));
     };
     Ok((TagKey::new(key)?, TagValue::new(value)?))
+}
+
+/// `dimension=amount`, the amount in whole units and not zero.
+pub(crate) fn amount(text: &str) -> Result<(Dimension, u64), Refusal> {
+    let Some((dimension, amount)) = text.split_once('=') else {
+        let why = "has no '='; give DIMENSION=AMOUNT, for example tokens=2000";
+        return Err(Refusal::invalid("amount", why));
+    };
+    let dimension = Dimension::new(dimension)?;
+    let number = number(1, AMOUNT)(amount);
+    Ok((dimension, number.map_err(|why| Refusal::invalid("amount", why))?))
 }
 
 /// A moment in RFC 3339.
@@ -38,19 +53,28 @@ pub(crate) fn continued(command: &str, limit: usize, last: &str) -> String {
     format!("{command}{limit} --after {last}")
 }
 
-/// Tags with every key once.
-pub(crate) fn distinct(
-    tags: Vec<(TagKey, TagValue)>,
+/// What was given, with every key once.
+pub(crate) fn distinct<K: Ord + Display, V>(
+    given: Vec<(K, V)>,
     field: &'static str,
-) -> Result<ff_core::record::Tags, Error> {
-    let mut distinct = ff_core::record::Tags::new();
-    for (key, value) in tags {
+) -> Result<BTreeMap<K, V>, Error> {
+    let mut distinct = BTreeMap::new();
+    for (key, value) in given {
         if distinct.contains_key(&key) {
             return Err(Error::usage(field, format!("{field} names {key} twice; give it once")));
         }
         distinct.insert(key, value);
     }
     Ok(distinct)
+}
+
+/// The names that were given, each once.
+pub(crate) fn names<K: Ord + Display>(
+    given: Vec<K>,
+    field: &'static str,
+) -> Result<BTreeSet<K>, Error> {
+    let given = given.into_iter().map(|name| (name, ())).collect();
+    Ok(distinct(given, field)?.into_keys().collect())
 }
 
 #[cfg(test)]
@@ -63,6 +87,28 @@ mod tests {
         assert_eq!((read("1"), read("300")), (Ok(1), Ok(300)));
         for bad in ["", "0", "301", "-1", "+1", "1.0", "1e1", " 1", "NaN", "99999999999999999999"] {
             assert!(read(bad).unwrap_err().contains("from 1 to 300"), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_amount_is_a_dimension_and_a_whole_number() {
+        let (dimension, number) = amount("tokens=2000").unwrap();
+        assert_eq!((dimension.as_str(), number), ("tokens", 2_000));
+        assert_eq!(amount("t=9007199254740992").unwrap().1, AMOUNT);
+        for (bad, told) in [
+            ("tokens", "DIMENSION=AMOUNT"),
+            ("=5", "dimension is empty"),
+            ("a b=5", "dimension has a character"),
+            ("t=", "from 1 to 9007199254740992"),
+            ("t=0", "from 1 to"),
+            ("t=-1", "from 1 to"),
+            ("t=1.5", "from 1 to"),
+            ("t=1e3", "from 1 to"),
+            ("t=9007199254740993", "from 1 to"),
+            ("t=5=5", "from 1 to"),
+        ] {
+            let why = amount(bad).unwrap_err().to_string();
+            assert!(why.contains(told), "{bad}: {why}");
         }
     }
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
+use ff_engine::services::Services;
 use ff_engine::supervisor::Supervisor;
-use ff_engine::timers::{self, Timers};
 use ff_server::{Config, Server, Token};
 use ff_store::EngineBackend;
 use serde::Serialize;
@@ -50,7 +50,7 @@ impl Serve {
     }
 }
 
-/// A server and the timer loop of its store.
+/// A server and the background services of its store.
 pub(crate) struct Service {
     pub(crate) url: String,
     stop: CancellationToken,
@@ -70,11 +70,7 @@ impl Service {
         let server = server.await?;
         let url = format!("http://{}", server.address());
         let stop = CancellationToken::new();
-        let background = Supervisor::default();
-        background.start("timers", move |stop| {
-            let timers = Timers::new(backend.clone(), timers::Options::default());
-            async move { timers.run(stop).await }
-        });
+        let background = Services::new(backend).start();
         Ok(Service { url, serving: tokio::spawn(server.run(stop.clone())), background, stop })
     }
 

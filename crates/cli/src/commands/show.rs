@@ -28,6 +28,7 @@ impl Show {
             PublicState::Waiting | PublicState::Resumable => {
                 format!("worker --lane {} --exec cat", view.lane)
             }
+            PublicState::RateLimited => format!("explain {}", self.id),
             PublicState::Completed => format!("result {}", self.id),
             PublicState::Failed | PublicState::Expired => format!("attempts {}", self.id),
             PublicState::Cancelled => format!("replay {}", self.id),

@@ -13,6 +13,7 @@ use ff_core::{
 };
 use ff_store::{Roles, StoreError};
 
+use super::control::ControlFlags;
 use super::policy::PolicyFlags;
 use super::{Verdict, parse, wait};
 use crate::error::Error;
@@ -82,6 +83,9 @@ pub(crate) struct Submit {
     timeout: Option<Millis>,
 
     #[command(flatten)]
+    control: ControlFlags,
+
+    #[command(flatten)]
     policy: PolicyFlags,
 }
 
@@ -142,6 +146,7 @@ impl Submit {
             start,
             key,
             requires,
+            control: self.control.control()?,
             policy: self.policy.policy(),
         })
     }

@@ -14,9 +14,9 @@ use crate::session::Session;
 use crate::worker::{self, Stop};
 
 const CONTRACT: &str = "\
-The program gets the input on stdin, and FF_EXECUTION, FF_ATTEMPT, FF_RUN, FF_LEASE, FF_KIND,
-FF_LANE and FF_NAMESPACE in its environment. Its stdout becomes the result, the end of its
-stderr the reason of a failure.
+The program gets the input on stdin, and FF_EXECUTION, FF_ATTEMPT, FF_RUN, FF_LEASE, FF_EPOCH,
+FF_KIND, FF_LANE and FF_NAMESPACE in its environment. Its stdout becomes the result, the end
+of its stderr the reason of a failure.
 
   exit 0              the execution is completed
   exit 75             the attempt has failed; the retry policy decides about another

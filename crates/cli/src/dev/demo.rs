@@ -118,6 +118,7 @@ async fn claim_fragile(
         max: 1,
         first: 0,
         retry: false,
+        admitted: None,
     };
     let claimed = backend.claim(claim, Millis::from_secs(30)).await?;
     for assignment in claimed.assignments.iter().filter(|a| a.fence.attempt > 0) {

@@ -5,9 +5,10 @@ use super::{code, heading, table};
 pub(crate) fn page() -> String {
     let mut page = heading("Metrics", "metrics");
     page.push_str("What `GET /metrics` counts, in Prometheus's text format.\n\n");
-    let rows = ff_server::METRICS
-        .iter()
-        .map(|(name, labels, what)| [code(name), (*labels).to_owned(), (*what).to_owned()]);
-    page.push_str(&table(["metric", "labels", "what"], rows));
+    let rows = ff_server::metrics().map(|metric| {
+        let (labels, what) = (metric.labels.to_owned(), metric.what.to_owned());
+        [code(metric.name), metric.sort().to_owned(), labels, what]
+    });
+    page.push_str(&table(["metric", "sort", "labels", "what"], rows));
     page
 }

@@ -1,13 +1,14 @@
 //! The page of states: the diagram and the tables, drawn from the transition table and from the one
 //! function that derives the public words.
 
+use ff_core::control::Blocker;
 use ff_core::machine::{Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
 use ff_core::state::{Failure, Grant, Lease, Outcome, Pause, State, Why, Worker};
 use ff_core::table::{ARROWS, Node};
 use ff_core::{
-    Category, Description, ExecutionId, LeaseId, Partition, Payload, PublicState, Refusal,
-    RequestId, Time, WorkerId, WorkerInstanceId,
+    Category, Description, ExecutionId, Lane, LeaseId, Partition, Payload, PublicState, Refusal,
+    RequestId, ResourceKind, Time, WorkerId, WorkerInstanceId,
 };
 
 use super::{code, heading, table};
@@ -99,6 +100,9 @@ const DELAYED: [(&str, Pause); 3] = [
     ("delayed, asked for by its holder", Pause::Hold),
 ];
 
+const BLOCKED: [(&str, ResourceKind); 2] =
+    [("blocked by a budget", ResourceKind::Budget), ("blocked by a quota", ResourceKind::Quota)];
+
 fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
     let (at, request) = (Time::EPOCH, RequestId::new(0));
     let worker = Worker { id: WorkerId::new("w")?, instance: WorkerInstanceId::new("w-1")? };
@@ -124,6 +128,10 @@ fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
     let mut records = Vec::new();
     records.extend(QUEUED.map(|(name, why)| (name, after(State::Queued { why }))));
     records.extend(DELAYED.map(|(name, why)| (name, after(State::Delayed { until: at, why }))));
+    records.extend(BLOCKED.map(|(name, kind)| {
+        let on = Blocker { kind, name: (&Lane::default()).into() };
+        (name, before(State::Blocked { on, why: Why::Fresh, detail: "".into(), until: None }))
+    }));
     records.extend([
         ("granted (as queued)", before(State::Granted { grant, why: Why::Fresh })),
         ("active", after(State::Active { lease, cancel: None })),

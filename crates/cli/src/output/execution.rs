@@ -5,7 +5,7 @@ use ff_core::{Millis, Time};
 
 use super::style::Style;
 use super::table::Sheet;
-use super::{text, when};
+use super::{amount, text, when};
 use crate::duration;
 
 /// All that is known of an execution, one fact a line; what does not apply is left out.
@@ -21,12 +21,15 @@ pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
     sheet.row("priority", view.priority.to_string());
     sheet.maybe("tags", tags(view));
     sheet.maybe("requires", joined(&view.requires));
+    limits(&mut sheet, view);
     sheet.maybe("key", view.idempotency_key.as_ref().map(|key| key.to_string()));
     sheet.row("input", payload(&view.input));
     sheet.maybe("result", view.result.as_ref().map(payload));
     sheet.maybe("category", view.failure.as_ref().map(|failure| failure.category.to_string()));
     sheet.row("created", at(view.created));
     sheet.maybe("delayed", view.delayed_until.map(|until| format!("until {}", at(until))));
+    let booked = view.blocked.as_ref().and_then(|blocked| blocked.until);
+    sheet.maybe("booked", booked.map(at));
     sheet.maybe("deadline", view.deadline.map(at));
     sheet.maybe("ended", view.ended.map(at));
     sheet.maybe("expires", view.expires.map(at));
@@ -51,6 +54,18 @@ fn tags(view: &ExecutionView) -> Option<String> {
 
 fn joined(words: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// What limits it besides workers, and what it has used.
+fn limits(sheet: &mut Sheet, view: &ExecutionView) {
+    let control = &view.control;
+    for (name, limits) in [("budgets", &control.budgets), ("quotas", &control.quotas)] {
+        let limits: Vec<_> = limits.iter().map(ToString::to_string).collect();
+        sheet.maybe(name, joined(&limits));
+    }
+    for (name, amounts) in [("estimate", &control.estimate), ("used", &view.used)] {
+        sheet.maybe(name, (!amounts.is_empty()).then(|| amount::list(amounts)));
+    }
 }
 
 fn payload(shape: &PayloadShapeView) -> String {

@@ -1,6 +1,6 @@
 //! Why an execution stands where it stands, for people.
 
-use ff_api::{ExplanationView, ReasonView};
+use ff_api::{ExplanationView, ReasonView, ShortageView};
 use ff_core::Time;
 
 use super::style::Style;
@@ -42,6 +42,8 @@ fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
         ReasonView::NotBefore { until, intent } => {
             ("not_before", format!("{}, to {intent}", when::full(*until, now)))
         }
+        ReasonView::Budget(shortage) => ("budget", short(shortage, now)),
+        ReasonView::Quota(shortage) => ("quota", short(shortage, now)),
         ReasonView::Reserved { worker, instance, until } => {
             let until = when::full(*until, now);
             ("reserved", format!("for {instance} of worker {worker} until {until}"))
@@ -54,4 +56,10 @@ fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
         }
         ReasonView::Finished { at } => ("finished", when::full(*at, now)),
     }
+}
+
+/// What a budget or a quota has no room for.
+fn short(shortage: &ShortageView, now: Time) -> String {
+    let until = shortage.until.map(|at| format!("\nmay clear {}", when::full(at, now)));
+    format!("{}: {}{}", shortage.name, shortage.detail, until.unwrap_or_default())
 }

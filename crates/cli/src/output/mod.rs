@@ -1,11 +1,14 @@
 //! Everything that is printed. stdout is data, stderr is talk; nothing here panics when nobody
 //! listens.
 
+pub(crate) mod amount;
 pub(crate) mod attempts;
+pub(crate) mod budgets;
 pub(crate) mod execution;
 pub(crate) mod explanation;
 pub(crate) mod lanes;
 pub(crate) mod listing;
+pub(crate) mod quotas;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod text;

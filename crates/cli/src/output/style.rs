@@ -37,10 +37,10 @@ impl Style {
     pub(crate) fn state(self, word: &str) -> String {
         let colour = match word.trim_end() {
             "completed" => "32",
-            "failed" | "expired" | "timed_out" | "lease_lost" => "31",
+            "failed" | "expired" | "timed_out" | "lease_lost" | "full" => "31",
             "active" | "open" => "36",
-            "delayed" | "cancelled" | "cancelling" | "resumable" | "paused" | "draining"
-            | "paused, draining" => "33",
+            "delayed" | "rate_limited" | "cancelled" | "cancelling" | "resumable" | "paused"
+            | "draining" | "paused, draining" | "warned" => "33",
             _ => "0",
         };
         self.paint(colour, word)

@@ -8,6 +8,8 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     /// The column that holds a state word, if one does.
     state_column: Option<usize>,
+    /// Columns of numbers, which end in line.
+    numbers: &'static [usize],
 }
 
 impl Table {
@@ -17,7 +19,12 @@ impl Table {
 
     /// A table without a state word.
     pub(crate) fn plain<const N: usize>(heading: [&'static str; N]) -> Table {
-        Table { heading: heading.to_vec(), rows: Vec::new(), state_column: None }
+        Table { heading: heading.to_vec(), rows: Vec::new(), state_column: None, numbers: &[] }
+    }
+
+    /// With these columns ending in line.
+    pub(crate) fn numbers(self, numbers: &'static [usize]) -> Table {
+        Table { numbers, ..self }
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
@@ -28,13 +35,13 @@ impl Table {
         let widths = self.widths();
         let mut text = String::new();
         let heading = self.heading.iter().enumerate();
-        let heading = heading.map(|(column, cell)| pad(cell, column, &widths));
+        let heading = heading.map(|(column, cell)| self.pad(cell, column, &widths));
         let heading: Vec<_> = heading.collect();
         text.push_str(&style.dim(heading.join("  ").trim_end()));
         text.push('\n');
         for row in &self.rows {
             let cells = row.iter().enumerate().map(|(column, cell)| {
-                let padded = pad(cell, column, &widths);
+                let padded = self.pad(cell, column, &widths);
                 match Some(column) == self.state_column {
                     true => style.state(&padded),
                     false => padded,
@@ -58,11 +65,14 @@ impl Table {
             .map(|column| if column == last { 0 } else { of_column(column) })
             .collect()
     }
-}
 
-fn pad(cell: &str, column: usize, widths: &[usize]) -> String {
-    let width = widths.get(column).copied().unwrap_or(0);
-    format!("{cell:<width$}")
+    fn pad(&self, cell: &str, column: usize, widths: &[usize]) -> String {
+        let width = widths.get(column).copied().unwrap_or(0);
+        match self.numbers.contains(&column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        }
+    }
 }
 
 /// A list of names and values, with the values aligned; a value of several lines stays in its
@@ -112,6 +122,14 @@ mod tests {
         table.row(["200".into(), "failed".into(), "boom".into()]);
         let expected = "A    STATE      REASON\n1    completed\n200  failed     boom\n";
         assert_eq!(table.show(Style::PLAIN), expected);
+    }
+
+    #[test]
+    fn numbers_end_in_line() {
+        let mut table = Table::plain(["A", "USED", "B"]).numbers(&[1]);
+        table.row(["x".into(), "7".into(), "y".into()]);
+        table.row(["x".into(), "10,000".into(), String::new()]);
+        assert_eq!(table.show(Style::PLAIN), "A    USED  B\nx       7  y\nx  10,000\n");
     }
 
     #[test]

@@ -13,6 +13,11 @@ pub(crate) fn relative(at: Timestamp, now: Time) -> String {
     }
 }
 
+/// How long it is until `at`: `in 5m`, or `now` when it is past.
+pub(crate) fn ahead(at: Timestamp, now: Time) -> String {
+    relative(Timestamp(at.0.max(now)), now)
+}
+
 /// The moment and how far it is.
 pub(crate) fn full(at: Timestamp, now: Time) -> String {
     format!("{at} ({})", relative(at, now))

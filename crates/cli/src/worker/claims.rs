@@ -54,5 +54,6 @@ fn claim(context: &Context, request: RequestId, max: usize) -> Claim {
         max: u16::try_from(max).unwrap_or(u16::MAX),
         first: 0,
         retry: false,
+        admitted: None,
     }
 }

@@ -23,9 +23,8 @@ use std::time::Duration;
 use ff_api::WorkerReportView;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace};
-use ff_engine::timers::{self, Timers};
+use ff_engine::services::Services;
 use ff_store::{Roles, StoreError, WorkerBackend};
-use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::session::Place;
@@ -86,21 +85,14 @@ pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportVi
     }
     let log = Log::to_stderr();
     let shutdown = Shutdown::on_signals(options.drain, log.clone()).map_err(Error::Runtime)?;
-    let time_stops = CancellationToken::new();
-    let timers = match &place {
+    let background = match &place {
         Place::Server(_) => None,
-        Place::Store(backend) => {
-            let timers = Timers::new(backend.clone(), timers::Options::default());
-            let time_stops = time_stops.clone();
-            Some(tokio::spawn(async move { timers.run(time_stops).await }))
-        }
+        Place::Store(backend) => Some(Services::new(backend.clone()).start()),
     };
     let context = Arc::new(Context { backend: place.roles(), options, shutdown, log });
     let worked = work(&context).await;
-    time_stops.cancel();
-    if let Some(timers) = timers {
-        // A timer loop that panicked has nothing left to stop.
-        let _ = timers.await;
+    if let Some(background) = background {
+        background.stop().await;
     }
     if let Ok(report) = &worked {
         context.log.stopped(report);

@@ -60,6 +60,7 @@ impl Program {
             .env("FF_ATTEMPT", assignment.fence.attempt.to_string())
             .env("FF_RUN", assignment.run.to_string())
             .env("FF_LEASE", assignment.fence.lease.to_string())
+            .env("FF_EPOCH", assignment.fence.epoch.to_string())
             .env("FF_KIND", assignment.kind.as_str())
             .env("FF_LANE", assignment.lane.as_str())
             .env("FF_NAMESPACE", assignment.namespace.as_str())

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod budgets;
 mod check;
 mod docs;
 mod explain;
@@ -13,6 +14,7 @@ mod json;
 mod lanes;
 mod operator;
 mod output;
+mod quotas;
 mod round_trip;
 mod worker_cancel;
 mod worker_exit;

@@ -19,11 +19,11 @@ fn the_program_knows_what_it_works_on() {
     let ff = Ff::new();
     let id = ff.submit(&["--lane", "l", "--kind", "k", "--namespace", "n"]);
     let print = "printf '%s ' $FF_EXECUTION $FF_ATTEMPT $FF_RUN $FF_KIND $FF_LANE $FF_NAMESPACE; \
-                 printf $FF_LEASE";
+                 printf '%s ' $FF_EPOCH; printf $FF_LEASE";
     ff.ok(&["worker", "--lane", "l", "--namespace", "n", "--until-idle", "--exec", print]);
     let printed = String::from_utf8(ff.ok(&["result", &id, "--namespace", "n"])).unwrap();
     let lease = ff.json(&["attempts", &id, "--namespace", "n"])["attempts"][0]["lease"].clone();
-    assert_eq!(printed, format!("{id} 0 0 k l n {}", lease.as_str().unwrap()));
+    assert_eq!(printed, format!("{id} 0 0 k l n 1 {}", lease.as_str().unwrap()));
 }
 
 #[test]

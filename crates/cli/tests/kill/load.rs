@@ -134,6 +134,7 @@ fn claim() -> Claim {
         max: BATCH,
         first: 0,
         retry: false,
+        admitted: None,
     }
 }
 

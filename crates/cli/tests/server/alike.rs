@@ -108,6 +108,14 @@ fn every_flag_of_submit_means_the_same() {
         "3d",
         "--retry-on",
         "signal",
+        "--budget",
+        "team",
+        "--budget",
+        "all",
+        "--quota",
+        "api",
+        "--estimate",
+        "tokens=2000",
     ];
     let command = [&["submit"], &args[..]].concat();
     assert_eq!(shape(&both.http.json(&command)), shape(&both.store.json(&command)));
@@ -115,6 +123,9 @@ fn every_flag_of_submit_means_the_same() {
     let view = both.json(&["show", &over_http]);
     assert_eq!(shape(&view), shape(&both.json(&["show", &on_store])));
     assert_eq!((&view["state"], &view["tags"]["b"]), (&"delayed".into(), &"ö".into()));
+    let limits =
+        json!({"budgets": ["all", "team"], "quotas": ["api"], "estimate": {"tokens": 2_000}});
+    assert_eq!(view["control"], limits);
     assert_eq!(both.http.ok(&["input", &over_http]), b"{\"b\": 1,  \"a\": []}");
 }
 
@@ -333,6 +344,40 @@ fn lanes_are_steered_and_shown_the_same() {
     both.http.wait_for_state(&id, "completed");
     both.store.ok(&["lane", "drain", "default"]);
     assert_eq!(both.refusal(&["submit"])["code"], "lane_draining");
+    both.store.check();
+}
+
+#[test]
+fn budgets_and_quotas_are_steered_and_shown_the_same() {
+    let both = Both::new();
+    for what in ["budget", "quota"] {
+        assert_eq!(both.refusal(&[what, "show", "x"])["code"], "not_found");
+        assert_eq!(both.refusal(&[what, "rm", "x"])["code"], "not_found");
+    }
+    assert_eq!(both.refusal(&["budget", "reset", "x"])["code"], "not_found");
+    let period = ["budget", "set", "team", "--limit", "tokens=9", "--period", "0s"];
+    assert_eq!(both.refusal(&period)["field"], "period");
+    let set = ["budget", "set", "team", "--limit", "tokens=100", "--soft", "usd=5"];
+    let set = [&set[..], &["--period", "1h", "--on-breach", "cancel"]].concat();
+    let made = both.http.json(&set);
+    assert_eq!(both.json(&set), made);
+    assert_eq!(both.json(&["budget", "show", "team"]), made);
+    assert_eq!(both.json(&["budget", "ls"])["budgets"], json!([made]));
+    assert_eq!(both.http.json(&["budget", "reset", "team"])["on_breach"], "cancel");
+
+    let made = both.http.json(&["quota", "set", "slots", "--active", "1"]);
+    let view = both.store.json(&["quota", "show", "slots"]);
+    assert_eq!(shape(&view), shape(&made));
+    let [first, second] = [0, 1].map(|_| both.http.submit(&["--quota", "slots"]));
+    let exec = "while ! test -e go; do sleep 0.05; done";
+    let _worker = both.http.worker(&["--concurrency", "2", "--exec", exec]);
+    both.http.wait_for_state(&first, "active");
+    let view = both.http.wait_for_state(&second, "rate_limited");
+    assert_eq!(both.json(&["show", &second]), view);
+    assert_eq!(both.json(&["explain", &second])["reasons"][0]["name"], "slots");
+    assert_eq!(both.json(&["ls", "--state", "rate_limited"])["executions"][0]["id"], *second);
+    std::fs::write(both.http.path("go"), "").unwrap();
+    both.http.wait_for_state(&second, "completed");
     both.store.check();
 }
 

@@ -113,6 +113,7 @@ pub(crate) async fn take(backend: &dyn EngineBackend, worker: &str) -> Vec<Assig
         max: LEASES as u16,
         first: 0,
         retry: false,
+        admitted: None,
     };
     let taken = backend.claim(claim, Millis::ZERO).await.unwrap().assignments;
     assert_eq!(taken.len(), LEASES);

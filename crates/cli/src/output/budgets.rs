@@ -1,0 +1,87 @@
+//! Budgets, for people.
+
+use ff_api::{BudgetPageView, BudgetView, DimensionView};
+use ff_core::{Millis, Time};
+
+use super::amount::grouped;
+use super::style::Style;
+use super::table::{Sheet, Table};
+use super::when;
+use crate::duration;
+
+/// One dimension a line; what is said of a whole budget stands in its first.
+pub(crate) fn table(page: &BudgetPageView, now: Time, style: Style) -> String {
+    if page.budgets.is_empty() {
+        return String::new();
+    }
+    let heading = ["BUDGET", "DIMENSION", "STATE", "USED", "RESERVED", "HARD", "SOFT", "RESETS"];
+    let mut table = Table::new(heading, 2).numbers(&[3, 4, 5, 6]);
+    for view in &page.budgets {
+        let resets = view.resets.map_or("never".to_owned(), |at| when::ahead(at, now));
+        let whole = [(view.budget.to_string(), resets)].into_iter();
+        let whole = whole.chain(std::iter::repeat_with(Default::default));
+        for ((name, limits), (budget, resets)) in view.dimensions.iter().zip(whole) {
+            let [state, used, reserved, hard, soft] = cells(limits);
+            table.row([budget, name.to_string(), state, used, reserved, hard, soft, resets]);
+        }
+    }
+    table.show(style)
+}
+
+/// One budget: what holds for all of it, and under it one dimension a line.
+pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
+    let mut sheet = Sheet::new();
+    sheet.row("budget", style.bold(view.budget.as_str()));
+    let period = match (view.period_ms, view.resets) {
+        (Some(ms), Some(resets)) => {
+            let period = duration::show(Millis::new(ms));
+            format!("{period}, what was used is forgotten {}", when::full(resets, now))
+        }
+        _ => "none, what was used is never forgotten".to_owned(),
+    };
+    sheet.row("period", period);
+    sheet.row("since", when::full(view.since, now));
+    sheet.row(
+        "on breach",
+        match view.on_breach.as_str() {
+            "cancel" => "cancel: what runs on it is cancelled, nothing new is admitted",
+            _ => "block: what runs goes on, nothing new is admitted",
+        },
+    );
+    let mut table = Table::new(["DIMENSION", "STATE", "USED", "RESERVED", "HARD", "SOFT", ""], 1)
+        .numbers(&[2, 3, 4, 5]);
+    for (name, limits) in &view.dimensions {
+        let [state, used, reserved, hard, soft] = cells(limits);
+        table.row([name.to_string(), state, used, reserved, hard, soft, String::new()]);
+    }
+    format!("{}\n{}", sheet.show(style), table.show(style))
+}
+
+/// Whether nothing is admitted for want of some dimension.
+pub(crate) fn is_full(view: &BudgetView) -> bool {
+    view.dimensions.values().any(|limits| word(limits) == "full")
+}
+
+fn cells(limits: &DimensionView) -> [String; 5] {
+    let limit = |limit: Option<u64>| {
+        limit.filter(|limit| *limit > 0).map_or_else(|| "-".to_owned(), grouped)
+    };
+    [
+        word(limits).to_owned(),
+        grouped(limits.used),
+        grouped(limits.reserved),
+        limit(limits.hard),
+        limit(limits.soft),
+    ]
+}
+
+/// The state of a dimension in a word.
+fn word(limits: &DimensionView) -> &'static str {
+    let reached =
+        |limit: Option<u64>, amount| limit.is_some_and(|limit| limit > 0 && amount >= limit);
+    match () {
+        () if reached(limits.hard, limits.used.saturating_add(limits.reserved)) => "full",
+        () if reached(limits.soft, limits.used) => "warned",
+        () => "open",
+    }
+}
