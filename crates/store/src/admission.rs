@@ -30,8 +30,8 @@ pub(crate) async fn claim<S: Store + ?Sized>(
 ) -> Result<Claimed, StoreError> {
     let mut asking = Asking::new(store, &claim.namespace);
     let mut all = Claimed::default();
-    for _ in 0..ROUNDS {
-        match claim_some(&mut asking, &mut claim, &mut all).await {
+    for rounds_left in (0..ROUNDS).rev() {
+        match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
             Ok(true) => {}
             Ok(false) => return Ok(all),
             Err(error) if all.assignments.is_empty() => return Err(error),
@@ -41,16 +41,16 @@ pub(crate) async fn claim<S: Store + ?Sized>(
             }
         }
     }
-    all.again = true;
     Ok(all)
 }
 
-/// One step of a claim: takes what is open, then asks for what is not. Tells whether there may be
-/// more.
+/// One step of a claim: takes what is open, then asks for what is not, unless no step is left to take
+/// that. Tells whether there may be more.
 async fn claim_some<S: Store + ?Sized>(
     asking: &mut Asking<'_, S>,
     claim: &mut Claim,
     all: &mut Claimed,
+    rounds_left: usize,
 ) -> Result<bool, StoreError> {
     claim.admitted = asking.admitted();
     let part = one(asking.store, claim.clone()).await.and_then(only!(Claimed))?;
@@ -71,6 +71,10 @@ async fn claim_some<S: Store + ?Sized>(
     if claim.max == 0 || withheld.is_some() {
         return Ok(false);
     }
+    if rounds_left == 0 {
+        all.again |= !wanted.is_empty();
+        return Ok(false);
+    }
     asking.ask(wanted, claim.max.into(), !all.assignments.is_empty()).await
 }
 
@@ -80,19 +84,20 @@ pub(crate) async fn grant<S: Store + ?Sized>(
     mut grant: GrantNext,
 ) -> Result<Granted, StoreError> {
     let mut asking = Asking::new(store, &grant.namespace);
-    for _ in 0..ROUNDS {
+    for rounds_left in (0..ROUNDS).rev() {
         grant.admitted = asking.admitted();
         let mut granted = one(store, grant.clone()).await.and_then(only!(Granted))?;
         let taken = granted.offer.iter().map(|offer| offer.execution).collect();
         asking.has_used(&taken).await?;
         grant.retry = false;
-        let wanted = granted.wanted.take().into_iter().collect();
+        let wanted: Vec<_> = granted.wanted.take().into_iter().collect();
         let done = granted.offer.is_some() || granted.withheld.is_some();
-        if done || !asking.ask(wanted, 1, false).await? {
+        granted.again |= rounds_left == 0 && !done && !wanted.is_empty();
+        if done || rounds_left == 0 || !asking.ask(wanted, 1, false).await? {
             return Ok(granted);
         }
     }
-    Ok(Granted { again: true, ..Granted::default() })
+    Ok(Granted::default())
 }
 
 /// What one call has asked budgets and quotas for.

@@ -6,13 +6,13 @@
 //! that goes away in the middle leaves the others queued as before, and the next of them does the
 //! turn. So a turn may be done twice, which all it asks for allows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use ff_core::Namespace;
 use ff_core::limits::{BATCH, CLAIM};
-use ff_core::machine::{Attend, Attended, House, Party, Settled, Settling, Verdict};
+use ff_core::machine::{Attend, Attended, Candidate, House, Party, Settled, Settling, Verdict};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::error::StoreError;
@@ -38,6 +38,13 @@ enum Call {
 }
 
 impl Call {
+    fn party(&self) -> Option<&Party> {
+        match self {
+            Call::Admit(party, _) => Some(party),
+            Call::Settle(..) => None,
+        }
+    }
+
     /// Whether nobody waits for an admission any more. A settlement is made in any case.
     fn is_idle(&self) -> bool {
         matches!(self, Call::Admit(_, answer) if answer.is_closed())
@@ -157,34 +164,40 @@ impl Desk {
 struct Turn<'a> {
     desk: &'a Desk,
     calls: Vec<Call>,
+    /// Which of its candidates each party brings, by their places.
+    brought: Vec<Vec<usize>>,
 }
 
 impl<'a> Turn<'a> {
     fn begin(desk: &'a Desk) -> Turn<'a> {
         let mut queue = lock(&desk.queue);
         queue.retain(|call| !call.is_idle());
-        let (mut candidates, mut settlings) = (0, 0);
+        let (mut parties, mut settlings) = (0, 0);
         let fits = |call: &&Call| {
             match call {
-                Call::Admit(party, _) => candidates += party.candidates.len(),
+                Call::Admit(..) => parties += 1,
                 Call::Settle(some, _) => settlings += some.len(),
             }
-            candidates <= CLAIM && settlings <= BATCH
+            parties <= CLAIM && settlings <= BATCH
         };
         let count = queue.iter().take_while(fits).count().max(1).min(queue.len());
-        let calls = queue.drain(..count).collect();
-        Turn { desk, calls }
+        let calls: Vec<_> = queue.drain(..count).collect();
+        let brought = allot(&calls.iter().filter_map(Call::party).collect::<Vec<_>>());
+        Turn { desk, calls, brought }
     }
 
     fn attend(&self, house: &House) -> Attend {
-        let (mut settlings, mut parties) = (Vec::new(), Vec::new());
-        for call in &self.calls {
-            match call {
-                Call::Admit(party, _) => parties.push(party.clone()),
-                Call::Settle(some, _) => settlings.extend(some.iter().cloned()),
-            }
-        }
-        Attend { house: house.clone(), settlings, parties }
+        let settlings = self.calls.iter().flat_map(|call| match call {
+            Call::Settle(some, _) => &some[..],
+            Call::Admit(..) => &[],
+        });
+        let settlings = settlings.cloned().collect();
+        let parties = self.calls.iter().filter_map(Call::party).zip(&self.brought);
+        let parties = parties.map(|(party, brought)| Party {
+            candidates: brought.iter().map(|place| party.candidates[*place].clone()).collect(),
+            most: party.most,
+        });
+        Attend { house: house.clone(), settlings, parties: parties.collect() }
     }
 
     /// Answers everybody. The first who is still there does what follows from the settlement.
@@ -194,7 +207,7 @@ impl<'a> Turn<'a> {
         verdicts: Result<Vec<Vec<Verdict>>, StoreError>,
     ) {
         let mut settled = settled;
-        let mut verdicts = verdicts.map(Vec::into_iter);
+        let mut verdicts = verdicts.map(|verdicts| self.spread(verdicts).into_iter());
         for call in std::mem::take(&mut self.calls) {
             match call {
                 Call::Admit(_, answer) => {
@@ -215,6 +228,59 @@ impl<'a> Turn<'a> {
     }
 }
 
+impl Turn<'_> {
+    /// The verdicts for all candidates of each party. One that another party has brought is that one's
+    /// if it was admitted.
+    fn spread(&self, verdicts: Vec<Vec<Verdict>>) -> Vec<Vec<Verdict>> {
+        let parties = self.calls.iter().filter_map(Call::party);
+        let all = parties.zip(&self.brought).zip(verdicts);
+        let mut gone = HashSet::new();
+        let own: Vec<_> = all
+            .map(|((party, brought), verdicts)| {
+                let own: HashMap<_, _> = brought.iter().copied().zip(verdicts).collect();
+                let taken = |verdict: &Verdict| {
+                    matches!(verdict, Verdict::Admitted(_) | Verdict::Elsewhere)
+                };
+                let taken = own.iter().filter(|(_, verdict)| taken(verdict));
+                gone.extend(taken.map(|(place, _)| party.candidates[*place].execution));
+                (party, own)
+            })
+            .collect();
+        let spread = own.into_iter().map(|(party, mut own)| {
+            let verdict = |(place, candidate): (usize, &Candidate)| {
+                own.remove(&place).unwrap_or_else(|| match gone.contains(&candidate.execution) {
+                    true => Verdict::Elsewhere,
+                    false => Verdict::Unasked,
+                })
+            };
+            party.candidates.iter().enumerate().map(verdict).collect()
+        });
+        spread.collect()
+    }
+}
+
+/// Which of its candidates each party brings: no two the same one, so that each finds another, and no
+/// more than a command may have. First everybody gets as many as it wants, then what is left.
+fn allot(parties: &[&Party]) -> Vec<Vec<usize>> {
+    let mut brought = vec![Vec::new(); parties.len()];
+    let mut asked = HashSet::new();
+    for spare in [0, CLAIM] {
+        for (party, mine) in parties.iter().zip(&mut brought) {
+            let most = party.most + spare;
+            for (place, candidate) in party.candidates.iter().enumerate() {
+                if mine.len() >= most || asked.len() >= CLAIM {
+                    break;
+                }
+                if asked.insert(candidate.execution) {
+                    mine.push(place);
+                }
+            }
+        }
+    }
+    brought.iter_mut().for_each(|mine| mine.sort_unstable());
+    brought
+}
+
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         lock(&self.desk.queue).splice(..0, self.calls.drain(..));
@@ -232,7 +298,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use ff_core::control::{Amounts, Control};
-    use ff_core::machine::{Admission, Candidate};
+    use ff_core::machine::Admission;
     use ff_core::{ExecutionId, LeaseId, Partition, RequestId, Time};
     use tokio::sync::Semaphore;
 
