@@ -126,13 +126,13 @@ impl Claiming {
         let mut asked = BTreeSet::new();
         let queue = (self.claim.namespace.clone(), self.claim.lane.clone());
         for _ in 0..MOST_PICKS {
-            let max = usize::from(self.claim.max);
-            let open =
-                |place| if anywhere { !asked.contains(&place) } else { places.contains(&place) };
-            let pick = store.heads.pick(&queue, &self.claim.capabilities, max, false, open);
+            let (max, offers) = (usize::from(self.claim.max), &self.claim.capabilities);
+            let pick = match anywhere {
+                true => store.heads.pick(&queue, offers, max, false, |at| !asked.contains(&at)),
+                false => places.pop_first().map(|at| store.heads.at(&queue, offers, at)),
+            };
             let Some(mut pick) = pick.filter(|_| max > 0) else { break };
             pick.bound = None;
-            places.remove(&pick.partition);
             asked.insert(pick.partition);
             match self.ask(store, entropy, &queue, pick).await {
                 Ok(true) => {}

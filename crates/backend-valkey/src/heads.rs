@@ -136,6 +136,12 @@ impl Heads {
         Some(Pick { partition, classes, bound, wanted: max as u64, asked })
     }
 
+    /// A place in `partition`, where what is claimed is known already.
+    pub(crate) fn at(&self, queue: &Queue, offers: &Capabilities, partition: u16) -> Pick {
+        let (classes, asked) = (self.classes(queue, offers, partition), self.learned());
+        Pick { partition, classes, bound: None, wanted: 0, asked }
+    }
+
     /// The classes in `partition` that a worker with these capabilities could take from; the one
     /// without requirements is always among them.
     pub(crate) fn classes(

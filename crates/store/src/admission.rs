@@ -13,6 +13,7 @@ use ff_core::machine::{
 };
 use ff_core::{Capabilities, ExecutionId, LeaseId, Namespace};
 
+use crate::counter::{Came, Given, Place, Turn};
 use crate::error::StoreError;
 use crate::roles::{bare as one, only};
 use crate::settlement::settle_all;
@@ -29,8 +30,10 @@ pub(crate) async fn claim<S: Store + ?Sized>(
     mut claim: Claim,
 ) -> Result<Claimed, StoreError> {
     let mut asking = Asking::new(store, &claim.namespace);
+    asking.place = Some(store.desks().place(&claim));
     let mut all = Claimed::default();
     for rounds_left in (0..ROUNDS).rev() {
+        asking.come(claim.max.into()).await;
         match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
             Ok(true) => {}
             Ok(false) => return Ok(all),
@@ -68,6 +71,7 @@ async fn claim_some<S: Store + ?Sized>(
         let work = Announcement::Work { namespace, lane, class: Capabilities::NONE };
         asking.store.wakeups().announce([work]);
     }
+    asking.has_looked(wanted.is_empty());
     if claim.max == 0 || withheld.is_some() {
         return Ok(false);
     }
@@ -110,6 +114,12 @@ pub(crate) async fn grant<S: Store + ?Sized>(
 struct Asking<'a, S: ?Sized> {
     store: &'a S,
     namespace: Namespace,
+    /// Where calls like this one look together.
+    place: Option<Place<'a>>,
+    /// Until it is let go of, others do not look.
+    turn: Option<Turn>,
+    /// Whether it looks for others too.
+    leads: bool,
     /// How the next claim goes on.
     next: Next,
     /// Those that other calls are about to take.
@@ -121,13 +131,50 @@ enum Next {
     /// It looks what is there.
     Look,
     /// It takes these, and passes over others.
-    Take(Vec<(Admission, Candidate)>),
+    Take(Given),
 }
 
 impl<'a, S: Store + ?Sized> Asking<'a, S> {
     fn new(store: &'a S, namespace: &Namespace) -> Asking<'a, S> {
         let (namespace, elsewhere) = (namespace.clone(), BTreeSet::new());
-        Asking { store, namespace, next: Next::Look, elsewhere }
+        let (place, turn) = (None, None);
+        Asking { store, namespace, place, turn, leads: false, next: Next::Look, elsewhere }
+    }
+
+    /// Waits for its turn to look, or for what another look has brought along.
+    async fn come(&mut self, most: usize) {
+        let (Next::Look, Some(place)) = (&self.next, &self.place) else { return };
+        match place.come(most).await {
+            Came::Alone => {}
+            Came::Leads(turn) => (self.turn, self.leads) = (Some(turn), true),
+            Came::Given(given, turn) if !given.is_empty() => {
+                (self.next, self.turn) = (Next::Take(given), turn);
+            }
+            Came::Given(..) => {}
+        }
+    }
+
+    /// Tells others what a look was like. Whoever has taken what it was given lets the next one look.
+    fn has_looked(&mut self, found_none: bool) {
+        let Some(place) = &self.place else { return };
+        match &self.next {
+            Next::Look if !found_none => place.asks(),
+            Next::Look if self.leads => place.dismiss(),
+            _ => {}
+        }
+        if found_none || matches!(self.next, Next::Take(_)) {
+            (self.turn, self.leads) = (None, false);
+        }
+    }
+
+    /// Gives others what is more than `most`, and back what nobody takes.
+    async fn hand_out(&mut self, given: &mut Given, most: usize) -> Result<(), StoreError> {
+        let (Some(place), Some(turn)) = (&self.place, &self.turn) else { return Ok(()) };
+        let more = given.split_off(most.min(given.len()));
+        let left = place.hand_out(more, turn);
+        self.leads = false;
+        let unused = left.iter().map(|(_, candidate)| unused_of(&self.namespace, candidate));
+        give_back(self.store, unused.collect()).await
     }
 
     fn admitted(&self) -> Option<Vec<Admission>> {
@@ -168,8 +215,10 @@ impl<'a, S: Store + ?Sized> Asking<'a, S> {
             }
             return Ok(goes_on && !has_some);
         }
+        let others = self.place.as_ref().filter(|_| self.leads).map_or(0, Place::wanted);
         let (mut given, mut blocks) = (Vec::new(), Vec::new());
-        for (candidate, verdict) in verdicts(self.store, &self.namespace, fresh, most).await? {
+        let verdicts = verdicts(self.store, &self.namespace, fresh, most + others).await?;
+        for (candidate, verdict) in verdicts {
             let execution = candidate.execution;
             match verdict {
                 Verdict::Unasked => {}
@@ -183,6 +232,10 @@ impl<'a, S: Store + ?Sized> Asking<'a, S> {
                     blocks.push(mint::command(Block { execution, on, detail, until }));
                 }
             }
+        }
+        self.hand_out(&mut given, most).await?;
+        if given.is_empty() {
+            self.turn = None;
         }
         self.next = match given.is_empty() && self.elsewhere.is_empty() {
             true => Next::Look,

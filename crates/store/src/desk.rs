@@ -12,16 +12,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use ff_core::Namespace;
 use ff_core::limits::{BATCH, CLAIM};
-use ff_core::machine::{Attend, Attended, Candidate, House, Party, Settled, Settling, Verdict};
+use ff_core::machine::{
+    Attend, Attended, Candidate, Claim, House, Party, Settled, Settling, Verdict,
+};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
+use crate::counter::{Counters, Place};
 use crate::error::StoreError;
 use crate::roles::{bare, only};
 use crate::store::Store;
 
-/// The desks of all namespaces, in one process.
+/// The desks of all namespaces and the counters of all queues, in one process.
 #[derive(Debug, Default)]
-pub struct Desks(Mutex<HashMap<Namespace, Arc<Desk>>>);
+pub struct Desks {
+    desks: Mutex<HashMap<Namespace, Arc<Desk>>>,
+    counters: Counters,
+}
 
 #[derive(Debug, Default)]
 struct Desk {
@@ -52,6 +58,11 @@ impl Call {
 }
 
 impl Desks {
+    /// Where a claim looks.
+    pub(crate) fn place(&self, claim: &Claim) -> Place<'_> {
+        self.counters.place(claim)
+    }
+
     /// Asks for up to `party.most` of its candidates.
     pub(crate) async fn admit<S: Store + ?Sized>(
         &self,
@@ -81,7 +92,7 @@ impl Desks {
         call: Call,
         mut receive: Receiver<Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let desk = lock(&self.0).entry(namespace.clone()).or_default().clone();
+        let desk = lock(&self.desks).entry(namespace.clone()).or_default().clone();
         lock(&desk.queue).push(call);
         let _leaving = Leaving { desks: self, namespace };
         let house = House { namespace: namespace.clone(), partitions: behind.partitions() };
@@ -132,7 +143,7 @@ struct Leaving<'a> {
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        let mut desks = lock(&self.desks.0);
+        let mut desks = lock(&self.desks.desks);
         // Beside the map, whoever leaves has it too.
         if desks.get(self.namespace).is_some_and(|desk| Arc::strong_count(desk) <= 2) {
             desks.remove(self.namespace);
@@ -287,7 +298,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -393,7 +404,7 @@ mod tests {
             assert_eq!(other.await, [admission(2 * n), admission(2 * n + 1)]);
         }
         assert_eq!(slow.turns(), [(0, 1), (0, 5)]);
-        assert_eq!(lock(&desks.0).len(), 0, "nobody is at the desk");
+        assert_eq!(lock(&desks.desks).len(), 0, "nobody is at the desk");
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ mod allowances;
 pub mod audit;
 pub mod census;
 pub mod clock;
+mod counter;
 mod desk;
 mod easing;
 pub mod error;

@@ -125,6 +125,40 @@ local function choose(k, now, max, bound, keys, admitted, passes)
   return candidates, chosen, wanted, 0
 end
 
+-- The same for what was admitted for this call: it takes these and nothing else. One that waits in
+-- none of the queues is passed over.
+local function choose_named(k, now, max, names, ids, admitted)
+  local queues = {}
+  for i = 3, #names do
+    queues[names[i]] = i - 2
+  end
+  local candidates, chosen, bytes = {}, {}, 0
+  for _, id in ipairs(ids) do
+    local record = call('GET', k.exec .. id)
+    if record and string.byte(record, 2) == C.QUEUED then
+      local r = ff.record.unpack(record)
+      local queue = r and queues[ff.queue.name(r.ns, r.lane, r.class)]
+      if not queue or (r.deadline ~= 0 and r.deadline <= now) then
+        return candidates, false
+      end
+      if (r.control ~= 1 or admitted[id]) and #chosen < 3 * max then
+        bytes = bytes + r.input_len
+        if bytes > C.BATCH_BYTES and #chosen > 0 then
+          return candidates, chosen, {}, 1
+        end
+        local own = r.input_at == C.OWN_KEY and call('GET', k.exec .. id .. ':in')
+        if r.input_at == C.OWN_KEY and not own then
+          return candidates, false
+        end
+        local at, to = #candidates, #chosen
+        candidates[at + 1], candidates[at + 2], candidates[at + 3] = id, '', queue
+        chosen[to + 1], chosen[to + 2], chosen[to + 3] = #candidates / 3, record, own
+      end
+    end
+  end
+  return candidates, chosen, {}, 0
+end
+
 -- The score of the head of each queue when these candidates are taken, or ''.
 local function new_heads(k, args, candidates, taken)
   local heads = {}
@@ -145,31 +179,53 @@ local function new_heads(k, args, candidates, taken)
   return heads
 end
 
--- The names of the admissions that may still be used, by id; nil if they cannot be read.
+-- The ids of what was admitted, and the names of the admissions that may still be used by id; nil if
+-- they cannot be read.
 local function admissions(packed, now)
-  local admitted = {}
+  local ids, admitted = {}, {}
   for at = 1, #packed, 46 do
     local whole, id, name, till = pcall(struct.unpack, '>c22c18I6', packed, at)
     if not whole then
       return nil
     end
+    ids[#ids + 1] = id
     admitted[id] = now < till and name or nil
   end
-  return admitted
+  return ids, admitted
+end
+
+-- The score of the head of each queue, or ''.
+local function heads_now(k, args, keys)
+  local heads = {}
+  for i, key in ipairs(keys) do
+    heads[i] = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or ''
+    if heads[i] == '' and k.classed[args[2 + i]] then
+      ff.queue.close(k, args[2 + i])
+    end
+  end
+  return heads
 end
 
 register('claim', function(routes, args)
   local whole, request, first, max, salt, bound, passes, worker, instance =
     pcall(struct.unpack, '>c16I2I2c4i8BI1c0I1c0', args[1])
   local k, now, keys = ff.keys(routes[1]), now(), {}
-  local admitted = whole and admissions(args[2], now)
-  if not admitted then
+  if not whole then
+    return {0}
+  end
+  local ids, admitted = admissions(args[2], now)
+  if not ids then
     return {0}
   end
   for i = 3, #args do
     keys[i - 2] = ff.queue_key(k, args[i])
   end
-  local candidates, chosen, wanted, cut = choose(k, now, max, bound, keys, admitted, passes == 1)
+  local candidates, chosen, wanted, cut
+  if #ids > 0 then
+    candidates, chosen, wanted, cut = choose_named(k, now, max, args, ids, admitted)
+  else
+    candidates, chosen, wanted, cut = choose(k, now, max, bound, keys, admitted, passes == 1)
+  end
   if not chosen or (#candidates > 0 and ff.gate(k, args[3]) % 2 == 1) then
     return {0}
   end
@@ -189,6 +245,6 @@ register('claim', function(routes, args)
   if #reply == 5 and #chosen > 0 then
     return {0}
   end
-  reply[4] = new_heads(k, args, candidates, taken)
+  reply[4] = #ids > 0 and heads_now(k, args, keys) or new_heads(k, args, candidates, taken)
   return reply
 end, {}, 2, 1)

@@ -42,9 +42,9 @@ pub struct Claim {
     pub first: u16,
     /// The reply of an earlier send was lost: what that one took is answered again.
     pub retry: bool,
-    /// What budgets and quotas have admitted for this call, which takes it. Others that must be
-    /// admitted are passed over. `None` passes over nothing: where one must be admitted, nothing
-    /// behind it is taken in its place.
+    /// What budgets and quotas have admitted for this call, which takes these and nothing else. If
+    /// there are none, it passes over all that must be admitted. `None` passes over nothing: where
+    /// one must be admitted, nothing behind it is taken in its place.
     pub admitted: Option<Vec<Admission>>,
 }
 
@@ -58,6 +58,52 @@ impl Claim {
         };
         let lane = Some((self.namespace.clone(), self.lane.clone()));
         ReadSet { nominate: Some(nominate), lane, ..ReadSet::default() }
+    }
+
+    /// Those it takes and nothing else, if it was given any.
+    fn named(&self) -> Option<&[Admission]> {
+        self.admitted.as_deref().filter(|admitted| !admitted.is_empty())
+    }
+
+    /// What must be read before anything is taken.
+    fn looks(&self) -> ReadSet {
+        match self.named() {
+            Some(named) => ReadSet {
+                records: named.iter().map(|admission| admission.execution).collect(),
+                lane: Some((self.namespace.clone(), self.lane.clone())),
+                ..ReadSet::default()
+            },
+            None => self.nominate(self.looked_at()),
+        }
+    }
+
+    /// Takes those that were admitted for it, as far as they still wait in this queue.
+    fn take_named(&self, context: &Context<'_>, named: &[Admission]) -> Step {
+        let loaded = context.loaded;
+        if named.iter().any(|one| !loaded.records.contains_key(&one.execution)) {
+            return Step::NeedMore(self.looks());
+        }
+        let records = named.iter().filter_map(|one| loaded.record(one.execution));
+        let waits = |record: &&Execution| {
+            matches!(record.state, State::Queued { .. })
+                && (&record.spec.namespace, &record.spec.lane) == (&self.namespace, &self.lane)
+                && self.capabilities.covers(&record.spec.requires)
+                && self.asks_for(context, record).is_none()
+        };
+        let waiting: Vec<_> = records.filter(waits).collect();
+        let withheld = context.withheld();
+        if withheld.is_some() && !waiting.is_empty() {
+            return Step::answer(Claimed { withheld, ..Claimed::default() });
+        }
+        let (chosen, cut) = fit(&waiting, self.max.into());
+        if let Some(more) = self.missing_inputs(context, &chosen) {
+            return Step::NeedMore(more);
+        }
+        let mut transition = self.take(context, &chosen);
+        if cut {
+            transition.items.push(moved_on(None));
+        }
+        Step::Done(transition)
     }
 
     /// What an earlier send of this call took and still holds.
@@ -185,7 +231,7 @@ impl Decide for Claim {
         if self.retry {
             return ReadSet { holding: Some(self.request), ..ReadSet::default() };
         }
-        self.nominate(self.looked_at())
+        self.looks()
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
@@ -196,6 +242,9 @@ impl Decide for Claim {
             }
             let assignments = taken.iter().filter_map(|r| context.assignment(r)).collect();
             return Ok(Step::answer(Claimed { assignments, ..Claimed::default() }));
+        }
+        if let Some(named) = self.named() {
+            return Ok(self.take_named(context, named));
         }
         let wanted = usize::from(self.max);
         let Some(candidates) = &context.loaded.candidates else {
