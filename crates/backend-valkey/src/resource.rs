@@ -6,6 +6,7 @@ use ff_core::control::Blocker;
 use ff_core::placement::QueueEntry;
 use ff_core::resource::LaneState;
 use ff_core::{ExecutionId, Namespace, Partition, Resource, ResourceKey};
+use ff_store::store::FIRST;
 use ff_store::{ResourceScan, Share, StoreError};
 use redis::Cmd;
 
@@ -101,7 +102,9 @@ pub(crate) async fn blocked(
     on: &Blocker,
     limit: usize,
 ) -> Result<Vec<ExecutionId>, StoreError> {
-    let (name, most) = (keys::blocked(namespace, on), limit.to_string());
+    let partitions = usize::from(store.keys.partitions());
+    let of_each = if limit <= FIRST { limit } else { 8 + limit / partitions };
+    let (name, most) = (keys::blocked(namespace, on), of_each.to_string());
     let args: [Arg<'_>; 2] = [name.into_bytes().into(), most.into_bytes().into()];
     let mut places = Vec::new();
     for answer in store.link.call_each("blocked", &store.keys.routes(), &args).await? {

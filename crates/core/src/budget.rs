@@ -157,6 +157,20 @@ impl Budget {
         Some((dimension.clone(), detail))
     }
 
+    /// How many executions that are expected to use `estimate` there is room for.
+    pub fn room(&self, estimate: &Amounts) -> u64 {
+        if self.exhausted(&Amounts::new()).is_some() {
+            return 0;
+        }
+        let room = self.limits.dimensions.iter().filter_map(|(dimension, limit)| {
+            let hard = limit.hard.filter(|hard| *hard > 0)?;
+            let of = |amounts: &Amounts| amounts.get(dimension).copied().unwrap_or(0);
+            let left = hard.saturating_sub(of(&self.used)).saturating_sub(of(&self.reserved));
+            left.checked_div(of(estimate))
+        });
+        room.min().unwrap_or(u64::MAX)
+    }
+
     /// Whether `dimension` is counted here.
     pub fn counts(&self, dimension: &Dimension) -> bool {
         self.limits.dimensions.contains_key(dimension)

@@ -136,3 +136,100 @@ impl Place<'_> {
         given
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    use ff_core::control::{Amounts, Control};
+    use ff_core::state::Worker;
+    use ff_core::{ExecutionId, LeaseId, Partition, RequestId, Time, WorkerId, WorkerInstanceId};
+
+    use super::*;
+
+    fn claim() -> Result<Claim, ff_core::Refusal> {
+        Ok(Claim {
+            namespace: Namespace::default(),
+            lane: Lane::default(),
+            worker: Worker { id: WorkerId::new("ada")?, instance: WorkerInstanceId::new("ada-1")? },
+            capabilities: Capabilities::NONE,
+            request: RequestId::new(1),
+            max: 1,
+            first: 0,
+            retry: false,
+            admitted: None,
+        })
+    }
+
+    fn given(count: u16) -> Given {
+        let one = |index: u16| {
+            let execution =
+                ExecutionId::mint(Time::from_ms(1), Partition::ONLY, index.into(), index.into());
+            let name = LeaseId { request: RequestId::new(9), index };
+            let (control, used) = (Control::default(), Amounts::new());
+            let candidate = Candidate { execution, admission: name, control, used };
+            (Admission { execution, name, until: Time::MAX }, candidate)
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn poll<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+        match future.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn names(came: Option<Came>) -> Vec<u16> {
+        match came {
+            Some(Came::Given(given, _)) => given.iter().map(|(one, _)| one.name.index).collect(),
+            other => vec![if other.is_some() { u16::MAX } else { u16::MAX - 1 }],
+        }
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_given_what_the_leader_brings() -> Result<(), ff_core::Refusal> {
+        let counters = Counters::default();
+        let (leader, others) = (counters.place(&claim()?), counters.place(&claim()?));
+        assert!(matches!(leader.come(1).await, Came::Alone), "nothing is known to ask for");
+        leader.asks();
+        let Came::Leads(turn) = leader.come(1).await else { panic!("it was free") };
+        let mut first = pin!(others.come(2));
+        let mut gone = Box::pin(others.come(1));
+        let mut last = pin!(others.come(2));
+        assert!(poll(first.as_mut()).is_none());
+        assert!(poll(gone.as_mut()).is_none());
+        assert!(poll(last.as_mut()).is_none());
+        assert_eq!(leader.wanted(), 5);
+        drop(gone);
+        assert_eq!(leader.wanted(), 4);
+        assert!(leader.hand_out(given(3), &turn).is_empty());
+        drop(turn);
+        let mut next = pin!(others.come(1));
+        assert!(poll(next.as_mut()).is_none(), "those who were given something take it first");
+        assert_eq!(names(poll(first.as_mut())), [0, 1]);
+        assert_eq!(names(poll(last.as_mut())), [2]);
+        assert!(matches!(poll(next.as_mut()), Some(Came::Leads(_))));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn where_nothing_asks_everybody_looks_for_itself() -> Result<(), ff_core::Refusal> {
+        let counters = Counters::default();
+        let place = counters.place(&claim()?);
+        place.asks();
+        let Came::Leads(turn) = place.come(1).await else { panic!("it was free") };
+        let mut other = Box::pin(place.come(1));
+        assert!(poll(other.as_mut()).is_none());
+        place.dismiss();
+        assert_eq!(names(poll(other.as_mut())), Vec::<u16>::new());
+        drop(other);
+        assert!(matches!(place.come(1).await, Came::Alone));
+        assert_eq!(place.hand_out(given(2), &turn).len(), 2, "nobody waits for it");
+        drop(place);
+        assert!(lock(&counters.0).is_empty(), "nobody is there");
+        Ok(())
+    }
+}

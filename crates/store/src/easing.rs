@@ -2,20 +2,23 @@
 
 use ff_core::budget::Budget;
 use ff_core::control::{Amounts, Blocker};
-use ff_core::machine::{House, Unblock, Verdict, Wanted};
+use ff_core::machine::{House, Reply, Unblock, Verdict, Wanted};
 use ff_core::{ExecutionId, Namespace, Resource, ResourceKind};
 
 use crate::admission::{give_back, unused_of, verdicts};
 use crate::error::StoreError;
 use crate::roles::only;
-use crate::store::Store;
+use crate::store::{FIRST, Store};
 use crate::{meter, mint};
 
 /// How many of those that wait for a budget are let go at a time.
-const SLICE: usize = 1_000;
+const SLICE: usize = 4_096;
+
+/// How many are looked at to find one that a budget has room for.
+const LOOKED_AT: usize = 64;
 
 /// How many places of a quota are handed over at a time.
-const PLACES: usize = 64;
+const PLACES: usize = FIRST;
 
 /// Lets go those who wait for a budget or a quota, as far as it has room. Tells how many.
 pub(crate) async fn ease<S: Store + ?Sized>(
@@ -54,38 +57,35 @@ async fn let_go_all<S: Store + ?Sized>(
         let unblock = |execution| Unblock { execution, on: Some(on.clone()), admission: None };
         let commands = waiting.into_iter().map(|id| mint::command(unblock(id))).collect();
         let answers = store.execute(commands).await.into_iter();
-        let done = answers.filter(Result::is_ok).count();
+        let done = answers.filter(|answer| matches!(answer, Ok(Reply::Unblocked(true)))).count();
         freed += done as u64;
         // What could not be let go would be met again.
-        if done == 0 || !all_fit || asked < SLICE {
+        if done == 0 || !all_fit {
             return Ok(freed);
         }
     }
 }
 
-/// Those of whom wait that a budget has room for, going by their estimates; one that is too large
-/// does not keep others back. Where the first has none, nobody is looked at: what each will use is
-/// not known.
+/// Those of whom wait that a budget has room for, if all expect to use what the first one does that
+/// it has room for; one that is too large does not keep others back. A budget is not read for each of
+/// them, nor is each of them: what was let go and does not fit waits again when it is claimed.
 async fn fitting<S: Store + ?Sized>(
     store: &S,
     budget: &mut Budget,
-    waiting: Vec<ExecutionId>,
+    mut waiting: Vec<ExecutionId>,
 ) -> Result<Vec<ExecutionId>, StoreError> {
-    let mut fitting = Vec::new();
-    for (place, id) in waiting.iter().enumerate() {
-        let Some(record) = store.record(*id).await? else { continue };
-        let estimate = budget.counted(&record.spec.control.estimate);
-        if place == 0 && estimate.is_empty() {
+    for place in 0..waiting.len().min(LOOKED_AT) {
+        let Some(record) = store.record(waiting[place]).await? else { continue };
+        let estimate = &record.spec.control.estimate;
+        let room = budget.room(estimate).min(waiting.len() as u64) as usize;
+        if room > 0 {
+            waiting.drain(..place);
+            waiting.truncate(room);
+            waiting.iter().for_each(|_| budget.reserve(estimate));
             return Ok(waiting);
         }
-        if budget.shortage(&estimate).is_none() {
-            budget.reserve(&estimate);
-            fitting.push(*id);
-        } else if budget.shortage(&Amounts::new()).is_some() {
-            break;
-        }
     }
-    Ok(fitting)
+    Ok(Vec::new())
 }
 
 /// Hands the free places of a quota to those who wait for one.

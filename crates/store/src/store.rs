@@ -21,6 +21,9 @@ use crate::error::StoreError;
 use crate::share::{EngineId, Share};
 use crate::wakeups::Wakeups;
 
+/// Of how many that wait the order is kept over all partitions.
+pub const FIRST: usize = 64;
+
 /// A store: runs commands through the machine and answers reads. It decides nothing.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
@@ -60,7 +63,8 @@ pub trait Store: Send + Sync + 'static {
     /// Resources of a namespace as its home has them, in the order of their names.
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
 
-    /// Executions of a namespace that wait for a budget or a quota, the first ones first.
+    /// Executions of a namespace that wait for a budget or a quota, the first ones first; of more
+    /// than [`FIRST`], the first ones of each partition. There are none only if nobody waits.
     async fn blocked(
         &self,
         namespace: &Namespace,

@@ -3,7 +3,8 @@
 -- args: request, index of the first lease, how many at most, salt, the highest score to take after
 --       the first, 1 if it passes over what must be admitted (else 0), worker and instance, packed;
 --       what is admitted for this call: id, name and the time until which it may be used of each,
---       packed; then the names of one or more queues.
+--       packed (if there is any, it takes these and nothing else); then the names of one or more
+--       queues.
 -- reply: {1, now, 1 if bytes cut it short, heads, wanted, then id, record and input (false when it
 --       is in the record) of each}. heads has the score of the new head of each queue, or '';
 --       wanted the ids and records of those that must be admitted first.
@@ -12,7 +13,7 @@
 
 -- The bytes of a candidate's record, its input if that has a key of its own (else false), and how
 -- long the input is; true if it must be admitted. Nil if it is not plainly claimable.
-local function claimable(exec, id, place, key, now, admitted)
+local function claimable(exec, id, place, key, now)
   local bytes = call('GET', exec)
   if not bytes then
     -- No record owns this entry: what a fault left behind.
@@ -36,7 +37,7 @@ local function claimable(exec, id, place, key, now, admitted)
     return nil
   end
   local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
-  if string.byte(bytes, C.CONTROL_AT) == 1 and not admitted[id] then
+  if string.byte(bytes, C.CONTROL_AT) == 1 then
     return bytes, false, input_len, true
   end
   local own = input_at == C.OWN_KEY and call('GET', exec .. ':in')
@@ -87,7 +88,7 @@ end
 -- of the candidate, bytes and own input one after the other; those that must be admitted, as id and
 -- bytes; whether bytes cut it short. False if one of them cannot plainly be taken. A claim that
 -- passes over nothing is told, where one must be admitted, of all behind it that must.
-local function choose(k, now, max, bound, keys, admitted, passes)
+local function choose(k, now, max, bound, keys, passes)
   local most = passes and math.max(max, C.WANTED) or max
   -- One more of each queue than can be taken: it is the next head.
   local candidates = ff.queue.best(keys, most + 1)
@@ -98,7 +99,7 @@ local function choose(k, now, max, bound, keys, admitted, passes)
     if i > 1 and tonumber(place) > bound then
       break
     end
-    local record, own, len, asks = claimable(k.exec .. id, id, place, keys[queue], now, admitted)
+    local record, own, len, asks = claimable(k.exec .. id, id, place, keys[queue], now)
     if not record and (passes or i <= max) then
       return candidates, false
     elseif not record then
@@ -224,7 +225,7 @@ register('claim', function(routes, args)
   if #ids > 0 then
     candidates, chosen, wanted, cut = choose_named(k, now, max, args, ids, admitted)
   else
-    candidates, chosen, wanted, cut = choose(k, now, max, bound, keys, admitted, passes == 1)
+    candidates, chosen, wanted, cut = choose(k, now, max, bound, keys, passes == 1)
   end
   if not chosen or (#candidates > 0 and ff.gate(k, args[3]) % 2 == 1) then
     return {0}
