@@ -4,13 +4,14 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ff_core::Millis;
+use ff_core::machine::Submit;
+use ff_core::{Millis, Namespace};
 use ff_store::EngineBackend;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-use crate::calls::Taker;
+use crate::calls::{Taker, class};
 use crate::meter::Meter;
 use crate::samples::round;
 use crate::time::Passing;
@@ -65,6 +66,27 @@ pub struct Processes {
     pub program: std::path::PathBuf,
     /// The program's arguments.
     pub arguments: Vec<String>,
+}
+
+/// Submits one execution of each class to each of so many namespaces.
+pub(crate) async fn fill(
+    backend: &dyn EngineBackend,
+    namespaces: u16,
+    classes: u16,
+) -> Result<(), BenchError> {
+    for tenant in 0..namespaces {
+        let namespace = Namespace::new(format!("tenant-{tenant}"))?;
+        let work = |number: u16| {
+            Ok(Submit {
+                namespace: namespace.clone(),
+                requires: class(number.into(), classes)?,
+                ..Submit::new(backend.new_id(&namespace, None))
+            })
+        };
+        let batch = (0..classes.max(1)).map(work).collect::<Result<_, BenchError>>()?;
+        backend.submit(batch).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn run(

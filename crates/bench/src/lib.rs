@@ -55,6 +55,8 @@ pub enum Scenario {
         span: Duration,
         /// The processes that do nothing, when it is not this one.
         processes: Option<Processes>,
+        /// So many namespaces have work in each of the load's classes that nobody can run.
+        namespaces: u16,
     },
     /// How long claims take with a long queue, beside a short one.
     Backlog {
@@ -129,7 +131,12 @@ pub async fn run(
         Scenario::Latency => latency::run(url, open().await?, load, progress).await,
         Scenario::Http => http::run(url, open().await?, load, progress).await,
         // Those who idle open it for themselves.
-        Scenario::Idle { span, processes } => idle::run(url, load, span, processes, progress).await,
+        Scenario::Idle { span, processes, namespaces } => {
+            if namespaces > 0 {
+                idle::fill(&*open().await?, namespaces, load.classes).await?;
+            }
+            idle::run(url, load, span, processes, progress).await
+        }
         Scenario::Backlog { queued } => {
             backlog::run(url, open().await?, load, queued, progress).await
         }

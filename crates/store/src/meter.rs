@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ff_core::Lane;
 use ff_core::machine::Lack;
+use ff_core::{Dimension, Lane};
 
 /// One metric, for the reference page and for whoever shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,11 @@ pub const METRICS: &[Metric] = &[
         "Executions that had to wait because a budget had too little of a dimension left.",
     ),
     Metric::counter(
+        "ff_budget_warnings_total",
+        "dimension",
+        "Times that a budget has reached its soft limit.",
+    ),
+    Metric::counter(
         "ff_quota_hits_total",
         "reason",
         "Executions that had to wait for a quota: rate_exceeded or concurrency_exceeded.",
@@ -133,6 +138,12 @@ pub(crate) fn lack(lack: &Lack) {
         Lack::Rate => "rate_exceeded",
     };
     metrics::counter!("ff_quota_hits_total", "reason" => reason).increment(1);
+}
+
+/// A budget has reached its soft limit.
+pub(crate) fn warned(dimension: &Dimension) {
+    let dimension = DIMENSIONS.label(dimension.as_str());
+    metrics::counter!("ff_budget_warnings_total", "dimension" => dimension).increment(1);
 }
 
 pub(crate) fn admitted() {

@@ -13,6 +13,7 @@ use ff_core::{Millis, Namespace, Refusal, ResourceKind, ResourceName};
 
 use crate::easing::ease;
 use crate::error::StoreError;
+use crate::meter;
 use crate::roles::{bare as one, only};
 use crate::store::{ResourceScan, Store};
 
@@ -65,6 +66,7 @@ async fn follow<S: Store + ?Sized>(
 ) -> Result<(), StoreError> {
     for (budget, dimension) in settled.warned {
         tracing::warn!(%namespace, %budget, %dimension, "a budget has reached its soft limit");
+        meter::warned(&dimension);
     }
     for budget in settled.breached {
         cancel_running(store, namespace, &budget).await?;

@@ -66,7 +66,11 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 100))]
     processes: Option<u16>,
 
-    /// classes, scarce: how many different capabilities; 10 and 9 when absent.
+    /// idle: so many namespaces have work that nobody can run.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse::number::<u16>(0, 10_000))]
+    namespaces: u16,
+
+    /// classes, scarce, idle: how many different capabilities; 10, 9 and 1 when absent.
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 1_000))]
     classes: Option<u16>,
 
@@ -132,6 +136,7 @@ impl Bench {
             classes: match self.scenario {
                 Which::Classes => self.classes.unwrap_or(10),
                 Which::Scarce => self.classes.unwrap_or(9),
+                Which::Idle => self.classes.unwrap_or(1),
                 _ => 0,
             },
             limited: self.scenario == Which::Admission,
@@ -154,6 +159,7 @@ impl Bench {
             Which::Idle | Which::IdleChild => Scenario::Idle {
                 span: Duration::from_millis(self.span.get()),
                 processes: self.processes.map(|count| self.children(count)).transpose()?,
+                namespaces: self.namespaces,
             },
         })
     }

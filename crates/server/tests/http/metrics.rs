@@ -42,7 +42,7 @@ async fn live(server: &Fixture) -> String {
     let (client, namespace) = (server.client(), Namespace::default());
     let tokens = "tokens".parse().unwrap();
     let limits = BudgetLimits {
-        dimensions: [(tokens, DimensionLimits { soft: None, hard: Some(1) })].into(),
+        dimensions: [(tokens, DimensionLimits { soft: Some(1), hard: Some(1) })].into(),
         period: None,
         on_breach: OnBreach::Block,
     };
