@@ -189,7 +189,7 @@ async fn tickets(store: &dyn Store) -> Vec<Resource> {
 
 #[test]
 fn the_same_comes_of_it_when_every_announcement_is_lost() {
-    hold(80, |seed| {
+    hold(60, |seed| {
         let run = |deaf| {
             let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
             runtime.unwrap().block_on(outcome(seed, deaf))

@@ -141,7 +141,7 @@ fn check_windows(world: &World, plan: &Plan) -> u64 {
 
 #[test]
 fn no_window_lets_more_through_than_its_limit() {
-    hold(800, |seed| {
+    hold(600, |seed| {
         runtime().block_on(async {
             let plan = Plan::new(seed, STEPS);
             let mut world = lived(seed, &plan).await;
@@ -153,7 +153,7 @@ fn no_window_lets_more_through_than_its_limit() {
 
 #[test]
 fn places_are_those_of_live_leases_once_time_has_settled_what_was_left() {
-    hold(800, |seed| {
+    hold(600, |seed| {
         runtime().block_on(async {
             let plan = Plan::new(1_000_000 + seed, STEPS);
             let mut world = lived(seed, &plan).await;
@@ -189,7 +189,7 @@ fn places_are_those_of_live_leases_once_time_has_settled_what_was_left() {
 
 #[test]
 fn the_ledger_of_a_budget_is_what_its_executions_have_used() {
-    hold(800, |seed| {
+    hold(600, |seed| {
         runtime().block_on(async {
             let plan = Plan::new(2_000_000 + seed, STEPS);
             let mut world = lived(seed, &plan).await;
@@ -235,7 +235,7 @@ async fn seen(seed: u64, rival: bool) -> Vec<String> {
 
 #[test]
 fn no_namespace_changes_what_another_sees() {
-    hold(400, |seed| {
+    hold(300, |seed| {
         runtime().block_on(async {
             let (alone, beside) = (seen(seed, false).await, seen(seed, true).await);
             for (step, (alone, beside)) in alone.iter().zip(&beside).enumerate() {
