@@ -23,6 +23,7 @@ mod subject;
 mod table;
 
 pub use exam::{facts_of, sit};
+pub use ground::Deaf;
 pub use history::{Agreement, Options, histories};
 pub use snapshot::{Snapshot, snapshot};
 pub use subject::{Making, Subject, TestClock};

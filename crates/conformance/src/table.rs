@@ -361,6 +361,7 @@ macro_rules! every_fact {
                 it_is_not_used_when_it_may_be_looked_at
                 what_is_admitted_elsewhere_is_passed_over
                 a_name_is_not_used_twice
+                a_settlement_takes_nothing_from_a_later_admission
                 a_repeated_claim_finds_what_it_took
                 many_callers_get_one_each
                 many_callers_share_few_places
@@ -371,8 +372,11 @@ macro_rules! every_fact {
                 a_place_is_free_however_work_stops
                 an_admission_that_nobody_used_is_taken_back
                 no_window_lets_too_many_through
+                who_comes_later_finds_what_was_let_through
                 the_turn_of_a_waiter_is_booked
+                two_that_wait_for_the_same_quotas_get_through
                 several_quotas_admit_all_or_none
+                who_waits_for_something_else_goes_on_waiting
                 a_quota_that_is_not_there_admits_nothing
                 a_raised_limit_lets_go_who_waits
                 work_without_limits_passes_those_that_wait

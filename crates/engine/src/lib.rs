@@ -1,5 +1,6 @@
 //! Background services of the engine.
 
+pub mod audit;
 mod meter;
 pub mod scanner;
 pub mod services;

@@ -16,6 +16,7 @@ pub const METRICS: &[Metric] = &[
         "Items that scanners have processed, changed or failed at.",
     ),
     Metric::counter("ff_timers_total", "result", "Timers that have fired, were stale or failed."),
+    Metric::gauge("ff_audit_violations", "rule", "What the last audit found that must not be."),
     Metric::counter("ff_restarts_total", "service", "Services that were started again."),
 ];
 
@@ -37,6 +38,11 @@ pub(crate) fn timers(fired: u64, stale: u64, errors: u64) {
     for (result, count) in [("fired", fired), ("stale", stale), ("failed", errors)] {
         metrics::counter!("ff_timers_total", "result" => result).increment(count);
     }
+}
+
+/// What the last audit found.
+pub(crate) fn violations(rule: &'static str, count: u64) {
+    metrics::gauge!("ff_audit_violations", "rule" => rule).set(count as f64);
 }
 
 /// A service was started again so many times.

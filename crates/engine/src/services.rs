@@ -1,4 +1,4 @@
-//! What runs beside a store: its timers and the net beneath its limits, in one process.
+//! What runs beside a store: its timers, the net beneath its limits and its audit, in one process.
 //!
 //! All of them act on one share of the partitions, so a process counts once among the others.
 
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ff_store::EngineBackend;
 
+use crate::audit::AuditScanner;
 use crate::scanner::Scanning;
 use crate::shares::Shares;
 use crate::supervisor::Supervisor;
@@ -18,6 +19,8 @@ pub struct Services {
     pub timers: Arc<Timers>,
     /// Lets go who waits for nothing any more.
     pub unblock: Arc<Scanning<UnblockScanner>>,
+    /// Looks for what must not be.
+    pub audit: Arc<Scanning<AuditScanner>>,
 }
 
 impl Services {
@@ -25,16 +28,18 @@ impl Services {
     pub fn new(backend: Arc<dyn EngineBackend>) -> Services {
         let shares = Arc::new(Shares::default());
         let timers = Timers::new(backend.clone(), timers::Options::default());
-        let unblock = Scanning::new(UnblockScanner::default(), backend);
+        let unblock = Scanning::new(UnblockScanner::default(), backend.clone());
+        let audit = Scanning::new(AuditScanner::default(), backend);
         Services {
             timers: Arc::new(timers.sharing(shares.clone())),
-            unblock: Arc::new(unblock.sharing(shares)),
+            unblock: Arc::new(unblock.sharing(shares.clone())),
+            audit: Arc::new(audit.sharing(shares)),
         }
     }
 
     /// Keeps them running until the supervisor is told to stop.
     pub fn start(self) -> Supervisor {
-        let Services { timers, unblock } = self;
+        let Services { timers, unblock, audit } = self;
         let supervisor = Supervisor::default();
         supervisor.start("timers", move |stop| {
             let timers = timers.clone();
@@ -43,6 +48,10 @@ impl Services {
         supervisor.start("unblock", move |stop| {
             let unblock = unblock.clone();
             async move { unblock.run(stop).await }
+        });
+        supervisor.start("audit", move |stop| {
+            let audit = audit.clone();
+            async move { audit.run(stop).await }
         });
         supervisor
     }

@@ -36,15 +36,17 @@ impl ClaimGrant {
     pub fn into_reclaim(self) -> Option<ReclaimGrant> {
         self.reclaim.then_some(ReclaimGrant(self))
     }
+}
 
-    /// What a worker claims with.
-    pub fn offer(&self) -> GrantOffer {
+/// What a worker claims with.
+impl From<&ClaimGrant> for GrantOffer {
+    fn from(grant: &ClaimGrant) -> GrantOffer {
         GrantOffer {
-            execution: self.execution,
-            lane: self.lane.clone(),
-            request: self.key,
-            until: self.expires_at,
-            reclaim: self.reclaim,
+            execution: grant.execution,
+            lane: grant.lane.clone(),
+            request: grant.key,
+            until: grant.expires_at,
+            reclaim: grant.reclaim,
         }
     }
 }

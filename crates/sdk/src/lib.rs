@@ -34,6 +34,7 @@ mod client;
 mod config;
 mod context;
 mod error;
+mod granted;
 mod handler;
 mod heartbeat;
 mod presence;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ff_core::machine::{Assignment, Claim, ClaimGranted, GrantOffer, Target};
+use ff_core::machine::{Assignment, Claim};
 use ff_core::state::Worker;
 use ff_core::{Lane, Millis};
 use ff_store::roles::Registering;
@@ -97,24 +97,12 @@ impl FlowFabricWorker {
         drop(self.permits.acquire().await);
     }
 
-    /// Turns a grant into a task. Without a free permit the grant is untouched.
-    pub async fn claim_from_grant(&self, grant: &GrantOffer) -> Result<ClaimedTask, SdkError> {
-        let permit = self.permit()?;
-        let target =
-            Target { namespace: self.config.namespace.clone(), execution: grant.execution };
-        let claim = ClaimGranted { target, request: grant.request, worker: name(&self.config) };
-        let claimed = self.config.backend.claim_granted(claim).await?;
-        let assignment = claimed.assignments.into_iter().next();
-        let assignment = assignment.ok_or(ff_core::Refusal::StaleGrant)?;
-        Ok(self.task(assignment, permit))
-    }
-
     /// Looks at every lane once, beginning with the next in turn, then waits on that one.
     async fn claim(
         &self,
         permits: Vec<OwnedSemaphorePermit>,
     ) -> Result<Vec<ClaimedTask>, SdkError> {
-        let order = self.turns.from(self.turn.fetch_add(1, Ordering::Relaxed));
+        let order = self.next_turn();
         let lane = |place: usize| &self.config.lanes[order[place]].lane;
         let most = permits.len().try_into().unwrap_or(u16::MAX);
         let mut claimed = Vec::new();
@@ -162,17 +150,22 @@ impl FlowFabricWorker {
         Ok(claimed.assignments)
     }
 
-    fn permit(&self) -> Result<OwnedSemaphorePermit, SdkError> {
+    /// The lanes, by their places, beginning with the next in turn.
+    pub(crate) fn next_turn(&self) -> Vec<usize> {
+        self.turns.from(self.turn.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, SdkError> {
         self.permits.clone().try_acquire_owned().map_err(|_| SdkError::WorkerAtCapacity)
     }
 
-    fn task(&self, assignment: Assignment, permit: OwnedSemaphorePermit) -> ClaimedTask {
+    pub(crate) fn task(&self, assignment: Assignment, permit: OwnedSemaphorePermit) -> ClaimedTask {
         let backend = self.config.backend.clone();
         ClaimedTask::new(assignment, backend, self.heartbeat.clone(), permit)
     }
 }
 
-fn name(config: &WorkerConfig) -> Worker {
+pub(crate) fn name(config: &WorkerConfig) -> Worker {
     Worker { id: config.worker.clone(), instance: config.instance.clone() }
 }
 

@@ -3,12 +3,11 @@
 
 mod common;
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use common::World;
-use ff_api::client::{HttpClient, HttpOptions};
+use common::served::Served;
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::Amounts;
 use ff_core::machine::Cancel;
@@ -18,12 +17,10 @@ use ff_sdk::{
     ClaimedTask, Client, FlowFabricWorker, Json, TaskContext, TaskError, WorkerConfig,
     WorkerRuntime,
 };
-use ff_server::{Config, Server};
 use ff_store::Roles;
 use ff_testkit::proxy::{Mode, Proxy};
 use ff_testkit::wait::until_async;
 use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -184,26 +181,4 @@ async fn a_dropped_task_gives_back_its_place_and_what_was_reserved_for_it() {
     assert_eq!(client.quota("slots").await.unwrap().active, 1);
     assert_eq!(tokens(&client.budget("team").await.unwrap().reserved), 80);
     task.complete(Payload::default()).await.unwrap();
-}
-
-/// A server over a store in memory. It stops when it is dropped.
-struct Served {
-    address: SocketAddr,
-    _running: DropGuard,
-}
-
-impl Served {
-    async fn start() -> Served {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let config = Config { listen, ..Config::default() };
-        let server = Server::bind(World::start().backend, config).await.unwrap();
-        let (address, stop) = (server.address(), CancellationToken::new());
-        tokio::spawn(server.run(stop.clone()));
-        Served { address, _running: stop.drop_guard() }
-    }
-
-    /// A client that finds the server behind a port of this machine.
-    fn client(&self, port: u16) -> Arc<dyn Roles> {
-        Arc::new(HttpClient::new(HttpOptions::new(format!("http://127.0.0.1:{port}"))).unwrap())
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ff_core::ExecutionId;
 use ff_core::machine::{
-    Admission, Attend, Candidate, Claim, House, Party, RESERVED, Reply, USABLE, Verdict,
+    Admission, Attend, Candidate, Claim, House, Party, RESERVED, Reply, Settling, USABLE, Verdict,
 };
 use ff_core::{LeaseId, Millis};
 use ff_store::mint;
@@ -97,6 +97,20 @@ pub(crate) async fn a_name_is_not_used_twice(g: Ground) {
     let again = g.claimed().await;
     assert_eq!(again.execution, id);
     assert_ne!(admission(&g, id).await, before);
+    assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
+}
+
+pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Ground) {
+    g.put_quota("api", at_once(2)).await;
+    let id = g.under(&["api"]).await;
+    let held = g.claimed().await;
+    let before = g.store().record(id).await.unwrap().unwrap();
+    let late = Settling::stopped(&before, before.admission.unwrap());
+    g.fail(&held, failure("again")).await.unwrap();
+    g.pass(Millis::from_secs(1)).await;
+    assert_eq!(g.claimed().await.execution, id);
+    let house = House { namespace: g.namespace.clone(), partitions: g.store().partitions() };
+    g.run(Attend { house, settlings: vec![late], parties: Vec::new() }).await.unwrap();
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 

@@ -1,9 +1,10 @@
 //! Quotas: so many at once, so many in any window, all or none.
 
-use ff_core::machine::{Claim, Submit};
+use ff_core::control::Blocker;
+use ff_core::machine::{Claim, Reply, Submit, Unblock};
 use ff_core::quota::QuotaLimits;
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Code, ExecutionId, Millis, PublicState, When};
+use ff_core::{Code, ExecutionId, Millis, PublicState, ResourceKind, When};
 
 use crate::ground::{Ground, Refused, at_once, failure, in_ten_seconds, ms, named, permanent};
 
@@ -112,6 +113,15 @@ pub(crate) async fn no_window_lets_too_many_through(g: Ground) {
     assert_eq!(done(&g).await, 2);
 }
 
+pub(crate) async fn who_comes_later_finds_what_was_let_through(g: Ground) {
+    g.put_quota("api", in_ten_seconds(2)).await;
+    for expected in [1, 1, 0, 0] {
+        g.under(&["api"]).await;
+        assert_eq!(done(&g).await, expected);
+        g.pass(ms(1_000)).await;
+    }
+}
+
 pub(crate) async fn the_turn_of_a_waiter_is_booked(g: Ground) {
     g.put_quota("api", in_ten_seconds(1)).await;
     let mut ids = Vec::new();
@@ -130,6 +140,26 @@ pub(crate) async fn the_turn_of_a_waiter_is_booked(g: Ground) {
     assert!((20_000..20_200).contains(&turns[1]), "{turns:?}");
 }
 
+/// One moment is booked with all of them: nobody has what another waits for.
+pub(crate) async fn two_that_wait_for_the_same_quotas_get_through(g: Ground) {
+    g.put_quota("api", in_ten_seconds(1)).await;
+    g.put_quota("slots", in_ten_seconds(1)).await;
+    g.under(&["slots"]).await;
+    for _ in 0..2 {
+        g.under(&["api", "slots"]).await;
+    }
+    assert_eq!(done(&g).await, 1);
+    // Another wants the start that the first of them comes for.
+    g.pass(ms(9_000)).await;
+    g.under(&["api"]).await;
+    let mut ended = done(&g).await;
+    for _ in 0..30 {
+        g.pass(ms(2_500)).await;
+        ended += done(&g).await;
+    }
+    assert_eq!(ended, 3);
+}
+
 pub(crate) async fn several_quotas_admit_all_or_none(g: Ground) {
     g.put_quota("api", at_once(5)).await;
     g.put_quota("slots", at_once(1)).await;
@@ -138,6 +168,19 @@ pub(crate) async fn several_quotas_admit_all_or_none(g: Ground) {
     assert_eq!(drain(&g).await.len(), 1);
     assert_eq!(g.quota("api").await.active, 1, "what is refused takes nothing");
     assert_eq!(g.quota("slots").await.active, 1);
+}
+
+pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Ground) {
+    g.put_quota("api", at_once(5)).await;
+    g.put_quota("slots", at_once(1)).await;
+    g.under(&["api", "slots"]).await;
+    let second = g.under(&["api", "slots"]).await;
+    drain(&g).await;
+    let on = Blocker { kind: ResourceKind::Quota, name: named("api") };
+    let unblock = Unblock { execution: second, on: Some(on), admission: None };
+    assert_eq!(g.run(unblock).await.unwrap(), Reply::Unblocked(false));
+    assert_eq!(g.state(second).await, PublicState::RateLimited);
+    assert_eq!(drain(&g).await.len(), 0);
 }
 
 pub(crate) async fn a_quota_that_is_not_there_admits_nothing(g: Ground) {

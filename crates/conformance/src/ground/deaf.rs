@@ -23,7 +23,7 @@ use ff_store::{
 use super::Ground;
 
 /// The store beneath, whose announcements those who wait here never hear.
-pub(crate) struct Deaf {
+pub struct Deaf {
     store: Arc<dyn Store>,
     wakeups: Wakeups,
     looks: AtomicUsize,
@@ -32,12 +32,16 @@ pub(crate) struct Deaf {
 impl Ground {
     /// The subject as workers see it when every announcement is lost.
     pub(crate) fn deaf(&self) -> Backend<Deaf> {
-        let (store, wakeups) = (self.store().clone(), Wakeups::default());
-        Backend::new(Deaf { store, wakeups, looks: AtomicUsize::new(0) })
+        Backend::new(Deaf::new(self.store().clone()))
     }
 }
 
 impl Deaf {
+    /// `store`, with nobody to hear it.
+    pub fn new(store: Arc<dyn Store>) -> Deaf {
+        Deaf { store, wakeups: Wakeups::default(), looks: AtomicUsize::new(0) }
+    }
+
     /// Returns when those who wait have looked at least this often, and seen nothing.
     pub(crate) async fn until_looked(&self, times: usize) {
         while self.looks.load(Ordering::SeqCst) < times {

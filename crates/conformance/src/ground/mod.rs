@@ -19,6 +19,7 @@ use ff_store::{EngineBackend, Store, StoreError, mint};
 pub(crate) use allowance::{at_once, in_ten_seconds, named, of_tokens, tokens};
 pub(crate) use calls::{exit_calls, holder_calls, steering_calls};
 pub(crate) use client::{busy, key, steady, tag};
+pub use deaf::Deaf;
 pub(crate) use resource::{capabilities, lane};
 pub(crate) use worker::{failure, forged, permanent, worker};
 

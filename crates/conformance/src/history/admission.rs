@@ -16,6 +16,7 @@ use ff_core::{
 };
 
 use super::generate::Generator;
+use super::look::Look;
 use super::make::{self, chance, millis, one};
 use super::pair::View;
 
@@ -161,12 +162,16 @@ impl Generator {
             quotas: held.quotas.clone(),
             estimate: held.reserved.clone(),
         });
+        let used = match chance(&mut self.rng, 30) {
+            true => make::amounts(&mut self.rng),
+            false => record.map(|record| record.used.clone()).unwrap_or_default(),
+        };
         Some(Settling {
             namespace: key.namespace.clone(),
             execution: ticket.execution,
             admission,
             control: control.unwrap_or_default(),
-            used: record.map(|record| record.used.clone()).unwrap_or_default(),
+            used,
             goes_on: chance(&mut self.rng, 40).then(|| millis(&mut self.rng, &[100, 20_000])),
         })
     }
@@ -212,6 +217,14 @@ impl Generator {
         let admission = held.map(|held| held.admission);
         let admission = admission.or_else(|| chance(&mut self.rng, 20).then(|| self.admission()));
         Some(Unblock { execution: record.id, on, admission }.into())
+    }
+
+    /// Those who wait for the same as something that waits.
+    pub(super) fn waiters(&mut self, view: View<'_>, limit: usize) -> Option<Look> {
+        let record = self.some(view, |record| matches!(record.state, State::Blocked { .. }))?;
+        let State::Blocked { on, .. } = &record.state else { return None };
+        let (namespace, on) = (record.spec.namespace.clone(), on.clone());
+        Some(Look::Blocked { namespace, on, limit })
     }
 
     /// A holder tells what it has used.

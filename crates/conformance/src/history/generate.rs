@@ -133,7 +133,8 @@ impl Generator {
         let tried = self.some(view, |record| record.attempt.as_ref().is_some_and(|a| a.number > 0));
         let rng = &mut self.rng;
         let limit = one(rng, &[1, 2, 5, 100]);
-        match rng.u8(..7) {
+        match rng.u8(..10) {
+            7 => self.waiters(view, limit).unwrap_or(Look::Record(id)),
             5 => Look::Resources(self.scan()),
             6 => self.place(view).unwrap_or(Look::Record(id)),
             0 => Look::Record(id),
@@ -141,7 +142,7 @@ impl Generator {
                 let part = one(rng, &[BlobPart::Input, BlobPart::Result(0), BlobPart::Result(1)]);
                 Look::Blob(BlobKey { execution: id, part })
             }
-            2 => {
+            2 | 8 | 9 => {
                 let id = tried.map_or(id, |record| record.id);
                 Look::Attempts { id, from: one(rng, &[0, 0, 0, 1, 2, 3]), limit }
             }

@@ -349,51 +349,64 @@ impl<'a> Desk<'a> {
                 return Some(wait(Lack::Concurrency, ResourceKind::Quota, name, &detail, None));
             }
         }
-        let now = self.context.now;
-        let control = &candidate.control;
-        control.quotas.iter().find_map(|name| self.too_early(name, ticket, now))
+        self.too_early(&candidate.control.quotas, ticket)
     }
 
-    /// Whether the window of a quota is full. Then a moment is booked, unless one is.
+    /// Whether the window of a quota is full. Then one moment is booked with all of them, unless one
+    /// is: two that wait for each other's moments would wait for ever.
     fn too_early(
         &mut self,
-        name: &ResourceName,
+        quotas: &BTreeSet<ResourceName>,
         ticket: &mut Ticket,
-        now: Time,
     ) -> Option<Verdict> {
-        let jitter = u64::from(self.context.jitter);
-        let quota = self.quota(name)?;
-        let place = ticket.booked.iter().position(|(quota, _)| quota == name);
-        let at = match place.map(|place| ticket.booked[place].1) {
-            Some(at) if at > now => at,
-            Some(at) => {
-                quota.take_back(at);
-                let fits = quota.fits(now);
-                // It counts as booked until it is admitted.
-                let next = if fits { at } else { quota.next_free(now) };
-                quota.note(next, now);
-                ticket.booked.retain(|(quota, _)| quota != name);
-                ticket.booked.push((name.clone(), next));
-                if fits {
-                    return None;
+        let now = self.context.now;
+        let last = ticket.booked.iter().max_by_key(|(_, at)| *at).cloned();
+        let (name, at) = match last {
+            Some((name, at)) if at > now => (name, at),
+            _ => {
+                let booked = std::mem::take(&mut ticket.booked);
+                for (name, at) in &booked {
+                    if let Some(quota) = self.quota(name) {
+                        quota.take_back(*at);
+                    }
                 }
-                next
-            }
-            None => {
-                let free = quota.next_free(now);
-                if free <= now {
-                    return None;
+                let mut latest: Option<(&ResourceName, Time)> = None;
+                for name in quotas {
+                    let was_booked = booked.iter().any(|(quota, _)| quota == name);
+                    let Some(quota) = self.quota(name) else { continue };
+                    let fits = was_booked && quota.fits(now);
+                    let free = if fits { now } else { quota.next_free(now) };
+                    if free > now && latest.is_none_or(|(_, at)| free > at) {
+                        latest = Some((name, free));
+                    }
                 }
-                quota.note(free, now);
-                ticket.booked.push((name.clone(), free));
-                free
+                let Some((name, at)) = latest else {
+                    // They count as booked until it is admitted.
+                    booked.iter().for_each(|(name, at)| self.book(name, *at, ticket));
+                    return None;
+                };
+                quotas.iter().for_each(|name| self.book(name, at, ticket));
+                (name.clone(), at)
             }
         };
         ticket.until = ticket.until.max(at + RESERVED);
+        let jitter = u64::from(self.context.jitter);
+        let quota = self.quota(&name)?;
         let spread = quota.limits.jitter.get() * jitter / u64::from(u16::MAX);
         let detail = quota.pace().unwrap_or_default();
         let until = Some(at + Millis::new(spread));
-        Some(wait(Lack::Rate, ResourceKind::Quota, name, &detail, until))
+        Some(wait(Lack::Rate, ResourceKind::Quota, &name, &detail, until))
+    }
+
+    /// Books a moment with a quota, if it counts starts.
+    fn book(&mut self, name: &ResourceName, at: Time, ticket: &mut Ticket) {
+        let now = self.context.now;
+        if let Some(quota) = self.quota(name)
+            && quota.limits.max_requests.is_some()
+        {
+            quota.note(at, now);
+            ticket.booked.push((name.clone(), at));
+        }
     }
 
     fn settle(&mut self, settling: &Settling, settled: &mut Settled) {

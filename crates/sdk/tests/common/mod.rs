@@ -1,6 +1,8 @@
 //! A store, its timers and its workers in tokio's virtual time.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod served;
+
 use std::sync::Arc;
 
 use ff_backend_memory::MemoryStore;

@@ -8,6 +8,7 @@ use ff_core::control::Control;
 use ff_core::machine::{Complete, ReportUsage, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Lane, Millis, Namespace};
+use ff_engine::audit::AuditScanner;
 use ff_engine::scanner::Scanning;
 use ff_engine::supervisor::Supervisor;
 use ff_engine::timers::{Options, Timers};
@@ -92,7 +93,8 @@ async fn live(server: &Fixture) -> String {
         let timers = Timers::new(timed.clone(), Options::default());
         async move { timers.run(stop).await }
     });
-    Scanning::new(UnblockScanner::default(), backend).run_once().await.unwrap();
+    Scanning::new(UnblockScanner::default(), backend.clone()).run_once().await.unwrap();
+    Scanning::new(AuditScanner::default(), backend).run_once().await.unwrap();
     ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: ff\r\n\r\n").await;
     within(async {
         while !scraped(server).await.contains("ff_timers_total") {
@@ -129,6 +131,7 @@ async fn every_metric_is_emitted_and_every_emitted_one_is_documented() {
             assert!(lines.any(|line| line.contains(&format!("{label}=\""))), "{name} has {label}");
         }
     }
+    assert!(text.contains("ff_audit_violations{rule=\"counted\"} 0\n"), "{text}");
     assert!(text.contains("method=\"other\"") && !text.contains("MADEUP"), "labels are bounded");
     assert!(!text.contains(&execution), "no label names an execution");
 }

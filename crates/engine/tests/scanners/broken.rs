@@ -1,7 +1,7 @@
-//! A store that cannot read one resource.
+//! A store that cannot read one resource, or one row.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use ff_backend_memory::MemoryStore;
@@ -11,7 +11,7 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
-use ff_store::audit::Rows;
+use ff_store::audit::{Row, Rows};
 use ff_store::census::Census;
 use ff_store::{
     Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
@@ -23,11 +23,18 @@ pub(crate) struct Broken {
     store: MemoryStore,
     name: &'static str,
     fails: AtomicBool,
+    /// How often its rows are still read with one that is unreadable.
+    spoilt: AtomicUsize,
 }
 
 impl Broken {
     pub(crate) fn new(store: MemoryStore, name: &'static str) -> Broken {
-        Broken { store, name, fails: AtomicBool::new(false) }
+        Broken { store, name, fails: AtomicBool::new(false), spoilt: AtomicUsize::new(0) }
+    }
+
+    /// The next reads of all rows meet one that is unreadable, so many times.
+    pub(crate) fn spoil(&self, times: usize) {
+        self.spoilt.store(times, Ordering::SeqCst);
     }
 
     pub(crate) fn fail(&self, fails: bool) {
@@ -67,8 +74,26 @@ pass!({
     census() -> Result<Census, StoreError>;
     ahead(place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
     alive(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
-    rows() -> Result<Rows, StoreError>;
     repair() -> Result<Repaired, StoreError>;
+}
+
+async fn rows(&self) -> Result<Rows, StoreError> {
+    let left = self.spoilt.load(Ordering::SeqCst);
+    self.spoilt.store(left.saturating_sub(1), Ordering::SeqCst);
+    let mut rows = self.store.rows().await?;
+    let (sender, stream) = Rows::channel();
+    let bad = Row::Unreadable { place: self.name.into(), why: "it is broken".into() };
+    tokio::spawn(async move {
+        if left > 0 {
+            sender.send(Ok(bad)).await.unwrap();
+        }
+        while let Some(row) = rows.next().await {
+            if sender.send(row).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(stream)
 }
 
 async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {

@@ -1,13 +1,11 @@
-//! The exam and the histories are themselves examined: each planted bug must be caught.
-#![allow(clippy::unwrap_used)]
+//! A store that does what one in memory does, but for its bug.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
-use ff_conformance::{Making, Options, Subject, histories, sit};
 use ff_core::control::Blocker;
 use ff_core::machine::{Action, Command, CopyLane, Hold, Reply, Ticked};
 use ff_core::payload::BlobKey;
@@ -16,65 +14,20 @@ use ff_core::record::Attempt;
 use ff_core::resource::{Body, LaneState};
 use ff_core::{
     Execution, ExecutionId, Lane, Millis, Namespace, Refusal, RequestId, Resource, ResourceKey,
-    Time,
+    ResourceKind, Time,
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
     Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
     Wakeups, mint,
 };
-use ff_testkit::ManualClock;
 
-/// What is wrong with a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bug {
-    /// A repeated claim takes more work.
-    RetryIsForgotten,
-    /// Any namespace will do.
-    NamespaceIsIgnored,
-    /// The epoch is taken for the whole fence.
-    EpochIsEnough,
-    /// Time does nothing.
-    TicksAreLost,
-    /// A claim takes one more than was asked for.
-    ClaimsTakeMore,
-    /// A payload ends at its first NUL.
-    BytesAreText,
-    /// An index keeps an entry that should be gone.
-    EntryIsLeft,
-    /// A page begins after all that was created with its cursor.
-    EqualTimesAreSkipped,
-    /// The last timer of a page is left out.
-    LastTimerIsHidden,
-    /// Attempts are told from the one after the one asked for.
-    AttemptIsSkipped,
-    /// Nobody hears of new work.
-    NothingIsAnnounced,
-    /// A paused lane reserves its work.
-    PausedLanesGrant,
-    /// A draining lane refuses what it has already.
-    DrainsRefuseRepeats,
-    /// A process takes the place of a live one.
-    DuplicatesAreAccepted,
-    /// A silent worker is alive until its timer has run.
-    SilenceNeedsItsTimer,
-    /// A worker is listed as if it had just been heard of.
-    SilenceIsNotSeen,
-    /// Time never ends a registration.
-    SilenceIsNotDue,
-    /// Anybody can say that a worker leaves.
-    AnybodyDisconnects,
-    /// Workers and lanes of every namespace are in one list.
-    ListsAreShared,
-    /// A page of workers or lanes begins one too late.
-    PagesSkipOne,
-    /// Everybody is told to be next.
-    NobodyIsAhead,
-}
+use crate::bug::Bug;
 
-struct Planted {
-    store: MemoryStore,
-    bug: Bug,
+/// A store with a bug.
+pub(crate) struct Planted {
+    pub(crate) store: MemoryStore,
+    pub(crate) bug: Bug,
     /// An entry that is never removed.
     left: Mutex<Option<Row>>,
     /// Where nothing is announced.
@@ -82,6 +35,10 @@ struct Planted {
 }
 
 impl Planted {
+    pub(crate) fn new(store: MemoryStore, bug: Bug) -> Planted {
+        Planted { store, bug, left: Mutex::default(), unheard: Wakeups::default() }
+    }
+
     async fn spoil(&self, command: &mut Command) {
         match (self.bug, &mut command.action) {
             (Bug::RetryIsForgotten, Action::Claim(claim)) => claim.retry = false,
@@ -146,8 +103,11 @@ impl Planted {
     }
 
     async fn copy(&self, key: &ResourceKey, state: LaneState) {
-        let copy = CopyLane { key: key.clone(), state };
-        self.store.execute(vec![mint::command(copy)]).await.remove(0).unwrap();
+        self.run(CopyLane { key: key.clone(), state }).await;
+    }
+
+    pub(crate) async fn run(&self, action: impl Into<Action>) {
+        self.store.execute(vec![mint::command(action)]).await.remove(0).unwrap();
     }
 
     async fn scan_every_namespace(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
@@ -189,6 +149,7 @@ impl Store for Planted {
         let mut answers = Vec::new();
         for mut command in batch {
             self.spoil(&mut command).await;
+            self.spoil_admission(&mut command).await;
             if self.bug == Bug::TicksAreLost && matches!(command.action, Action::Tick(_)) {
                 answers.push(Ok(Reply::Ticked(Ticked { did: None, next: None })));
                 continue;
@@ -247,9 +208,13 @@ impl Store for Planted {
         if self.bug == Bug::LastTimerIsHidden && timers.due.len() > 1 {
             timers.due.pop();
         }
-        if self.bug == Bug::SilenceIsNotDue {
-            timers.resources.clear();
-        }
+        let hidden = |kind| match self.bug {
+            Bug::SilenceIsNotDue => true,
+            Bug::PeriodsNeverEnd => kind == ResourceKind::Budget,
+            Bug::TicketsAreNotDue => kind == ResourceKind::Ticket,
+            _ => false,
+        };
+        timers.resources.retain(|key| !hidden(key.kind));
         Ok(timers)
     }
 
@@ -280,7 +245,15 @@ impl Store for Planted {
         on: &Blocker,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError> {
-        self.store.blocked(namespace, on, limit).await
+        match self.bug {
+            Bug::LastWaitersComeFirst => {
+                let mut all = self.store.blocked(namespace, on, usize::MAX).await?;
+                all.reverse();
+                all.truncate(limit);
+                Ok(all)
+            }
+            _ => self.store.blocked(namespace, on, limit).await,
+        }
     }
 
     async fn blockers(
@@ -348,102 +321,3 @@ impl Store for Planted {
         self.store.stats()
     }
 }
-
-async fn planted(bug: Bug) -> Subject {
-    let clock = ManualClock::default();
-    let store = MemoryStore::serial(Arc::new(clock.clone()));
-    Subject::new(Planted { store, bug, left: Mutex::default(), unheard: Wakeups::default() }, clock)
-}
-
-/// One test for each bug that random histories catch, which must tell the seed.
-macro_rules! caught_by_histories {
-    ($($test:ident: $bug:ident),+ $(,)?) => {
-        mod caught_by_histories {
-            use super::*;
-
-            $(#[test]
-            #[should_panic(expected = "FF_SEED=")]
-            fn $test() {
-                fn subject() -> Making {
-                    Box::pin(planted(Bug::$bug))
-                }
-                histories("planted", subject, Options { count: 600, ..Options::default() });
-            })+
-        }
-    };
-}
-
-caught_by_histories!(
-    a_forgotten_retry: RetryIsForgotten,
-    an_ignored_namespace: NamespaceIsIgnored,
-    a_fence_that_is_only_an_epoch: EpochIsEnough,
-    lost_ticks: TicksAreLost,
-    a_claim_that_takes_more: ClaimsTakeMore,
-    bytes_taken_for_text: BytesAreText,
-    an_entry_left_behind: EntryIsLeft,
-    a_listing_that_skips_equal_times: EqualTimesAreSkipped,
-    a_hidden_timer: LastTimerIsHidden,
-    a_skipped_attempt: AttemptIsSkipped,
-    a_grant_of_a_paused_lane: PausedLanesGrant,
-    a_drain_that_refuses_repeats: DrainsRefuseRepeats,
-    a_duplicate_process: DuplicatesAreAccepted,
-    a_silence_that_needs_its_timer: SilenceNeedsItsTimer,
-    a_silence_that_is_not_seen: SilenceIsNotSeen,
-    a_silence_that_is_not_due: SilenceIsNotDue,
-    a_stranger_that_disconnects: AnybodyDisconnects,
-    a_list_of_every_namespace: ListsAreShared,
-    a_page_that_skips_one: PagesSkipOne,
-    a_wrong_place_in_the_queue: NobodyIsAhead,
-);
-
-/// One test for each bug that a fact catches.
-macro_rules! caught_by_facts {
-    ($($test:ident: $bug:ident, $fact:literal),+ $(,)?) => {
-        mod caught_by_facts {
-            use super::*;
-
-            $(#[test]
-            #[should_panic]
-            fn $test() {
-                fn subject() -> Making {
-                    Box::pin(planted(Bug::$bug))
-                }
-                sit($fact, subject);
-            })+
-        }
-    };
-}
-
-caught_by_facts!(
-    a_forgotten_retry: RetryIsForgotten,
-        "claim::a_retried_claim_finds_the_same_leases_and_takes_no_more",
-    an_ignored_namespace: NamespaceIsIgnored,
-        "namespace::an_execution_of_another_namespace_is_not_found",
-    a_fence_that_is_only_an_epoch: EpochIsEnough,
-        "lease::a_fence_that_differs_in_any_part_is_refused",
-    lost_ticks: TicksAreLost, "lease::work_that_kills_its_workers_ends_failed",
-    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_what_it_asks_for",
-    bytes_taken_for_text: BytesAreText, "payload::inputs_come_out_as_they_went_in",
-    an_entry_left_behind: EntryIsLeft, "capability::an_incapable_worker_changes_nothing",
-    a_listing_that_skips_equal_times: EqualTimesAreSkipped,
-        "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
-    a_hidden_timer: LastTimerIsHidden, "tick::the_earliest_timer_comes_first",
-    a_skipped_attempt: AttemptIsSkipped, "attempts::attempts_are_read_in_pages",
-    lost_announcements: NothingIsAnnounced, "wakeup::a_claim_racing_a_submit_does_not_miss_it",
-    a_grant_of_a_paused_lane: PausedLanesGrant, "lane::a_paused_lane_grants_no_work",
-    a_drain_that_refuses_repeats: DrainsRefuseRepeats,
-        "lane::a_draining_lane_knows_what_it_was_given",
-    a_duplicate_process: DuplicatesAreAccepted,
-        "worker::another_process_cannot_take_the_place_of_a_live_one",
-    a_silence_that_needs_its_timer: SilenceNeedsItsTimer,
-        "worker::a_silent_worker_is_replaced_at_once",
-    a_silence_that_is_not_seen: SilenceIsNotSeen, "explain::a_silent_worker_does_not_count",
-    a_silence_that_is_not_due: SilenceIsNotDue,
-        "worker::a_silent_worker_is_removed_by_time_alone",
-    a_stranger_that_disconnects: AnybodyDisconnects, "worker::nobody_leaves_in_anothers_name",
-    a_list_of_every_namespace: ListsAreShared,
-        "worker::a_worker_shows_in_its_own_namespace_alone",
-    a_page_that_skips_one: PagesSkipOne, "worker::workers_are_listed_in_order_and_in_pages",
-    a_wrong_place_in_the_queue: NobodyIsAhead,
-        "explain::queued_work_knows_how_many_come_before_it",
-);

@@ -1,6 +1,7 @@
-//! The unblock scanner: who waits for what has room is let go, by whoever looks first.
+//! Scanners: who waits for what has room is let go, by whoever looks first; what must not be is told.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod audit;
 mod broken;
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use ff_engine::scanner::{Scanned, Scanning};
 use ff_engine::services::Services;
 use ff_engine::unblock::UnblockScanner;
 use ff_store::roles::Backend;
-use ff_store::{ClientBackend, Share, Store, WorkerBackend, audit, mint};
+use ff_store::{ClientBackend, Share, Store, WorkerBackend, mint};
 use ff_testkit::ManualClock;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -178,7 +179,7 @@ async fn two_processes_at_once_let_go_the_same_as_one() {
         let found = backend.store().resource(&key(&backend, ResourceKind::Quota, "api")).await;
         let quota = found.unwrap().unwrap();
         assert_eq!(quota.as_quota().unwrap().active, 5, "seed {seed}");
-        let report = audit::audit(backend.store().rows().await.unwrap()).await.unwrap();
+        let report = ff_store::audit::audit(backend.store().rows().await.unwrap()).await.unwrap();
         assert!(report.violations.is_empty(), "seed {seed}: {:?}", report.violations);
     }
 }

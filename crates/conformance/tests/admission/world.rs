@@ -1,0 +1,462 @@
+//! A world that a plan runs in: one namespace of a store, what its workers hold, what was seen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ff_backend_memory::{Faults, MemoryStore};
+use ff_conformance::Subject;
+use ff_core::control::{Amounts, Control};
+use ff_core::machine::{
+    Action, Assignment, Attend, Cancel, Candidate, Claim, ClaimGranted, Complete, Delay, Fail,
+    GrantNext, GrantOffer, House, Party, Reply, ReportUsage, Settling, Submit, Target, Verdict,
+};
+use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::resource::{Held, Ticket};
+use ff_core::state::{Failure, State, Worker};
+use ff_core::{
+    Capabilities, Category, Code, Dimension, Execution, ExecutionId, IdempotencyKey, Lane, LeaseId,
+    Millis, Namespace, Partition, Payload, ResourceKind, ResourceName, Time, When,
+};
+use ff_store::roles::Answer;
+use ff_store::{ResourceScan, Share, StoreError, audit, mint};
+use ff_testkit::ManualClock;
+
+use crate::plan::{BUDGET, Plan, QUOTAS, Step};
+
+/// A lease, and how much its holder may still use of what it was expected to.
+#[derive(Debug)]
+struct Lease {
+    assignment: Assignment,
+    left: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) subject: Arc<Subject>,
+    pub(crate) namespace: Namespace,
+    pub(crate) ids: Vec<ExecutionId>,
+    leases: Vec<Lease>,
+    offers: Vec<GrantOffer>,
+    /// What was settled, or should have been.
+    settled: Vec<Settling>,
+    reports: u32,
+    /// Every admission that was seen, and when it was first.
+    pub(crate) admissions: BTreeMap<LeaseId, (Held, Time)>,
+    /// The answers to every step.
+    pub(crate) trace: Vec<String>,
+}
+
+/// A store that does one thing after the other.
+pub(crate) fn serial() -> Subject {
+    let clock = ManualClock::default();
+    Subject::new(MemoryStore::serial(Arc::new(clock.clone())), clock)
+}
+
+/// A store in which calls get in each other's way.
+pub(crate) fn optimistic(seed: u64) -> Subject {
+    let clock = ManualClock::default();
+    let faults = Faults { seed, conflict_percent: 10, pause_percent: 40 };
+    Subject::new(MemoryStore::optimistic(Arc::new(clock.clone()), faults), clock)
+}
+
+pub(crate) fn named(name: &str) -> ResourceName {
+    ResourceName::new(name).unwrap()
+}
+
+pub(crate) fn tokens(amount: u64) -> Amounts {
+    [(Dimension::new("tokens").unwrap(), amount)].into()
+}
+
+pub(crate) fn sum(amounts: &Amounts) -> u64 {
+    amounts.values().sum()
+}
+
+/// A refusal is an answer; anything else is a failure.
+fn settled_answer<T>(answer: Answer<T>) -> Result<T, Code> {
+    answer.map_err(|error: StoreError| error.refused().unwrap_or_else(|| panic!("{error}")))
+}
+
+impl World {
+    /// A namespace with the budget and the quotas of a plan.
+    pub(crate) async fn new(subject: &Arc<Subject>, namespace: &str, plan: &Plan) -> World {
+        let namespace = Namespace::new(namespace).unwrap();
+        for (name, limits) in plan.quotas() {
+            subject.backend.put_quota(&namespace, &named(name), limits).await.unwrap();
+        }
+        subject.backend.put_budget(&namespace, &named(BUDGET), plan.budget()).await.unwrap();
+        World {
+            subject: subject.clone(),
+            namespace,
+            ids: Vec::new(),
+            leases: Vec::new(),
+            offers: Vec::new(),
+            settled: Vec::new(),
+            reports: 0,
+            admissions: BTreeMap::new(),
+            trace: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn step(&mut self, step: Step) {
+        let said = match step {
+            Step::Submit { quotas, estimate } => self.submit(quotas, estimate).await,
+            Step::Claim(max) => self.claim(max).await,
+            Step::Crowd(count) => self.crowd(count).await,
+            Step::Grant => self.grant().await,
+            Step::UseGrant(which) => self.use_grant(which).await,
+            Step::Complete(which) => match self.leave(which) {
+                Some(lease) => self.complete(&lease).await,
+                None => String::new(),
+            },
+            Step::Fail(which) => self.fail(which).await,
+            Step::HandBack(which) => self.hand_back(which).await,
+            Step::Delay(which) => self.delay(which).await,
+            Step::Renew(which) => self.renew(which).await,
+            Step::Report(which, amount) => self.report(which, amount, 1).await,
+            Step::ReportTwice(which, amount) => self.report(which, amount, 2).await,
+            Step::ReportAndDie(which, amount) => self.report_and_die(which, amount).await,
+            Step::Cancel(which) => self.cancel(which).await,
+            Step::AskAndDie(which) => self.ask_and_die(which).await,
+            Step::Die(which) => format!("{}", self.leave(which).is_some()),
+            Step::CompleteAndDie(which) => self.complete_and_die(which, 0).await,
+            Step::CompleteAndSettleTwice(which) => self.complete_and_die(which, 2).await,
+            Step::SettleAgain(which) => self.settle_again(which).await,
+            Step::Pass(span) => self.pass(Millis::new(span)).await,
+        };
+        self.note().await;
+        self.trace.push(format!("{step:?}: {said}"));
+    }
+
+    async fn submit(&mut self, quotas: [bool; 3], estimate: Option<u64>) -> String {
+        let number = self.ids.len() as u32;
+        let start = Time::from_ms(1_700_000_000_000);
+        // Ids of two namespaces differ, and those of one are the same in every world.
+        let salt = self.namespace.as_str().len() as u64;
+        let id = ExecutionId::mint(start, Partition::ONLY, number, salt);
+        let names = QUOTAS.into_iter().zip(quotas).filter(|(_, named)| *named);
+        let control = Control {
+            budgets: estimate.iter().map(|_| named(BUDGET)).collect(),
+            quotas: names.map(|(name, _)| named(name)).collect(),
+            estimate: estimate.map(tokens).unwrap_or_default(),
+        };
+        let policy = Policy {
+            retry: Retry {
+                max_attempts: 3,
+                backoff: Backoff::fixed(Millis::new(500)),
+                categories: None,
+            },
+            lease_ttl: Millis::from_secs(20),
+            max_reclaims: 3,
+            ..Policy::default()
+        };
+        let namespace = self.namespace.clone();
+        let submit = Submit { namespace, control, policy, ..Submit::new(id) };
+        self.subject.backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+        self.ids.push(id);
+        String::new()
+    }
+
+    fn claiming(&self, max: u16) -> Claim {
+        Claim {
+            namespace: self.namespace.clone(),
+            lane: Lane::default(),
+            worker: worker(),
+            capabilities: Capabilities::NONE,
+            request: mint::request_id(),
+            max,
+            first: 0,
+            retry: false,
+            admitted: None,
+        }
+    }
+
+    pub(crate) async fn claim(&mut self, max: u16) -> String {
+        let claimed = self.subject.backend.claim(self.claiming(max), Millis::ZERO).await.unwrap();
+        self.took(claimed.assignments)
+    }
+
+    async fn crowd(&mut self, count: usize) -> String {
+        let calls = (0..count).map(|_| {
+            let (subject, claim) = (self.subject.clone(), self.claiming(1));
+            tokio::spawn(async move { subject.backend.claim(claim, Millis::ZERO).await })
+        });
+        let mut taken = Vec::new();
+        for call in calls.collect::<Vec<_>>() {
+            taken.extend(call.await.unwrap().unwrap().assignments);
+        }
+        taken.sort_by_key(|one| one.execution);
+        self.took(taken)
+    }
+
+    fn took(&mut self, assignments: Vec<Assignment>) -> String {
+        let taken: Vec<_> = assignments.iter().map(|one| self.number(one.execution)).collect();
+        for assignment in assignments {
+            self.leases.push(Lease { left: u64::MAX, assignment });
+        }
+        format!("{taken:?}")
+    }
+
+    fn number(&self, id: ExecutionId) -> Option<usize> {
+        self.ids.iter().position(|known| *known == id)
+    }
+
+    async fn grant(&mut self) -> String {
+        let Claim { namespace, lane, worker, capabilities, request, .. } = self.claiming(1);
+        let ttl = Millis::new(3_000);
+        let (retry, at, admitted) = (false, None, None);
+        let grant =
+            GrantNext { namespace, lane, worker, capabilities, request, ttl, retry, at, admitted };
+        let offer = self.subject.backend.grant(grant).await.unwrap().offer;
+        let said = format!("{:?}", offer.as_ref().map(|offer| self.number(offer.execution)));
+        self.offers.extend(offer);
+        said
+    }
+
+    async fn use_grant(&mut self, which: usize) -> String {
+        if self.offers.is_empty() {
+            return String::new();
+        }
+        let offer = self.offers.remove(which % self.offers.len());
+        let target = self.target(offer.execution);
+        let claim = ClaimGranted { target, request: offer.request, worker: worker() };
+        match settled_answer(self.subject.backend.claim_granted(claim).await) {
+            Ok(claimed) => self.took(claimed.assignments),
+            Err(code) => format!("{code:?}"),
+        }
+    }
+
+    fn target(&self, execution: ExecutionId) -> Target {
+        Target { namespace: self.namespace.clone(), execution }
+    }
+
+    /// A worker forgets one of its leases.
+    fn leave(&mut self, which: usize) -> Option<Assignment> {
+        let count = self.leases.len();
+        (count > 0).then(|| self.leases.remove(which % count).assignment)
+    }
+
+    async fn complete(&mut self, lease: &Assignment) -> String {
+        let complete = Complete { hold: lease.hold(), result: Payload::bytes("done") };
+        let answer = self.subject.backend.complete(vec![complete]).await.unwrap().remove(0);
+        format!("{:?}", settled_answer(answer).map(drop))
+    }
+
+    async fn fail(&mut self, which: usize) -> String {
+        let Some(lease) = self.leave(which) else { return String::new() };
+        let failure =
+            Failure { category: Category::error(), retryable: true, message: "again".into() };
+        let answer = self.subject.backend.fail(Fail { hold: lease.hold(), failure }).await;
+        format!("{:?}", settled_answer(answer).map(drop))
+    }
+
+    async fn hand_back(&mut self, which: usize) -> String {
+        let Some(lease) = self.leave(which) else { return String::new() };
+        let answer = self.subject.backend.hand_back(vec![lease.hold()]).await.unwrap().remove(0);
+        format!("{:?}", settled_answer(answer).map(drop))
+    }
+
+    async fn delay(&mut self, which: usize) -> String {
+        let Some(lease) = self.leave(which) else { return String::new() };
+        let until = When::After(Millis::new(700));
+        let answer = self.subject.backend.delay(Delay { hold: lease.hold(), until }).await;
+        format!("{:?}", settled_answer(answer).map(drop))
+    }
+
+    async fn renew(&mut self, which: usize) -> String {
+        let count = self.leases.len();
+        if count == 0 {
+            return String::new();
+        }
+        let hold = self.leases[which % count].assignment.hold();
+        let answer = self.subject.backend.renew(vec![hold]).await.unwrap().remove(0);
+        format!("{:?}", settled_answer(answer).map(drop))
+    }
+
+    /// Reports of a holder, each of so much, and no more in all than it was expected to use.
+    async fn reporting(&mut self, which: usize, amount: u64, times: u64) -> Vec<ReportUsage> {
+        let count = self.leases.len();
+        if count == 0 {
+            return Vec::new();
+        }
+        let execution = self.leases[which % count].assignment.execution;
+        let control = self.record(execution).await.spec.control.clone();
+        let lease = &mut self.leases[which % count];
+        lease.left = lease.left.min(sum(&control.estimate));
+        let mut reports = Vec::new();
+        while control.budgets.len() == 1 && (reports.len() as u64) < times {
+            let amount = amount.min(lease.left);
+            if amount == 0 {
+                break;
+            }
+            lease.left -= amount;
+            self.reports += 1;
+            let key = IdempotencyKey::new(format!("r{}", self.reports)).unwrap();
+            let hold = lease.assignment.hold();
+            reports.push(ReportUsage { hold, key, amounts: tokens(amount), release: false });
+        }
+        reports
+    }
+
+    async fn report(&mut self, which: usize, amount: u64, times: u64) -> String {
+        let reports = self.reporting(which, amount, times).await;
+        let calls = reports.into_iter().map(|report| {
+            let subject = self.subject.clone();
+            tokio::spawn(async move { subject.backend.report_usage(report).await })
+        });
+        let mut said = Vec::new();
+        for call in calls.collect::<Vec<_>>() {
+            said.push(settled_answer(call.await.unwrap()).map(drop));
+        }
+        format!("{said:?}")
+    }
+
+    async fn report_and_die(&mut self, which: usize, amount: u64) -> String {
+        let Some(report) = self.reporting(which, amount, 1).await.pop() else {
+            return String::new();
+        };
+        format!("{:?}", settled_answer(self.run(report).await).map(drop))
+    }
+
+    async fn cancel(&mut self, which: usize) -> String {
+        let count = self.ids.len();
+        if count == 0 {
+            return String::new();
+        }
+        let target = self.target(self.ids[which % count]);
+        let cancel = Cancel { target, grace: None, reason: None };
+        format!("{:?}", settled_answer(self.subject.backend.cancel(cancel).await).map(drop))
+    }
+
+    async fn ask_and_die(&mut self, which: usize) -> String {
+        let mut waiting = Vec::new();
+        for id in &self.ids {
+            let record = self.record(*id).await;
+            let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
+            if waits && record.admission.is_none() && !record.spec.control.is_empty() {
+                waiting.push(record);
+            }
+        }
+        if waiting.is_empty() {
+            return String::new();
+        }
+        let record = &waiting[which % waiting.len()];
+        let candidate = Candidate {
+            execution: record.id,
+            admission: LeaseId { request: mint::request_id(), index: 0 },
+            control: record.spec.control.clone(),
+            used: record.used.clone(),
+        };
+        let party = Party { candidates: vec![candidate], most: 1 };
+        let attend = Attend { house: self.house(), settlings: Vec::new(), parties: vec![party] };
+        match self.run(attend).await.unwrap() {
+            Reply::Attended(attended) => match &attended.verdicts[0][0] {
+                Verdict::Admitted(_) => "admitted".to_owned(),
+                other => format!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Completes, and settles that so many times.
+    async fn complete_and_die(&mut self, which: usize, times: usize) -> String {
+        let Some(lease) = self.leave(which) else { return String::new() };
+        let complete = Complete { hold: lease.hold(), result: Payload::default() };
+        let said = settled_answer(self.run(complete).await).map(drop);
+        for settling in self.subject.store.wakeups().take_stopped() {
+            for _ in 0..times {
+                self.settle(settling.clone()).await;
+            }
+            self.settled.push(settling);
+        }
+        format!("{said:?}")
+    }
+
+    async fn settle_again(&mut self, which: usize) -> String {
+        let count = self.settled.len();
+        if count > 0 {
+            self.settle(self.settled[which % count].clone()).await;
+        }
+        format!("{}", count > 0)
+    }
+
+    async fn settle(&self, settling: Settling) {
+        let house = House { namespace: settling.namespace.clone(), ..self.house() };
+        let attend = Attend { house, settlings: vec![settling], parties: Vec::new() };
+        self.run(attend).await.unwrap();
+    }
+
+    /// Lets time pass and does all that is due, as the engine would.
+    pub(crate) async fn pass(&mut self, span: Millis) -> String {
+        let backend = &self.subject.backend;
+        self.subject.clock.advance(span).await;
+        for _ in 0..100 {
+            let timers = backend.due(&Share::All, None, 100).await.unwrap();
+            if timers.due.is_empty() && timers.resources.is_empty() {
+                for (namespace, on) in backend.blockers(&Share::All).await.unwrap() {
+                    backend.ease(&namespace, &on).await.unwrap();
+                }
+                return String::new();
+            }
+            for (_, id) in timers.due {
+                backend.tick(vec![id]).await.unwrap().remove(0).unwrap();
+            }
+            for key in timers.resources {
+                backend.tick_resource(key).await.unwrap();
+            }
+        }
+        panic!("there is no end to what is due");
+    }
+
+    /// Completes all that is held.
+    pub(crate) async fn complete_all(&mut self) {
+        for lease in std::mem::take(&mut self.leases) {
+            self.complete(&lease.assignment).await;
+        }
+        self.note().await;
+    }
+
+    /// Runs a command, and nothing that follows from it.
+    async fn run(&self, action: impl Into<Action>) -> Answer<Reply> {
+        self.subject.store.execute(vec![mint::command(action)]).await.remove(0)
+    }
+
+    fn house(&self) -> House {
+        let partitions = self.subject.store.partitions();
+        House { namespace: self.namespace.clone(), partitions }
+    }
+
+    pub(crate) async fn record(&self, id: ExecutionId) -> Execution {
+        self.subject.store.record(id).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn records(&self) -> Vec<Execution> {
+        let mut records = Vec::new();
+        for id in &self.ids {
+            records.push(self.record(*id).await);
+        }
+        records
+    }
+
+    pub(crate) async fn tickets(&self) -> Vec<Ticket> {
+        let (namespace, kind) = (self.namespace.clone(), ResourceKind::Ticket);
+        let scan = ResourceScan { namespace, kind, after: None, limit: 1_000 };
+        let found = self.subject.store.resources(scan).await.unwrap();
+        found.iter().filter_map(|found| found.as_ticket().cloned()).collect()
+    }
+
+    /// Takes note of the admissions there are.
+    async fn note(&mut self) {
+        let now = self.subject.clock.now().await;
+        for held in self.tickets().await.into_iter().filter_map(|ticket| ticket.held) {
+            self.admissions.entry(held.admission).or_insert((held, now));
+        }
+    }
+
+    /// What an audit of the whole store finds.
+    pub(crate) async fn audit(&self) -> audit::Report {
+        audit::audit(self.subject.backend.rows().await.unwrap()).await.unwrap()
+    }
+}
+
+fn worker() -> Worker {
+    Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() }
+}

@@ -1,0 +1,82 @@
+//! The bugs.
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// A repeated claim takes more work.
+    RetryIsForgotten,
+    /// Any namespace will do.
+    NamespaceIsIgnored,
+    /// The epoch is taken for the whole fence.
+    EpochIsEnough,
+    /// Time does nothing.
+    TicksAreLost,
+    /// A claim takes one more than was asked for.
+    ClaimsTakeMore,
+    /// A payload ends at its first NUL.
+    BytesAreText,
+    /// An index keeps an entry that should be gone.
+    EntryIsLeft,
+    /// A page begins after all that was created with its cursor.
+    EqualTimesAreSkipped,
+    /// The last timer of a page is left out.
+    LastTimerIsHidden,
+    /// Attempts are told from the one after the one asked for.
+    AttemptIsSkipped,
+    /// Nobody hears of new work.
+    NothingIsAnnounced,
+    /// A paused lane reserves its work.
+    PausedLanesGrant,
+    /// A draining lane refuses what it has already.
+    DrainsRefuseRepeats,
+    /// A process takes the place of a live one.
+    DuplicatesAreAccepted,
+    /// A silent worker is alive until its timer has run.
+    SilenceNeedsItsTimer,
+    /// A worker is listed as if it had just been heard of.
+    SilenceIsNotSeen,
+    /// Time never ends a registration.
+    SilenceIsNotDue,
+    /// Anybody can say that a worker leaves.
+    AnybodyDisconnects,
+    /// Workers and lanes of every namespace are in one list.
+    ListsAreShared,
+    /// A page of workers or lanes begins one too late.
+    PagesSkipOne,
+    /// Everybody is told to be next.
+    NobodyIsAhead,
+    /// What has stopped is not settled.
+    SettlementsAreLost,
+    /// What was used is charged twice.
+    UsageIsChargedTwice,
+    /// A settlement takes back what another admission holds.
+    AnyNameSettles,
+    /// A budget that is used up lets work through.
+    BudgetsAreNotAsked,
+    /// What work is expected to use is not reserved.
+    EstimatesAreIgnored,
+    /// A quota forgets what it has let through.
+    StartsAreForgotten,
+    /// One more may start than the limit.
+    WindowsLetOneMore,
+    /// The moment that is booked for who waits is not written.
+    BookedMomentsAreLost,
+    /// Those who wait last come first.
+    LastWaitersComeFirst,
+    /// Who waits for one thing is let go for another.
+    AnythingUnblocks,
+    /// Usage that is told again counts again.
+    RepeatedUsageCounts,
+    /// What is taken back is added.
+    ReleasesAreAdded,
+    /// One namespace's quotas count for all.
+    QuotasAreShared,
+    /// An admission may be used at any time.
+    AdmissionsLastForEver,
+    /// Everybody is told of an admission.
+    AdmissionsAreShared,
+    /// Time never ends the period of a budget.
+    PeriodsNeverEnd,
+    /// Nobody looks after tickets.
+    TicketsAreNotDue,
+}

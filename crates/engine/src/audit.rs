@@ -1,0 +1,105 @@
+//! The audit scanner: looks for what must not be, counts it and tells it. It repairs nothing.
+//!
+//! It reads at a bounded pace and holds a bounded number of rows. What it finds it looks for once
+//! more, and counts what is still there: a write between two reads is not a violation. Of several
+//! processes, the one that has the first partition looks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ff_store::audit::{Auditor, Report, Rule};
+use ff_store::{EngineBackend, Share, StoreError};
+
+use crate::meter;
+use crate::scanner::{Scanned, Scanner};
+
+/// How many violations are told one by one.
+const TOLD: usize = 20;
+
+/// Looks for what must not be.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditScanner {
+    /// How long it is from one look to the next.
+    pub interval: Duration,
+    /// How many rows are read in one go.
+    pub batch: u64,
+    /// How long it rests after so many.
+    pub rest: Duration,
+    /// A store of more rows is left to `ff check`.
+    pub most: u64,
+}
+
+impl Default for AuditScanner {
+    fn default() -> Self {
+        AuditScanner {
+            interval: Duration::from_secs(600),
+            batch: 1_000,
+            rest: Duration::from_millis(10),
+            most: 200_000,
+        }
+    }
+}
+
+#[async_trait]
+impl Scanner for AuditScanner {
+    fn name(&self) -> &'static str {
+        "audit"
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn scan(
+        &self,
+        backend: &dyn EngineBackend,
+        share: &Share,
+    ) -> Result<Scanned, StoreError> {
+        if !share.has(0) {
+            return Ok(Scanned::default());
+        }
+        let Some(mut report) = self.look(backend).await? else { return Ok(Scanned::default()) };
+        if !report.violations.is_empty() {
+            let Some(again) = self.look(backend).await? else { return Ok(Scanned::default()) };
+            report.violations.retain(|found| again.violations.contains(found));
+        }
+        tell(&report);
+        let errors = report.violations.len() as u64;
+        Ok(Scanned { processed: report.records, changed: 0, errors })
+    }
+}
+
+impl AuditScanner {
+    /// Reads all rows; `None` if there are too many.
+    async fn look(&self, backend: &dyn EngineBackend) -> Result<Option<Report>, StoreError> {
+        let mut rows = backend.rows().await?;
+        let mut auditor = Auditor::default();
+        let mut read = 0;
+        while let Some(row) = rows.next().await {
+            auditor.row(row?);
+            read += 1;
+            if read > self.most {
+                tracing::info!(rows = self.most, "too many rows to audit; run `ff check`");
+                return Ok(None);
+            }
+            if read % self.batch == 0 {
+                tokio::time::sleep(self.rest).await;
+            }
+        }
+        Ok(Some(auditor.finish()))
+    }
+}
+
+fn tell(report: &Report) {
+    let mut counts: BTreeMap<Rule, u64> = Rule::ALL.iter().map(|rule| (*rule, 0)).collect();
+    for violation in &report.violations {
+        *counts.entry(violation.rule).or_default() += 1;
+    }
+    for violation in report.violations.iter().take(TOLD) {
+        tracing::error!(rule = violation.rule.as_str(), detail = violation.detail, "violation");
+    }
+    for (rule, count) in counts {
+        meter::violations(rule.as_str(), count);
+    }
+}

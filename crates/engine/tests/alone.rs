@@ -1,0 +1,307 @@
+//! What an engine does with nobody else there: time and its services put everything right.
+//!
+//! The store and the services live in one virtual time; the test only looks.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_backend_memory::{Faults, MemoryStore};
+use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
+use ff_core::control::Control;
+use ff_core::machine::{
+    Action, Assignment, Attend, Candidate, Claim, Complete, House, Party, ReportUsage, Submit,
+};
+use ff_core::quota::QuotaLimits;
+use ff_core::state::Worker;
+use ff_core::{
+    Capabilities, Dimension, ExecutionId, Lane, LeaseId, Millis, Namespace, Payload, PublicState,
+    ResourceKind, ResourceName,
+};
+use ff_engine::services::Services;
+use ff_store::roles::{Backend, Registering};
+use ff_store::{AllowanceBackend, ClientBackend, ResourceScan, Store, WorkerBackend, audit, mint};
+use ff_testkit::TokioClock;
+
+/// Everything is put right within this time.
+const LIMIT: Duration = Duration::from_secs(300);
+
+struct Lab {
+    backend: Backend<MemoryStore>,
+}
+
+impl Lab {
+    fn new() -> Lab {
+        Lab::seeded(7)
+    }
+
+    /// Two engines at once get in each other's way.
+    fn seeded(seed: u64) -> Lab {
+        let faults = Faults { seed, conflict_percent: 10, pause_percent: 50 };
+        let store = MemoryStore::optimistic(Arc::new(TokioClock::start()), faults);
+        Lab { backend: Backend::new(store) }
+    }
+
+    async fn put_quota(&self, name: &str, most: u32) {
+        let limits = QuotaLimits {
+            max_requests: None,
+            window: Millis::from_secs(1),
+            max_active: Some(most),
+            jitter: Millis::ZERO,
+        };
+        self.backend.put_quota(&Namespace::default(), &named(name), limits).await.unwrap();
+    }
+
+    async fn put_budget(&self, name: &str, hard: u64, period: Millis) {
+        let limit = DimensionLimits { soft: None, hard: Some(hard) };
+        let dimensions = [(tokens(), limit)].into();
+        let limits = BudgetLimits { dimensions, period: Some(period), on_breach: OnBreach::Block };
+        self.backend.put_budget(&Namespace::default(), &named(name), limits).await.unwrap();
+    }
+
+    async fn submit(&self, budgets: &[&str], quotas: &[&str]) -> ExecutionId {
+        let names = |names: &[&str]| names.iter().map(|name| named(name)).collect();
+        let control =
+            Control { budgets: names(budgets), quotas: names(quotas), ..Control::default() };
+        let submit =
+            Submit { control, ..Submit::new(self.backend.new_id(&Namespace::default(), None)) };
+        self.backend.submit(vec![submit]).await.unwrap().remove(0).unwrap().execution
+    }
+
+    async fn claim(&self) -> Vec<Assignment> {
+        let claim = Claim {
+            namespace: Namespace::default(),
+            lane: Lane::default(),
+            worker: worker(),
+            capabilities: Capabilities::NONE,
+            request: mint::request_id(),
+            max: 100,
+            first: 0,
+            retry: false,
+            admitted: None,
+        };
+        self.backend.claim(claim, Millis::ZERO).await.unwrap().assignments
+    }
+
+    /// A process asks for an execution and dies before it takes it.
+    async fn ask_and_die(&self, execution: ExecutionId) {
+        let record = self.backend.store().record(execution).await.unwrap().unwrap();
+        let candidate = Candidate {
+            execution,
+            admission: LeaseId { request: mint::request_id(), index: 0 },
+            control: record.spec.control.clone(),
+            used: record.used.clone(),
+        };
+        let house = House { namespace: Namespace::default(), partitions: 1 };
+        let party = Party { candidates: vec![candidate], most: 1 };
+        self.bare(Attend { house, settlings: Vec::new(), parties: vec![party] }).await;
+    }
+
+    /// A process completes and dies before it settles.
+    async fn complete_and_die(&self, held: &Assignment) {
+        self.bare(Complete { hold: held.hold(), result: Payload::default() }).await;
+        assert_eq!(self.backend.store().wakeups().take_stopped().len(), 1);
+    }
+
+    async fn bare(&self, action: impl Into<Action>) {
+        self.backend.store().execute(vec![mint::command(action)]).await.remove(0).unwrap();
+    }
+
+    async fn active(&self, quota: &str) -> u32 {
+        self.backend.quota(&Namespace::default(), &named(quota)).await.unwrap().active
+    }
+
+    async fn state(&self, execution: ExecutionId) -> PublicState {
+        self.backend.store().record(execution).await.unwrap().unwrap().public_state()
+    }
+
+    async fn resources(&self, kind: ResourceKind) -> usize {
+        let namespace = Namespace::default();
+        let scan = ResourceScan { namespace, kind, after: None, limit: 1_000 };
+        self.backend.store().resources(scan).await.unwrap().len()
+    }
+
+    /// Runs so many engines until `right`, and then a while longer.
+    async fn run(&self, engines: usize, right: impl AsyncFn(&Lab) -> bool) {
+        let all = (0..engines).map(|_| Services::new(Arc::new(self.backend.clone())).start());
+        let all: Vec<_> = all.collect();
+        let began = tokio::time::Instant::now();
+        while !right(self).await {
+            assert!(began.elapsed() < LIMIT, "the engine does nothing about it");
+            tokio::time::advance(Duration::from_millis(250)).await;
+            tokio::task::yield_now().await;
+        }
+        for engine in all {
+            engine.stop().await;
+        }
+        let report = audit::audit(self.backend.store().rows().await.unwrap()).await.unwrap();
+        assert!(report.violations.is_empty(), "{:#?}", report.violations);
+    }
+}
+
+fn named(name: &str) -> ResourceName {
+    ResourceName::new(name).unwrap()
+}
+
+fn tokens() -> Dimension {
+    Dimension::new("tokens").unwrap()
+}
+
+fn worker() -> Worker {
+    Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_admission_that_nobody_used_is_given_back() {
+    for engines in [1, 2] {
+        let lab = Lab::new();
+        lab.put_quota("api", 1).await;
+        let id = lab.submit(&[], &["api"]).await;
+        lab.ask_and_die(id).await;
+        assert_eq!((lab.active("api").await, lab.claim().await.len()), (1, 0));
+        lab.run(engines, async |lab| lab.active("api").await == 0).await;
+        assert_eq!(lab.resources(ResourceKind::Ticket).await, 0);
+        let held = lab.claim().await;
+        assert_eq!((held.len(), held[0].execution), (1, id), "of {engines} engines");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_whose_settlement_was_lost_goes_to_who_waits() {
+    for engines in [1, 2] {
+        let lab = Lab::new();
+        lab.put_quota("api", 1).await;
+        lab.submit(&[], &["api"]).await;
+        let second = lab.submit(&[], &["api"]).await;
+        let held = lab.claim().await;
+        assert_eq!(lab.state(second).await, PublicState::RateLimited);
+        lab.complete_and_die(&held[0]).await;
+        assert_eq!(lab.active("api").await, 1);
+        lab.run(engines, async |lab| lab.state(second).await == PublicState::Waiting).await;
+        let held = lab.claim().await;
+        assert_eq!((held.len(), held[0].execution), (1, second), "of {engines} engines");
+        assert_eq!(lab.active("api").await, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_runs_out_gives_its_place_to_who_waits() {
+    for engines in [1, 2] {
+        let lab = Lab::new();
+        lab.put_quota("api", 1).await;
+        let first = lab.submit(&[], &["api"]).await;
+        let second = lab.submit(&[], &["api"]).await;
+        assert_eq!(lab.claim().await.len(), 1);
+        lab.run(engines, async |lab| {
+            lab.state(first).await != PublicState::Active
+                && lab.state(second).await == PublicState::Waiting
+        })
+        .await;
+        assert!(lab.active("api").await <= 1, "of {engines} engines");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_period_that_is_over_lets_go_who_waits() {
+    for engines in [1, 2] {
+        let lab = Lab::new();
+        lab.put_budget("team", 100, Millis::from_secs(60)).await;
+        lab.submit(&["team"], &[]).await;
+        let held = lab.claim().await;
+        let report = ReportUsage {
+            hold: held[0].hold(),
+            key: "all".parse().unwrap(),
+            amounts: [(tokens(), 100)].into(),
+            release: false,
+        };
+        lab.backend.report_usage(report).await.unwrap();
+        let complete = Complete { hold: held[0].hold(), result: Payload::default() };
+        lab.backend.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+        let second = lab.submit(&["team"], &[]).await;
+        assert_eq!(lab.claim().await.len(), 0);
+        assert_eq!(lab.state(second).await, PublicState::RateLimited);
+        lab.run(engines, async |lab| lab.state(second).await == PublicState::Waiting).await;
+        let budget = lab.backend.budget(&Namespace::default(), &named("team")).await.unwrap();
+        assert_eq!(budget.used.values().sum::<u64>(), 0, "of {engines} engines");
+        assert_eq!(lab.claim().await.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_worker_is_removed() {
+    for engines in [1, 2] {
+        let lab = Lab::new();
+        let registering = Registering {
+            namespace: Namespace::default(),
+            worker: worker(),
+            session: mint::request_id(),
+            lanes: vec![Lane::default()],
+            capabilities: Capabilities::NONE,
+            ttl: Millis::from_secs(30),
+        };
+        lab.backend.register(registering).await.unwrap();
+        assert_eq!(lab.resources(ResourceKind::Worker).await, 1);
+        lab.run(engines, async |lab| lab.resources(ResourceKind::Worker).await == 0).await;
+    }
+}
+
+/// What so many engines make of everything that can be left behind.
+async fn outcome(seed: u64, engines: usize) -> Vec<String> {
+    let lab = Lab::seeded(seed);
+    lab.put_quota("api", 2).await;
+    lab.put_quota("slots", 1).await;
+    lab.put_budget("team", 100, Millis::from_secs(60)).await;
+    let mut ids = Vec::new();
+    for (budgets, quotas) in [
+        (&[][..], &["api"][..]),
+        (&["team"], &["api"]),
+        (&[], &["slots"]),
+        (&["team"], &["slots", "api"]),
+        (&[], &["slots"]),
+    ] {
+        ids.push(lab.submit(budgets, quotas).await);
+    }
+    let held = lab.claim().await;
+    assert_eq!(held.len(), 3, "two run under api, one under slots");
+    lab.complete_and_die(&held[0]).await;
+    lab.ask_and_die(ids[3]).await;
+    lab.run(engines, async |lab| lab.resources(ResourceKind::Ticket).await <= 2).await;
+    // The rest is done by whoever comes.
+    let began = tokio::time::Instant::now();
+    while !all_done(&lab, &ids).await {
+        assert!(began.elapsed() < LIMIT, "work waits for nothing");
+        for held in lab.claim().await {
+            let complete = Complete { hold: held.hold(), result: Payload::default() };
+            lab.backend.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+        }
+        let now = tokio::time::Instant::now();
+        lab.run(engines, async |_| now.elapsed() > Duration::from_secs(2)).await;
+    }
+    lab.run(engines, async |lab| lab.resources(ResourceKind::Ticket).await == 0).await;
+    let mut outcome = Vec::new();
+    for id in ids {
+        outcome.push(format!("{:?}", lab.state(id).await));
+    }
+    for quota in ["api", "slots"] {
+        outcome.push(format!("{quota} {}", lab.active(quota).await));
+    }
+    let budget = lab.backend.budget(&Namespace::default(), &named("team")).await.unwrap();
+    outcome.push(format!("{:?} {:?}", budget.used, budget.reserved));
+    outcome
+}
+
+async fn all_done(lab: &Lab, ids: &[ExecutionId]) -> bool {
+    for id in ids {
+        if lab.state(*id).await != PublicState::Completed {
+            return false;
+        }
+    }
+    true
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_engines_at_once_give_the_same_as_one() {
+    for seed in 0..20 {
+        assert_eq!(outcome(seed, 2).await, outcome(seed, 1).await, "seed {seed}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Claiming what a scheduler has chosen: the work is reserved first, then taken.
+//!
+//! A permit is taken before anything else, so a worker that is busy leaves a grant to its time.
+
+use std::future::Future;
+use std::time::Duration;
+
+use ff_core::machine::{ClaimGranted, GrantNext, GrantOffer, Target};
+use ff_core::{Code, Lane, Millis};
+use ff_scheduler::ReclaimGrant;
+use ff_store::{StoreError, mint};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use crate::error::SdkError;
+use crate::retry::Backoff;
+use crate::task::ClaimedTask;
+use crate::worker::{FlowFabricWorker, name};
+
+/// How long work is reserved for the worker that asked.
+const GRANT_TTL: Millis = Millis::from_secs(5);
+
+/// How often one lane is asked because work has moved on.
+const ROUNDS: usize = 8;
+
+impl FlowFabricWorker {
+    /// Lets the server choose: asks for a grant of each of its lanes, beginning with the next in
+    /// turn, and claims what the first of them gives. It does not wait for work. Without a free
+    /// permit it answers [`SdkError::WorkerAtCapacity`] and asks for nothing.
+    pub async fn claim_via_server(&self) -> Result<Option<ClaimedTask>, SdkError> {
+        let permit = self.permit()?;
+        for place in self.next_turn() {
+            if let Some(grant) = self.grant(&self.config().lanes[place].lane).await? {
+                return self.claim_granted(grant, permit).await;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Turns a grant into a task; `None` when its time is over or another has used it. Without a
+    /// free permit it answers [`SdkError::WorkerAtCapacity`] and leaves the grant untouched.
+    pub async fn claim_from_grant(
+        &self,
+        grant: impl Into<GrantOffer>,
+    ) -> Result<Option<ClaimedTask>, SdkError> {
+        let permit = self.permit()?;
+        self.claim_granted(grant.into(), permit).await
+    }
+
+    /// The same for a grant of what its last holder has lost: a new attempt.
+    pub async fn claim_from_reclaim_grant(
+        &self,
+        grant: &ReclaimGrant,
+    ) -> Result<Option<ClaimedTask>, SdkError> {
+        self.claim_from_grant(grant.grant()).await
+    }
+
+    async fn grant(&self, lane: &Lane) -> Result<Option<GrantOffer>, SdkError> {
+        let config = self.config();
+        let grant = GrantNext {
+            namespace: config.namespace.clone(),
+            lane: lane.clone(),
+            worker: name(config),
+            capabilities: config.capabilities.clone(),
+            request: mint::request_id(),
+            ttl: GRANT_TTL,
+            retry: false,
+            at: None,
+            admitted: None,
+        };
+        for _ in 0..ROUNDS {
+            // What a call reserved whose reply was lost is found by its request.
+            let ask = |retry| self.backend().grant(GrantNext { retry, ..grant.clone() });
+            let granted = repeated(ask).await?;
+            if granted.offer.is_some() || !granted.again {
+                return Ok(granted.offer);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn claim_granted(
+        &self,
+        grant: GrantOffer,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Option<ClaimedTask>, SdkError> {
+        let namespace = self.config().namespace.clone();
+        let target = Target { namespace, execution: grant.execution };
+        let worker = name(self.config());
+        let claim = ClaimGranted { target, request: grant.request, worker };
+        // Repeated, it finds the lease that it took.
+        let claimed = repeated(|_| self.backend().claim_granted(claim.clone())).await;
+        match claimed {
+            Ok(claimed) => {
+                let first = claimed.assignments.into_iter().next();
+                Ok(first.map(|assignment| self.task(assignment, permit)))
+            }
+            Err(error) if error.refused() == Some(Code::StaleGrant) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Repeats a call that may succeed later, at most for as long as a grant lasts. It is told whether it
+/// is repeated.
+async fn repeated<T, F>(call: impl Fn(bool) -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let ends = Instant::now() + Duration::from_millis(GRANT_TTL.get());
+    let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+    let mut answer = call(false).await;
+    while answer.as_ref().is_err_and(StoreError::is_retryable) && Instant::now() < ends {
+        backoff.wait().await;
+        answer = call(true).await;
+    }
+    answer
+}
