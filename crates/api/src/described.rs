@@ -6,7 +6,7 @@ use ff_core::payload::{ContentType, PayloadShape};
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Attempt, AttemptEnd, Description, EndReason, PastRun, Progress, Run, Spec};
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, Pause, State, Why, Worker};
-use ff_core::{Capabilities, Millis, ResourceKind, Time};
+use ff_core::{Capabilities, Millis, ResourceKind, ResourceName, Time};
 
 use crate::attempt::{AttemptView, ProgressView};
 use crate::execution::{ExecutionView, FailureView, RunView};
@@ -101,10 +101,17 @@ fn state(view: &ExecutionView) -> Understood<State> {
         },
         "rate_limited" => {
             let blocked = missing(view.blocked.as_ref(), "blocked")?;
-            let kinds = [ResourceKind::Budget, ResourceKind::Quota];
-            let kind = kinds.into_iter().find(|kind| kind.as_str() == blocked.on);
+            let name = blocked.name.clone();
+            let on = match ResourceKind::parse(&blocked.on) {
+                Some(ResourceKind::Lane) => {
+                    let name = ResourceName::of_lane(&(&name).into());
+                    Blocker { kind: ResourceKind::Quota, name }
+                }
+                Some(kind @ (ResourceKind::Budget | ResourceKind::Quota)) => Blocker { kind, name },
+                _ => return unknown(&blocked.on),
+            };
             State::Blocked {
-                on: Blocker { kind: missing(kind, "on")?, name: blocked.name.clone() },
+                on,
                 why: why(missing(view.intent.as_deref(), "intent")?)?,
                 detail: blocked.detail.as_str().into(),
                 until: blocked.until.map(|at| at.0),
@@ -284,10 +291,12 @@ mod tests {
             [Pause::Start, Pause::Backoff, Pause::Hold]
                 .map(|why| State::Delayed { until: sample::NOW, why }),
         );
-        for (kind, until) in
-            [(ResourceKind::Budget, None), (ResourceKind::Quota, Some(sample::NOW))]
-        {
-            let on = Blocker { kind, name: "x".parse().unwrap() };
+        for (kind, name, until) in [
+            (ResourceKind::Budget, "x", None),
+            (ResourceKind::Quota, "x", Some(sample::NOW)),
+            (ResourceKind::Quota, "@x", None),
+        ] {
+            let on = Blocker { kind, name: name.parse().unwrap() };
             states.extend(whys.map(|why| State::Blocked {
                 on: on.clone(),
                 why,

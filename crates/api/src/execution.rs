@@ -8,8 +8,8 @@ use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, State, Why};
 use ff_core::timer::{self, Due};
 use ff_core::{
-    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceName,
-    StateVector, Time, WorkerId, WorkerInstanceId,
+    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
+    ResourceName, StateVector, Time, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -229,10 +229,10 @@ fn cancel_reason(outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// The budget or quota that has no room for an execution.
+/// The budget, quota or lane that has no room for an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BlockedView {
-    /// `budget` or `quota`.
+    /// `budget`, `quota` or `lane`.
     pub on: String,
     /// Which one.
     #[schema(value_type = String)]
@@ -246,9 +246,13 @@ pub struct BlockedView {
 impl BlockedView {
     fn of(state: &State) -> Option<BlockedView> {
         let State::Blocked { on, detail, until, .. } = state else { return None };
+        let (kind, name) = match on.name.lane() {
+            Some(lane) => (ResourceKind::Lane, (&lane).into()),
+            None => (on.kind, on.name.clone()),
+        };
         Some(BlockedView {
-            on: on.kind.as_str().to_owned(),
-            name: on.name.clone(),
+            on: kind.as_str().to_owned(),
+            name,
             detail: detail.to_string(),
             until: until.map(Timestamp),
         })

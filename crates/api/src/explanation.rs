@@ -85,6 +85,16 @@ pub enum ReasonView {
     Budget(ShortageView),
     /// A quota has no room for it.
     Quota(ShortageView),
+    /// As many of its lane run as may.
+    LaneLimit {
+        /// Which.
+        #[schema(value_type = String)]
+        lane: Lane,
+        /// How many run.
+        active: u32,
+        /// How many may; null is any number.
+        max_active: Option<u32>,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// The name shared by the worker's instances.
@@ -181,6 +191,11 @@ impl From<&Reason> for ReasonView {
                     _ => ReasonView::Quota(shortage),
                 }
             }
+            Reason::LaneLimit { lane, active, max_active } => ReasonView::LaneLimit {
+                lane: lane.clone(),
+                active: *active,
+                max_active: *max_active,
+            },
             Reason::Reserved { worker, until } => ReasonView::Reserved {
                 worker: worker.id.clone(),
                 instance: worker.instance.clone(),

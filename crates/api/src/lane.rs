@@ -18,6 +18,8 @@ pub struct LaneView {
     pub paused: bool,
     /// Nothing new is submitted to it.
     pub draining: bool,
+    /// How many of it may run at once; null is any number.
+    pub max_active: Option<u32>,
     /// Why, if that was said.
     pub reason: Option<String>,
     /// When this was said; null when nothing ever was.
@@ -33,6 +35,7 @@ impl LaneView {
             lane,
             paused: state.paused,
             draining: state.draining,
+            max_active: state.max_active,
             reason: state.reason.as_deref().map(str::to_owned),
             since: (state.generation > 0).then(|| state.since.into()),
             generation: state.generation,
@@ -44,6 +47,7 @@ impl LaneView {
         LaneState {
             paused: self.paused,
             draining: self.draining,
+            max_active: self.max_active,
             reason: self.reason.as_deref().map(Into::into),
             since: self.since.map(|at| at.0).unwrap_or_default(),
             generation: self.generation,
@@ -79,6 +83,7 @@ mod tests {
     fn a_lane_reads_back_as_it_was_written() {
         let paused = LaneState {
             paused: true,
+            max_active: Some(4),
             reason: Some("maintenance".into()),
             since: sample::NOW,
             generation: 3,
@@ -96,8 +101,8 @@ mod tests {
         assert_eq!(
             serde_json::to_value(view).unwrap(),
             serde_json::json!({
-                "lane": "default", "paused": false, "draining": false, "reason": null,
-                "since": null, "generation": 0,
+                "lane": "default", "paused": false, "draining": false, "max_active": null,
+                "reason": null, "since": null, "generation": 0,
             })
         );
     }

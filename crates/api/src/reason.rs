@@ -15,9 +15,10 @@ pub(crate) fn of(record: &Description) -> Option<String> {
             Pause::Backoff => format!("waits to try again{}", after_last_end(record)),
             Pause::Hold => "waits for the end of the delay its holder asked for".to_owned(),
         },
-        State::Blocked { on, detail, .. } => {
-            format!("waits for {} {}: {detail}", on.kind.as_str(), on.name)
-        }
+        State::Blocked { on, detail, .. } => match on.name.lane() {
+            Some(lane) => format!("waits for room in lane {lane}: {detail}"),
+            None => format!("waits for {} {}: {detail}", on.kind.as_str(), on.name),
+        },
         State::Granted { grant, .. } => format!("is reserved for worker {}", grant.to.id),
         State::Active { lease, cancel: None } => format!("is held by worker {}", lease.worker.id),
         State::Active { lease, cancel: Some(request) } => {

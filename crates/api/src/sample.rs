@@ -93,6 +93,8 @@ pub(crate) fn reasons() -> Vec<Reason> {
     let mut reasons = vec![
         Reason::LanePaused { lane: lane.clone(), reason: None, since: NOW },
         Reason::LanePaused { lane: lane.clone(), reason: Some("why".into()), since: NOW },
+        Reason::LaneLimit { lane: lane.clone(), active: 2, max_active: Some(2) },
+        Reason::LaneLimit { lane: lane.clone(), active: 2, max_active: None },
         Reason::NoWorkerOnLane { lane },
         Reason::NoCapableWorker { requires: requires.clone(), nearest: None },
         Reason::NoCapableWorker { requires, nearest },

@@ -244,6 +244,7 @@ impl Answer {
         }
         let now = reply::time(&next()?)?;
         let cut = reply::number(&next()?)? == 1;
+        let is_limited = reply::number(&next()?)? == 1;
         let heads = reply::list(next()?)?;
         let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
         let mut wanted = Vec::new();
@@ -251,7 +252,7 @@ impl Answer {
         while let (Some(id), Some(record)) = (asking.next(), asking.next()) {
             let id = general::named(&reply::bytes(id)?)?;
             let stored = general::decode(id, &reply::bytes(record)?)?;
-            wanted.extend(Wanted::of(&stored.record));
+            wanted.extend(Wanted::of(&stored.record, is_limited));
         }
         let mut assignments = Vec::new();
         while let Some(id) = values.next() {

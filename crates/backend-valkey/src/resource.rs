@@ -31,9 +31,10 @@ pub(crate) fn encode(resource: &Resource) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
-/// What a lane refuses: 1 claims, 2 submits, 3 both.
+/// What was said of a lane that functions go by: 1 claims are refused, 2 submits are refused, 4 its
+/// own quota must admit what is claimed.
 fn gate(lane: &LaneState) -> u8 {
-    u8::from(lane.paused) + 2 * u8::from(lane.draining)
+    u8::from(lane.paused) + 2 * u8::from(lane.draining) + 4 * u8::from(lane.is_limited())
 }
 
 /// What is stored for `key`.

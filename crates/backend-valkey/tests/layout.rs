@@ -9,8 +9,8 @@ use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::{Amounts, Blocker, Control};
 use ff_core::machine::{
-    Attend, Block, Candidate, Claim, Complete, Fail, Hold, House, Party, PutBudget, PutQuota,
-    Register, Replay, Reply, SetLane, Submit, Target,
+    Amend, Attend, Block, Candidate, Claim, Complete, Fail, Hold, House, Party, PutBudget,
+    PutQuota, Register, Replay, Reply, SetLane, Submit, Target,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
@@ -136,8 +136,8 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     let (lanes, ttl) = (vec![lane.clone()], Millis::from_secs(9));
     run(&store, Register { key, worker, session: request, lanes, capabilities, ttl }).await;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
-    let (paused, draining) = (Some(true), None);
-    run(&store, SetLane { key, paused, draining, reason: None, spread: true }).await;
+    let (paused, draining, max_active) = (Some(true), None, Amend::Put(2));
+    run(&store, SetLane { key, paused, draining, max_active, reason: None, spread: true }).await;
     limits(&store).await;
     note();
 

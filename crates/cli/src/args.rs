@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Worker(worker::Worker),
     /// List the registered workers.
     Workers(workers::Workers),
-    /// Look at lanes; pause, drain and resume them.
+    /// Look at lanes; pause, drain, resume and limit them.
     Lane(lane::Lane),
     /// Look at budgets; say how much may be used in all, and start counting anew.
     Budget(budget::Budget),

@@ -432,6 +432,27 @@ macro_rules! every_fact {
                 an_order_whose_caller_dies_is_spread_by_time
                 an_earlier_order_never_replaces_a_later_one
             }
+            lane_limit {
+                no_more_of_a_lane_run_at_once_than_may
+                what_runs_when_a_limit_is_set_is_not_counted
+                who_waits_for_a_lane_says_so
+                a_place_in_a_lane_is_free_however_work_stops
+                a_raised_limit_of_a_lane_lets_go_who_waits
+                a_lowered_limit_of_a_lane_takes_nothing_away
+                a_lane_without_its_limit_lets_all_go
+                a_limit_that_returns_counts_what_it_admitted
+                a_limit_of_a_lane_holds_for_grants
+                a_reservation_that_nobody_used_frees_its_place
+                a_limit_is_of_one_lane_of_one_namespace
+                a_lane_and_a_quota_admit_all_or_none
+                the_waiters_of_a_quota_keep_to_the_limit_of_their_lane
+                a_limit_of_a_lane_keeps_the_order_of_its_work
+                a_limit_goes_with_a_pause
+                a_limit_holds_from_its_acknowledgement
+                a_limit_whose_caller_dies_is_spread_by_time
+                bad_limits_of_a_lane_are_refused
+                the_quota_of_a_lane_is_nobody_elses
+            }
             explain {
                 queued_work_knows_how_many_come_before_it
                 work_of_one_millisecond_is_counted_by_its_ids

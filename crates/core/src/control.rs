@@ -37,6 +37,7 @@ impl Control {
             [("budgets", &self.budgets, limits::BUDGETS), ("quotas", &self.quotas, limits::QUOTAS)]
         {
             Refusal::cap(field, names.len(), most, "names")?;
+            names.iter().try_for_each(|name| name.check_free(field))?;
         }
         if self.budgets.is_empty() && !self.estimate.is_empty() {
             let why = "needs a budget to be reserved from; name one, or leave it out";

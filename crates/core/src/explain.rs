@@ -82,6 +82,15 @@ pub enum Reason {
         /// When it may clear: the moment that is booked for it, or the end of the period.
         until: Option<Time>,
     },
+    /// As many of its lane run as may.
+    LaneLimit {
+        /// Which.
+        lane: Lane,
+        /// How many run.
+        active: u32,
+        /// How many may; `None` is any number.
+        max_active: Option<u32>,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// For whom.
@@ -118,6 +127,7 @@ impl Reason {
                 ResourceKind::Budget => "budget",
                 _ => "quota",
             },
+            Reason::LaneLimit { .. } => "lane_limit",
             Reason::Reserved { .. } => "reserved",
             Reason::Held { .. } => "held",
             Reason::Finished { .. } => "finished",
@@ -180,6 +190,15 @@ fn blocked(
     detail: &str,
     until: Option<Time>,
 ) -> Reason {
+    if let Some(lane) = on.name.lane() {
+        let quota = around.allowance.as_ref().and_then(Resource::as_quota);
+        let max_active = quota.and_then(|quota| quota.limits.max_active);
+        return Reason::LaneLimit {
+            lane,
+            active: quota.map_or(0, |quota| quota.active),
+            max_active,
+        };
+    }
     let (detail, until) = match around.allowance.as_ref().map(|found| &found.body) {
         Some(Body::Budget(budget)) => {
             let short = budget.shortage(&record.spec.control.estimate);
@@ -257,6 +276,12 @@ fn words(reason: &Reason, record: &Description, now: Time) -> String {
                 format!(", and that may clear {}", within(until.since(now)))
             });
             format!("waits for {} {}: {detail}{turn}", on.kind.as_str(), on.name)
+        }
+        Reason::LaneLimit { lane, active, max_active: Some(most) } if active >= most => {
+            format!("waits because lane {lane} runs {active} of {most} at once")
+        }
+        Reason::LaneLimit { lane, .. } => {
+            format!("waits because lane {lane} was full; there is room again")
         }
         Reason::Reserved { worker, until } => format!(
             "is reserved for worker {} and returns to its queue {} unless that claims it",

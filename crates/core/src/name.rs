@@ -1,7 +1,8 @@
 //! Names: one validated type for each thing that has one.
 //!
 //! The alphabet of a name is ASCII letters, digits, `_`, `-` and `.`, beginning with a letter or
-//! digit, at most [`NAME_BYTES`] long: no name can break a key, a path or a URL.
+//! digit, at most [`NAME_BYTES`] long: no name can break a key, a path or a URL. The name of a
+//! lane's own quota has an `@` before that, so that it is nobody else's.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -99,7 +100,7 @@ text!(
 );
 text!(
     /// The name of a resource: a lane, a worker's instance, a budget, a quota.
-    ResourceName, "name", plain
+    ResourceName, "name", plain_or_of_lane
 );
 text!(
     /// What a budget counts: tokens, cents, seconds.
@@ -139,6 +140,33 @@ macro_rules! resource_names {
 }
 
 resource_names!(Lane, WorkerInstanceId);
+
+/// What the name of a lane's own quota begins with.
+const OF_LANE: char = '@';
+
+impl ResourceName {
+    /// The quota that keeps the limit of `lane`.
+    pub fn of_lane(lane: &Lane) -> ResourceName {
+        ResourceName(format!("{OF_LANE}{lane}").into())
+    }
+
+    /// The lane whose limit the quota of this name keeps.
+    pub fn lane(&self) -> Option<Lane> {
+        self.0.strip_prefix(OF_LANE).map(|lane| Lane(lane.into()))
+    }
+
+    /// Refuses the name of a lane's own quota, which nobody else makes, changes or counts against.
+    pub fn check_free(&self, field: &'static str) -> Result<(), Refusal> {
+        match self.lane() {
+            None => Ok(()),
+            Some(lane) => {
+                let why =
+                    format!("has {self}, which keeps the limit of lane {lane}; give the lane one");
+                Err(Refusal::invalid(field, why))
+            }
+        }
+    }
+}
 
 impl From<ExecutionId> for ResourceName {
     fn from(id: ExecutionId) -> ResourceName {
@@ -211,6 +239,10 @@ fn plain(field: &'static str, text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+fn plain_or_of_lane(field: &'static str, text: &str) -> Result<(), Refusal> {
+    plain(field, text.strip_prefix(OF_LANE).unwrap_or(text))
+}
+
 fn visible(field: &'static str, text: &str) -> Result<(), Refusal> {
     Refusal::cap(field, text.len(), IDEMPOTENCY_KEY_BYTES, "bytes")?;
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic()) {
@@ -244,6 +276,20 @@ mod tests {
         let long = Lane::new("x".repeat(65)).unwrap_err();
         assert_eq!(long.code(), crate::Code::TooLarge);
         assert_eq!(long.field(), Some("lane"));
+    }
+
+    #[test]
+    fn the_quota_of_a_lane_has_a_name_of_its_own() {
+        let lane = Lane::new("mine").unwrap();
+        let name = ResourceName::of_lane(&lane);
+        assert_eq!(ResourceName::new(name.as_str()).unwrap(), name);
+        assert_eq!(name.lane(), Some(lane));
+        assert_eq!(name.check_free("name").unwrap_err().code(), crate::Code::InvalidArgument);
+        assert!(ResourceName::new("mine").unwrap().check_free("name").is_ok());
+        for bad in ["@", "@@a", "a@", "@ a"] {
+            assert!(ResourceName::new(bad).is_err(), "{bad:?} passed");
+        }
+        assert!(ResourceName::of_lane(&Lane::new("x".repeat(64)).unwrap()).lane().is_some());
     }
 
     #[test]

@@ -109,6 +109,12 @@ impl Quota {
         Quota { limits, active: 0, waited: false, log: Vec::new() }
     }
 
+    /// What keeps the limit of a lane; `None` is no limit.
+    pub(crate) fn of_lane(max_active: Option<u32>) -> Quota {
+        let (window, jitter) = (limits::WINDOW_MIN, Millis::ZERO);
+        Quota::new(QuotaLimits { max_requests: None, window, max_active, jitter })
+    }
+
     /// Whether one more may run.
     pub fn has_place(&self) -> bool {
         self.limits.max_active.is_none_or(|most| self.active < most)

@@ -98,6 +98,12 @@ impl ResourceKey {
         ResourceKey { partition, kind, namespace: namespace.clone(), name: name.clone() }
     }
 
+    /// The quota that keeps the limit of the lane whose state lies here.
+    pub fn limit_of_lane(&self) -> Self {
+        let name = ResourceName::of_lane(&(&self.name).into());
+        ResourceKey { kind: ResourceKind::Quota, name, ..self.clone() }
+    }
+
     /// The state of a lane as its home has it, in a store of this many partitions.
     pub fn lane(namespace: &Namespace, lane: &Lane, partitions: u16) -> Self {
         Self::lane_in(Partition::home(namespace, partitions), namespace, lane)
@@ -250,6 +256,8 @@ pub struct LaneState {
     pub paused: bool,
     /// Nothing new is submitted to it.
     pub draining: bool,
+    /// How many of it may run at once; `None` is any number. A quota of its own keeps count.
+    pub max_active: Option<u32>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
     /// When this was said.
@@ -262,8 +270,13 @@ pub struct LaneState {
 }
 
 impl LaneState {
-    /// Whether claims and submits go on as if nothing had been said.
+    /// Whether work is claimed and submitted: it is neither paused nor draining.
     pub fn is_open(&self) -> bool {
         !self.paused && !self.draining
+    }
+
+    /// Whether what is claimed of it must be admitted by its own quota.
+    pub fn is_limited(&self) -> bool {
+        self.max_active.is_some()
     }
 }

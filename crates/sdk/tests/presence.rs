@@ -150,13 +150,7 @@ async fn lanes_have_their_turns_by_weight_and_none_starves() {
 #[tokio::test(start_paused = true)]
 async fn a_waiting_worker_gets_the_work_of_a_lane_that_is_resumed() {
     let world = World::start();
-    let order = |paused| LaneOrder {
-        namespace: Namespace::default(),
-        lane: "default".parse().unwrap(),
-        paused: Some(paused),
-        draining: None,
-        reason: None,
-    };
+    let order = |paused| LaneOrder { paused: Some(paused), ..LaneOrder::default() };
     world.backend.order_lane(order(true)).await.unwrap();
     let target = world.submit().await;
     let worker = world.worker().await;

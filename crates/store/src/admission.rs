@@ -257,6 +257,9 @@ pub(crate) async fn verdicts<S: Store + ?Sized>(
     wanted: Vec<Wanted>,
     most: usize,
 ) -> Result<Vec<(Candidate, Verdict)>, StoreError> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
     let request = mint::request_id();
     let candidates: Vec<_> = wanted
         .into_iter()

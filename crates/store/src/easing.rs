@@ -1,9 +1,12 @@
 //! Easing: those who wait for a budget or a quota are let go when it has room.
 
+use std::collections::BTreeMap;
+
 use ff_core::budget::Budget;
 use ff_core::control::{Amounts, Blocker};
 use ff_core::machine::{House, Reply, Unblock, Verdict, Wanted};
-use ff_core::{ExecutionId, Namespace, Resource, ResourceKind};
+use ff_core::resource::LaneState;
+use ff_core::{ExecutionId, Lane, Namespace, Resource, ResourceKey, ResourceKind};
 
 use crate::admission::{give_back, unused_of, verdicts};
 use crate::error::StoreError;
@@ -54,10 +57,7 @@ async fn let_go_all<S: Store + ?Sized>(
         let asked = waiting.len();
         let waiting = fitting(store, &mut budget, waiting).await?;
         let all_fit = waiting.len() == asked;
-        let unblock = |execution| Unblock { execution, on: Some(on.clone()), admission: None };
-        let commands = waiting.into_iter().map(|id| mint::command(unblock(id))).collect();
-        let answers = store.execute(commands).await.into_iter();
-        let done = answers.filter(|answer| matches!(answer, Ok(Reply::Unblocked(true)))).count();
+        let done = let_go(store, on, waiting).await;
         freed += done as u64;
         // What could not be let go would be met again.
         if done == 0 || !all_fit {
@@ -131,17 +131,19 @@ async fn hand_over<S: Store + ?Sized>(
     on: &Blocker,
     waiting: Vec<ExecutionId>,
 ) -> Result<usize, StoreError> {
-    let mut wanted = Vec::new();
+    let (mut wanted, mut free, mut lanes) = (Vec::new(), Vec::new(), Lanes::default());
     for id in waiting {
         let record = store.record(id).await?;
         let record = record.filter(|record| record.spec.namespace == *namespace);
-        wanted.extend(record.map(|record| Wanted {
-            execution: id,
-            control: record.spec.control.clone(),
-            used: record.used.clone(),
-        }));
+        let Some(record) = record.filter(|record| record.admission.is_none()) else { continue };
+        let is_limited = lanes.is_limited(store, namespace, &record.spec.lane).await?;
+        match Wanted::of(&record, is_limited) {
+            Some(one) => wanted.push(one),
+            None => free.push(id),
+        }
     }
     let most = wanted.len();
+    let freed = let_go(store, on, free).await;
     let mut steps = Vec::new();
     for (candidate, verdict) in verdicts(store, namespace, wanted, most).await? {
         let admission = match verdict {
@@ -166,5 +168,39 @@ async fn hand_over<S: Store + ?Sized>(
         }
     }
     give_back(store, unused).await?;
-    Ok(admitted)
+    Ok(admitted + freed)
+}
+
+/// Lets those go who have nothing to ask any more. Tells how many.
+async fn let_go<S: Store + ?Sized>(store: &S, on: &Blocker, free: Vec<ExecutionId>) -> usize {
+    if free.is_empty() {
+        return 0;
+    }
+    let unblock = |execution| Unblock { execution, on: Some(on.clone()), admission: None };
+    let commands = free.into_iter().map(|id| mint::command(unblock(id))).collect();
+    let answers = store.execute(commands).await.into_iter();
+    answers.filter(|answer| matches!(answer, Ok(Reply::Unblocked(true)))).count()
+}
+
+/// Which lanes have a limit, each looked at once.
+#[derive(Default)]
+struct Lanes(BTreeMap<Lane, bool>);
+
+impl Lanes {
+    async fn is_limited<S: Store + ?Sized>(
+        &mut self,
+        store: &S,
+        namespace: &Namespace,
+        lane: &Lane,
+    ) -> Result<bool, StoreError> {
+        if let Some(known) = self.0.get(lane) {
+            return Ok(*known);
+        }
+        let key = ResourceKey::lane(namespace, lane, store.partitions());
+        let found = store.resource(&key).await?;
+        let is_limited =
+            found.as_ref().and_then(Resource::as_lane).is_some_and(LaneState::is_limited);
+        self.0.insert(lane.clone(), is_limited);
+        Ok(is_limited)
+    }
 }

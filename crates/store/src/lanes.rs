@@ -1,10 +1,12 @@
 //! What an operator says of a lane: written at home, then copied to every partition.
 
+use ff_core::control::Blocker;
 use ff_core::limits::BATCH;
-use ff_core::machine::{CopyLane, LaneSpread, SetLane};
+use ff_core::machine::{Amend, CopyLane, LaneSpread, SetLane};
 use ff_core::resource::LaneState;
-use ff_core::{Lane, Namespace, Partition, ResourceKey};
+use ff_core::{Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName};
 
+use crate::easing;
 use crate::error::StoreError;
 use crate::mint;
 use crate::roles::{LaneOrder, done, one, only};
@@ -15,15 +17,19 @@ pub(crate) async fn order<S: Store + ?Sized>(
     store: &S,
     order: LaneOrder,
 ) -> Result<LaneState, StoreError> {
-    let LaneOrder { namespace, lane, paused, draining, reason } = order;
+    let LaneOrder { namespace, lane, paused, draining, max_active, reason } = order;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
     let spread = store.partitions() > 1;
-    let set = SetLane { key, paused, draining, reason, spread };
+    let set = SetLane { key, paused, draining, max_active, reason, spread };
     let said = one(store, set).await.and_then(only!(Lane))?;
     let said = match spread {
         true => self::spread(store, &namespace, &lane, said).await?,
         false => said,
     };
+    if max_active != Amend::Keep {
+        let on = Blocker { kind: ResourceKind::Quota, name: ResourceName::of_lane(&lane) };
+        easing::ease(store, &namespace, &on).await?;
+    }
     // Who waits may find that there is work after all.
     store.wakeups().announce_maybe();
     Ok(said)

@@ -68,6 +68,9 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
         }
         ReasonView::Budget(shortage) => blocked(ResourceKind::Budget, shortage),
         ReasonView::Quota(shortage) => blocked(ResourceKind::Quota, shortage),
+        ReasonView::LaneLimit { lane, active, max_active } => {
+            Reason::LaneLimit { lane, active, max_active }
+        }
         ReasonView::Reserved { worker, instance, until } => {
             Reason::Reserved { worker: Worker { id: worker, instance }, until: until.0 }
         }

@@ -178,7 +178,7 @@ pub(crate) fn estimate() -> Amounts {
 async fn limit(store: &Backend<SqliteStore>) {
     let (money, api) = (ResourceName::new("money").unwrap(), ResourceName::new("api").unwrap());
     let hard = DimensionLimits { soft: None, hard: Some(100) };
-    let dimensions = estimate().into_keys().map(|dimension| (dimension, hard.clone()));
+    let dimensions = estimate().into_keys().map(|dimension| (dimension, hard));
     let (period, on_breach) = (None, OnBreach::Block);
     let limits = BudgetLimits { dimensions: dimensions.collect(), period, on_breach };
     store.put_budget(&Namespace::default(), &money, limits).await.unwrap();

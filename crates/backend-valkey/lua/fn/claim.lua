@@ -5,15 +5,15 @@
 --       what is admitted for this call: id, name and the time until which it may be used of each,
 --       packed (if there is any, it takes these and nothing else); then the names of one or more
 --       queues.
--- reply: {1, now, 1 if bytes cut it short, heads, wanted, then id, record and input (false when it
---       is in the record) of each}. heads has the score of the new head of each queue, or '';
---       wanted the ids and records of those that must be admitted first.
+-- reply: {1, now, 1 if bytes cut it short, 1 if the lane has a limit, heads, wanted, then id, record
+--       and input (false when it is in the record) of each}. heads has the score of the new head of
+--       each queue, or ''; wanted the ids and records of those that must be admitted first.
 --       {0} if the lane is paused or a candidate is not plainly claimable, which the general way
 --       decides.
 
 -- The bytes of a candidate's record, its input if that has a key of its own (else false), and how
 -- long the input is; true if it must be admitted. Nil if it is not plainly claimable.
-local function claimable(exec, id, place, key, now)
+local function claimable(exec, id, place, key, now, limited)
   local bytes = call('GET', exec)
   if not bytes then
     -- No record owns this entry: what a fault left behind.
@@ -37,7 +37,8 @@ local function claimable(exec, id, place, key, now)
     return nil
   end
   local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
-  if string.byte(bytes, C.CONTROL_AT) == 1 then
+  local control = string.byte(bytes, C.CONTROL_AT)
+  if control == 1 or control == 0 and limited then
     return bytes, false, input_len, true
   end
   local own = input_at == C.OWN_KEY and call('GET', exec .. ':in')
@@ -67,8 +68,8 @@ local function hold(k, exec, id, bytes, now, lease, worker, instance, new_salt, 
     attempt = ff.attempt.start(attempts, run, now, lease, worker, instance)
     attempts = attempts + 1
   end
-  if control == 1 then
-    control, admission = 3, name
+  if control < 2 and name then
+    control, admission = control + 2, name
   end
   holder, epoch, state, why, score, detail = lease, epoch + 1, C.ACTIVE, 0, C.NO_SCORE, ''
   until_at = ff.after(now, lease_ttl)
@@ -86,20 +87,28 @@ end
 
 -- The candidates; the best that plainly can be taken, at most max and BATCH_BYTES of input, as number
 -- of the candidate, bytes and own input one after the other; those that must be admitted, as id and
--- bytes; whether bytes cut it short. False if one of them cannot plainly be taken. A claim that
--- passes over nothing is told, where one must be admitted, of all behind it that must.
-local function choose(k, now, max, bound, keys, passes)
+-- bytes; whether bytes cut it short; whether the lane has a limit. False if the lane is paused or one
+-- of them cannot plainly be taken. A claim that passes over nothing is told, where one must be
+-- admitted, of all behind it that must.
+local function choose(k, now, max, bound, queue_name, keys, passes)
   local most = passes and math.max(max, C.WANTED) or max
   -- One more of each queue than can be taken: it is the next head.
   local candidates = ff.queue.best(keys, most + 1)
   local chosen, wanted, bytes, i = {}, {}, 0, 0
+  local paused, _, limited
+  if #candidates > 0 then
+    paused, _, limited = ff.gate(k, queue_name)
+  end
+  if paused then
+    return candidates, false
+  end
   while i < most and 3 * i < #candidates and #chosen < 3 * max do
     i = i + 1
     local id, place, queue = candidates[3 * i - 2], candidates[3 * i - 1], candidates[3 * i]
     if i > 1 and tonumber(place) > bound then
       break
     end
-    local record, own, len, asks = claimable(k.exec .. id, id, place, keys[queue], now)
+    local record, own, len, asks = claimable(k.exec .. id, id, place, keys[queue], now, limited)
     if not record and (passes or i <= max) then
       return candidates, false
     elseif not record then
@@ -108,7 +117,7 @@ local function choose(k, now, max, bound, keys, passes)
     if i <= max or passes and not asks then
       bytes = bytes + (passes and asks and 0 or len)
       if bytes > C.BATCH_BYTES and (#chosen > 0 or (i > 1 and not passes)) then
-        return candidates, chosen, wanted, 1
+        return candidates, chosen, wanted, 1, limited
       end
     end
     if asks then
@@ -123,17 +132,18 @@ local function choose(k, now, max, bound, keys, passes)
       chosen[at + 1], chosen[at + 2], chosen[at + 3] = i, record, own
     end
   end
-  return candidates, chosen, wanted, 0
+  return candidates, chosen, wanted, 0, limited
 end
 
--- The same for what was admitted for this call: it takes these and nothing else. One that waits in
--- none of the queues is passed over.
+-- The same for what was admitted for this call: it takes these and nothing else. What no longer waits
+-- is passed over.
 local function choose_named(k, now, max, names, ids, admitted)
   local queues = {}
   for i = 3, #names do
     queues[names[i]] = i - 2
   end
   local candidates, chosen, bytes = {}, {}, 0
+  local paused, _, limited = ff.gate(k, names[3])
   for _, id in ipairs(ids) do
     local record = call('GET', k.exec .. id)
     if record and string.byte(record, 2) == C.QUEUED then
@@ -142,7 +152,11 @@ local function choose_named(k, now, max, names, ids, admitted)
       if not queue or (r.deadline ~= 0 and r.deadline <= now) then
         return candidates, false
       end
-      if (r.control ~= 1 or admitted[id]) and #chosen < 3 * max then
+      local asks = (r.control == 1 or r.control == 0 and limited) and not admitted[id]
+      if not asks and paused then
+        return candidates, false
+      end
+      if not asks and #chosen < 3 * max then
         bytes = bytes + r.input_len
         if bytes > C.BATCH_BYTES and #chosen > 0 then
           return candidates, chosen, {}, 1
@@ -221,16 +235,16 @@ register('claim', function(routes, args)
   for i = 3, #args do
     keys[i - 2] = ff.queue_key(k, args[i])
   end
-  local candidates, chosen, wanted, cut
+  local candidates, chosen, wanted, cut, limited
   if #ids > 0 then
     candidates, chosen, wanted, cut = choose_named(k, now, max, args, ids, admitted)
   else
-    candidates, chosen, wanted, cut = choose(k, now, max, bound, keys, passes == 1)
+    candidates, chosen, wanted, cut, limited = choose(k, now, max, bound, args[3], keys, passes == 1)
   end
-  if not chosen or (#candidates > 0 and ff.gate(k, args[3]) % 2 == 1) then
+  if not chosen then
     return {0}
   end
-  local reply, taken = {1, now, cut, false, wanted}, {}
+  local reply, taken = {1, now, cut, limited and 1 or 0, false, wanted}, {}
   for i = 1, #chosen / 3 do
     local at, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
     local id, lease = candidates[3 * at - 2], struct.pack('>c16I2', request, first + i - 1)
@@ -239,13 +253,13 @@ register('claim', function(routes, args)
     if not changed then
       break
     end
-    reply[3 * i + 3], reply[3 * i + 4], reply[3 * i + 5] = id, changed, own
+    reply[3 * i + 4], reply[3 * i + 5], reply[3 * i + 6] = id, changed, own
     call('ZREM', keys[candidates[3 * at]], id)
     taken[at] = true
   end
-  if #reply == 5 and #chosen > 0 then
+  if #reply == 6 and #chosen > 0 then
     return {0}
   end
-  reply[4] = #ids > 0 and heads_now(k, args, keys) or new_heads(k, args, candidates, taken)
+  reply[5] = #ids > 0 and heads_now(k, args, keys) or new_heads(k, args, candidates, taken)
   return reply
 end, {}, 2, 1)

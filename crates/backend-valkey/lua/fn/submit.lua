@@ -23,8 +23,11 @@ local function submit(k, now, gates, origin, packed, own_input)
     return {0}
   end
   local queue = ff.queue.name(ns, lane, class)
-  gates[queue] = gates[queue] or ff.gate(k, queue)
-  if gates[queue] >= 2 then
+  if gates[queue] == nil then
+    local _, draining = ff.gate(k, queue)
+    gates[queue] = draining
+  end
+  if gates[queue] then
     return {0}
   end
   created, queued_at, started = now, now, now

@@ -20,7 +20,7 @@ local function unblock(k, now, origin, packed)
   r.state, r.until_at, r.detail, r.blocked = C.QUEUED, 0, '', ''
   r.score, r.timer = ff.blocked.place(r), r.deadline
   if name ~= '' then
-    r.control, r.admission = 3, name
+    r.control, r.admission = r.control + 2, name
   end
   r.counter, r.salt = r.counter + 1, salt
   local head = ff.save.update(k, id, was, r, now, origin)

@@ -25,7 +25,7 @@ local function make(route)
     lists = {},
     queue_keys = {},
     classed = {}, -- whether a queue is that of a class with requirements
-    gates = {}, -- where it is said what the lane of a queue refuses
+    gates = {}, -- where it is said what the lane of a queue goes by
   }
 end
 

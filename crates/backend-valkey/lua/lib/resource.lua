@@ -1,7 +1,7 @@
 -- The resources of a partition: workers, the state of lanes. A name is KIND:NAMESPACE:NAME. What is
 -- stored begins with what functions look at; the rest only the engine reads.
 
--- Version, what a lane refuses (see ff.gate) and timer, 0 where there is none.
+-- Version, what was said of a lane (see ff.gate) and timer, 0 where there is none.
 local HEAD = '>c8BI6'
 
 ff.resource = {}
@@ -48,9 +48,11 @@ function ff.resource.put(k, name, bytes)
   end
 end
 
--- What the lane of a queue refuses: 0 nothing, 1 claims, 2 submits, 3 both.
+-- What was said of the lane of a queue: whether it refuses claims, whether it refuses submits, and
+-- whether its own quota must admit what is claimed.
 function ff.gate(k, queue)
   ff.queue_key(k, queue)
   local byte = call('GETRANGE', k.gates[queue], 8, 8)
-  return byte == '' and 0 or string.byte(byte)
+  local gate = byte == '' and 0 or string.byte(byte)
+  return gate % 2 >= 1, gate % 4 >= 2, gate % 8 >= 4
 end

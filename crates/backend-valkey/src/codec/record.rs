@@ -78,7 +78,8 @@ struct Rest {
     reports: Vec<(u64, u64)>,
 }
 
-/// Whether budgets and quotas have a say: 1 if they must admit it, and 2 more if it is admitted.
+/// Whether budgets and quotas have a say: 1 if it names some, which must admit it, and 2 more if it
+/// is admitted.
 fn control(record: &Execution) -> u64 {
     u64::from(!record.spec.control.is_empty()) + 2 * u64::from(record.admission.is_some())
 }

@@ -65,6 +65,7 @@ pub(crate) fn claim_() -> Vec<Scene> {
     let resumed = [run(hand_back(hold(1, 1, 1, 0)))];
     let three = || [run(laden(1)), run(work(2)), run(Submit { input: long("x"), ..work(3) })];
     let mixed = || [run(limited(1)), run(limited(2)), run(work(3)), run(work(4))];
+    let limited_lane = || [run(work(1)), run(work(2)), run(limit_lane(1))];
     let act = |max| [command(claim(2, max))];
     vec![
         once(scene("claim", "one", [run(work(1))], act(1))),
@@ -75,6 +76,8 @@ pub(crate) fn claim_() -> Vec<Scene> {
         once(scene("claim", "a resumed attempt", first().into_iter().chain(resumed), act(1))),
         once(scene("claim", "some that must be admitted", mixed(), act(2))),
         once(scene("claim", "what is admitted", mixed(), [command(admitted(2, 2, &[2]))])),
+        once(scene("claim", "some of a limited lane", limited_lane(), act(2))),
+        once(scene("claim", "what a lane admits", limited_lane(), [command(admitted(2, 2, &[2]))])),
     ]
 }
 
@@ -216,6 +219,8 @@ pub(crate) fn settle() -> Vec<Scene> {
         scene("settle", "a worker that leaves", registered(), one(command(leaving))),
         scene("settle", "a silent worker", [run(register()), Pass(5_000)], one(command(gone))),
         scene("settle", "a pause", [run(work(1))], one(command(set_lane(true, false)))),
+        scene("settle", "a limit", [run(work(1))], one(command(limit_lane(2)))),
+        scene("settle", "another limit", [run(limit_lane(2))], one(command(limit_lane(3)))),
         scene("settle", "a pause that is known", paused(), one(command(spread))),
         scene(
             "settle",

@@ -2,7 +2,7 @@
 
 use ff_core::control::{Blocker, Control};
 use ff_core::machine::{
-    Action, Admission, Block, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail,
+    Action, Admission, Amend, Block, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail,
     GrantNext, HandBack, Hold, Register, Renew, Replay, ReportProgress, Revoke, SetLane,
     SetPriority, SetTags, Submit, Target, Tick, Unblock,
 };
@@ -152,7 +152,13 @@ pub(crate) fn lane_key() -> ResourceKey {
 
 pub(crate) fn set_lane(paused: bool, draining: bool) -> SetLane {
     let (paused, draining) = (Some(paused), Some(draining));
-    SetLane { key: lane_key(), paused, draining, reason: None, spread: true }
+    let max_active = Amend::Keep;
+    SetLane { key: lane_key(), paused, draining, max_active, reason: None, spread: true }
+}
+
+/// So many of the lane run at once.
+pub(crate) fn limit_lane(most: u32) -> SetLane {
+    SetLane { max_active: Amend::Put(most), ..set_lane(false, false) }
 }
 
 /// Where the worker's registration lies.

@@ -1,9 +1,10 @@
-//! `ff lane`: look at lanes; pause, drain and resume them.
+//! `ff lane`: look at lanes; pause, drain, resume and limit them.
 
 use clap::{Args, Subcommand};
 use ff_api::{LanePageView, LaneView};
 use ff_core::Lane as Name;
-use ff_core::limits::PAGE;
+use ff_core::limits::{PAGE, QUOTA};
+use ff_core::machine::Amend;
 use ff_store::roles::LaneOrder;
 use ff_store::{Clock, SystemClock};
 
@@ -33,6 +34,8 @@ enum What {
     Drain(Closing),
     /// Let a lane go on as usual: it is neither paused nor draining.
     Resume(Which),
+    /// Let so many of a lane run at once. What runs already is not counted.
+    Limit(Limit),
 }
 
 #[derive(Debug, Args)]
@@ -63,14 +66,33 @@ struct Closing {
     reason: Option<String>,
 }
 
+#[derive(Debug, Args)]
+struct Limit {
+    /// The lane.
+    lane: Name,
+
+    /// How many may run at once; `none` removes the limit.
+    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = limit)]
+    most: Amend<u32>,
+}
+
+fn limit(text: &str) -> Result<Amend<u32>, String> {
+    let refused = || format!("give 1 to {QUOTA}, or none");
+    match text {
+        "none" => Ok(Amend::Clear),
+        _ => {
+            let most: u32 = text.parse().map_err(|_| refused())?;
+            (1..=QUOTA).contains(&most).then_some(Amend::Put(most)).ok_or_else(refused)
+        }
+    }
+}
+
 impl Lane {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let order = |lane: Name| LaneOrder {
             namespace: session.namespace.clone(),
             lane,
-            paused: None,
-            draining: None,
-            reason: None,
+            ..LaneOrder::default()
         };
         let closing = |closing: Closing| LaneOrder {
             reason: closing.reason.map(String::into_boxed_str),
@@ -89,6 +111,9 @@ impl Lane {
                 let (paused, draining) = (Some(false), Some(false));
                 say(LaneOrder { paused, draining, ..order(which.lane) }, session).await
             }
+            What::Limit(limit) => {
+                say(LaneOrder { max_active: limit.most, ..order(limit.lane) }, session).await
+            }
         }
     }
 }
@@ -104,7 +129,7 @@ impl Ls {
         match (&view.next, view.lanes.first()) {
             (Some(last), _) => session.next(parse::continued("lane ls", self.limit, last)),
             (None, Some(first)) => session.next(format_args!("lane show {}", first.lane)),
-            (None, None) => session.output.talk("no lane was paused or drained"),
+            (None, None) => session.output.talk("no lane was paused, drained or limited"),
         }
         Ok(Verdict::Good)
     }

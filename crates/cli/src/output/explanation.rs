@@ -44,6 +44,10 @@ fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
         }
         ReasonView::Budget(shortage) => ("budget", short(shortage, now)),
         ReasonView::Quota(shortage) => ("quota", short(shortage, now)),
+        ReasonView::LaneLimit { lane, active, max_active } => {
+            let most = max_active.map_or_else(|| "any number".to_owned(), |most| most.to_string());
+            ("lane_limit", format!("lane {lane} runs {active} of {most} at once"))
+        }
         ReasonView::Reserved { worker, instance, until } => {
             let until = when::full(*until, now);
             ("reserved", format!("for {instance} of worker {worker} until {until}"))

@@ -14,12 +14,13 @@ pub(crate) fn table(page: &LanePageView, now: Time, style: Style) -> String {
     if page.lanes.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["LANE", "STATE", "SINCE", "REASON"], 1);
+    let mut table = Table::new(["LANE", "STATE", "LIMIT", "SINCE", "REASON"], 1);
     for view in &page.lanes {
         let since = view.since.map(|since| when::relative(since, now));
         table.row([
             view.lane.to_string(),
             word(view).to_owned(),
+            view.max_active.map(|most| most.to_string()).unwrap_or_default(),
             since.unwrap_or_default(),
             text::one_line(view.reason.as_deref().unwrap_or_default(), REASON_WIDTH),
         ]);
@@ -32,6 +33,7 @@ pub(crate) fn sheet(view: &LaneView, now: Time, style: Style) -> String {
     let mut sheet = Sheet::new();
     sheet.row("lane", style.bold(view.lane.as_str()));
     sheet.row("state", style.state(word(view)));
+    sheet.maybe("limit", view.max_active.map(|most| format!("{most} at once")));
     sheet.maybe("reason", view.reason.as_deref().map(|reason| text::lines(reason, "")));
     sheet.maybe("since", view.since.map(|since| when::full(since, now)));
     sheet.show(style)

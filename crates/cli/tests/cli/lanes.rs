@@ -1,4 +1,4 @@
-//! Lanes are paused, drained and resumed.
+//! Lanes are paused, drained, resumed and limited.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn what_is_said_of_a_lane_is_shown() {
     ff.ok(&["lane", "drain", "k", "--reason", "it goes away"]);
     let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
     let lines: Vec<_> = list.lines().collect();
-    assert!(lines[0].starts_with("LANE  STATE             SINCE"), "{list}");
+    assert!(lines[0].starts_with("LANE  STATE             LIMIT  SINCE"), "{list}");
     assert!(
         lines[1].starts_with("k     draining ") && lines[1].ends_with("it goes away"),
         "{list}"
@@ -64,6 +64,44 @@ fn a_draining_lane_finishes_what_it_has() {
     ff.ok(&["lane", "resume", "default"]);
     ff.submit(&[]);
     ff.check();
+}
+
+#[test]
+fn no_more_of_a_limited_lane_run_at_once() {
+    let ff = Ff::new();
+    let limited = ff.json(&["lane", "limit", "default", "1"]);
+    assert_eq!(limited["max_active"], 1);
+    let ids = [ff.submit(&["--input", "1"]), ff.submit(&["--input", "2"])];
+    let _worker = ff.worker(&["--exec", "sleep 20", "--concurrency", "2"]);
+    ff.wait_for_state(&ids[0], "active");
+    ff.wait_for_state(&ids[1], "rate_limited");
+    let told = ff.json(&["explain", &ids[1]]);
+    let sentence = told["explanation"].as_str().unwrap();
+    assert!(sentence.contains("lane default runs 1 of 1 at once"), "{sentence}");
+    let shown = ff.show(&ids[1]);
+    assert_eq!(
+        (&shown["blocked"]["on"], &shown["blocked"]["name"]),
+        (&json!("lane"), &json!("default"))
+    );
+    let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
+    assert!(list.lines().nth(1).unwrap().starts_with("default  open   1 "), "{list}");
+    let open = ff.json(&["lane", "limit", "default", "none"]);
+    assert_eq!(open["max_active"], Value::Null);
+    ff.wait_for_state(&ids[1], "active");
+    assert_eq!(ff.json(&["quota", "ls"])["quotas"], json!([]));
+}
+
+#[test]
+fn a_limit_that_is_none_is_refused() {
+    let ff = Ff::new();
+    for most in ["0", "-1", "many", "1000001"] {
+        let done = ff.run(&["lane", "limit", "l", most, "--json"]);
+        let told: Value = serde_json::from_str(&done.stderr).unwrap();
+        assert_eq!((done.code, &told["field"]), (Some(2), &json!("N")), "{most}");
+    }
+    for call in [&["quota", "show", "@l"][..], &["submit", "--quota", "@l"]] {
+        assert_eq!(ff.refusal(call)["code"], "invalid_argument", "{call:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ff_core::limits::{MESSAGE_BYTES, PAGE};
 use ff_core::machine::{
-    Claim, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
+    Amend, Claim, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
 };
 use ff_core::policy::Policy;
 use ff_core::resource::LaneState;
@@ -404,7 +404,14 @@ pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Ground) {
     }
     let key = ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions());
     let paused = Some(true);
-    let at_home = SetLane { key: key.clone(), paused, draining: None, reason: None, spread: true };
+    let at_home = SetLane {
+        key: key.clone(),
+        paused,
+        draining: None,
+        max_active: Amend::Keep,
+        reason: None,
+        spread: true,
+    };
     g.run(at_home).await.unwrap();
     g.advance(ms(5_000)).await;
     assert_eq!(g.due_resources().await, [key]);

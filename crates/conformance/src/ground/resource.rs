@@ -1,7 +1,7 @@
 //! Words for what workers say of themselves, operators of lanes, and the engine of executions.
 
 use ff_core::explain::{Explanation, Reason};
-use ff_core::machine::{Registered, Submit};
+use ff_core::machine::{Amend, Registered, Submit};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::{Capabilities, ExecutionId, Lane, ResourceKey};
 use ff_store::roles::{Answer, LaneOrder, Registering, Session};
@@ -63,7 +63,7 @@ impl Ground {
     /// What is said of lane `default` when nothing is.
     pub(crate) fn order(&self) -> LaneOrder {
         let (namespace, lane) = (self.namespace.clone(), Lane::default());
-        LaneOrder { namespace, lane, paused: None, draining: None, reason: None }
+        LaneOrder { namespace, lane, ..LaneOrder::default() }
     }
 
     pub(crate) async fn say(&self, order: LaneOrder) -> LaneState {
@@ -76,6 +76,16 @@ impl Ground {
 
     pub(crate) async fn drain(&self) -> LaneState {
         self.say(LaneOrder { draining: Some(true), ..self.order() }).await
+    }
+
+    /// So many of lane `default` run at once.
+    pub(crate) async fn limit(&self, most: u32) -> LaneState {
+        self.say(LaneOrder { max_active: Amend::Put(most), ..self.order() }).await
+    }
+
+    /// Any number of lane `default` runs at once.
+    pub(crate) async fn unlimit(&self) -> LaneState {
+        self.say(LaneOrder { max_active: Amend::Clear, ..self.order() }).await
     }
 
     pub(crate) async fn resume(&self) -> LaneState {

@@ -6,13 +6,14 @@ use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::Blocker;
 use ff_core::machine::{
     Action, Admission, Attend, Block, Candidate, Discard, House, Party, PutBudget, PutQuota,
-    ReportUsage, ResetBudget, Settling, Unadmit, Unblock,
+    ReportUsage, ResetBudget, Settling, Unadmit, Unblock, Wanted,
 };
 use ff_core::quota::QuotaLimits;
+use ff_core::resource::LaneState;
 use ff_core::state::State;
 use ff_core::{
-    Dimension, Execution, IdempotencyKey, Lane, LeaseId, Namespace, Resource, ResourceKind,
-    ResourceName,
+    Dimension, Execution, IdempotencyKey, Lane, LeaseId, Namespace, Resource, ResourceKey,
+    ResourceKind, ResourceName,
 };
 
 use super::generate::Generator;
@@ -68,22 +69,23 @@ impl Generator {
 
     /// Queued executions ask to be admitted.
     pub(super) fn admit(&mut self, view: View<'_>) -> Option<Action> {
-        let asks = |record: &&Execution| {
+        let asks = |record: &Execution| {
             let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
-            waits && !record.spec.control.is_empty() && record.admission.is_none()
+            let wanted = Wanted::of(record, is_limited(record, view)).filter(|_| waits);
+            wanted.map(|wanted| (record.spec.namespace.clone(), wanted))
         };
-        let records: Vec<_> = view.held.records.iter().filter(asks).collect();
-        if records.is_empty() {
+        let wanted: Vec<_> = view.held.records.iter().filter_map(asks).collect();
+        if wanted.is_empty() {
             return None;
         }
-        let namespace = one(&mut self.rng, &records).spec.namespace.clone();
-        let mine = records.iter().filter(|record| record.spec.namespace == namespace);
+        let namespace = one(&mut self.rng, &wanted).0.clone();
+        let mine = wanted.into_iter().filter(|(whose, _)| *whose == namespace);
         let some = mine.take(self.rng.usize(1..4));
-        let candidates = some.map(|record| Candidate {
-            execution: record.id,
+        let candidates = some.map(|(_, Wanted { execution, control, used })| Candidate {
+            execution,
             admission: self.admission(),
-            control: record.spec.control.clone(),
-            used: record.used.clone(),
+            control,
+            used,
         });
         let candidates: Vec<_> = candidates.collect();
         let mut parties = vec![Party { candidates, most: self.rng.usize(1..4) }];
@@ -105,7 +107,7 @@ impl Generator {
         }
         let asks = |record: &&Execution| {
             let queued = matches!(record.state, State::Queued { .. });
-            (queued && !record.spec.control.is_empty() && record.admission.is_none())
+            (queued && Wanted::of(record, is_limited(record, view)).is_some())
                 || self.rng.u8(..10) == 0
         };
         let records: Vec<_> = view.held.records.iter().filter(asks).collect();
@@ -157,11 +159,15 @@ impl Generator {
             Some(held) => held.admission,
             None => self.admission(),
         };
-        let control = held.map(|held| ff_core::control::Control {
+        let mut control = held.map(|held| ff_core::control::Control {
             budgets: held.budgets.clone(),
             quotas: held.quotas.clone(),
             estimate: held.reserved.clone(),
         });
+        if let Some(control) = control.as_mut().filter(|_| chance(&mut self.rng, 50)) {
+            // Who settles need not know of the limit of a lane.
+            control.quotas.retain(|name| name.lane().is_none());
+        }
         let used = match chance(&mut self.rng, 30) {
             true => make::amounts(&mut self.rng),
             false => record.map(|record| record.used.clone()).unwrap_or_default(),
@@ -237,6 +243,13 @@ impl Generator {
     }
 }
 
+/// Whether the lane of `record` has a limit.
+fn is_limited(record: &Execution, view: View<'_>) -> bool {
+    let key = ResourceKey::lane(&record.spec.namespace, &record.spec.lane, 1);
+    let known = view.held.resources.iter().find(|resource| resource.key == key);
+    known.and_then(Resource::as_lane).is_some_and(LaneState::is_limited)
+}
+
 fn blocker(rng: &mut fastrand::Rng) -> Blocker {
     let (kind, word) = one(
         rng,
@@ -244,6 +257,7 @@ fn blocker(rng: &mut fastrand::Rng) -> Blocker {
             (ResourceKind::Budget, "money"),
             (ResourceKind::Quota, "api"),
             (ResourceKind::Quota, "slots"),
+            (ResourceKind::Quota, "@default"),
         ],
     );
     Blocker { kind, name: name(word) }

@@ -1,7 +1,7 @@
 //! Random commands on resources, and looks at them.
 
 use ff_core::machine::{
-    Action, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
+    Action, Amend, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
 };
 use ff_core::placement::{QueueEntry, Score};
 use ff_core::state::State;
@@ -57,7 +57,14 @@ impl Generator {
                 let paused = Some(close && which < 3).filter(|_| chance(rng, 90));
                 let draining = Some(close && which > 1).filter(|_| chance(rng, 90));
                 let reason = one(rng, &[None, Some("rest"), Some("")]).map(Into::into);
-                SetLane { key, paused, draining, reason, spread: chance(rng, 30) }.into()
+                // A limit makes all of a lane ask, so it is soon removed.
+                let max_active = match (state.max_active, rng.u8(..10)) {
+                    (Some(_), 0..7) => Amend::Clear,
+                    (_, 7..9) => Amend::Put(one(rng, &[1, 2, 3])),
+                    _ => Amend::Keep,
+                };
+                SetLane { key, paused, draining, max_active, reason, spread: chance(rng, 30) }
+                    .into()
             }
             9 => {
                 let mut state = state;

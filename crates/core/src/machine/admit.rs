@@ -154,7 +154,7 @@ pub struct Settling {
     pub execution: ExecutionId,
     /// The name it was admitted under; another's ticket is left alone.
     pub admission: LeaseId,
-    /// What limits it.
+    /// What limits it; what its ticket holds besides is found there.
     pub control: Control,
     /// All it has used.
     pub used: Amounts,
@@ -193,6 +193,10 @@ impl Decide for Attend {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let resources = self.unread(context);
+        if !resources.is_empty() {
+            return Ok(Step::NeedMore(ReadSet { resources, ..ReadSet::default() }));
+        }
         let mut desk = Desk::open(&self.house, context);
         let mut settled = Settled::default();
         for settling in &self.settlings {
@@ -200,6 +204,23 @@ impl Decide for Attend {
         }
         let verdicts = self.parties.iter().map(|party| desk.serve(party)).collect();
         Ok(desk.close(Attended { settled, verdicts }))
+    }
+}
+
+impl Attend {
+    /// Quotas that a place must be given back to and that were not read: their limit is of a lane,
+    /// which the execution does not name.
+    fn unread(&self, context: &Context<'_>) -> Vec<ResourceKey> {
+        let loaded = context.loaded;
+        let stopped = self.settlings.iter().filter(|settling| settling.goes_on.is_none());
+        let held = stopped.filter_map(|settling| {
+            let ticket = loaded.resource(&self.house.ticket(settling.execution))?.as_ticket()?;
+            ticket.held.as_ref().filter(|held| held.admission == settling.admission)
+        });
+        let quotas = held.flat_map(|held| &held.quotas);
+        let keys = quotas.map(|name| self.house.key(ResourceKind::Quota, name));
+        let unread = keys.filter(|key| !loaded.resources.contains_key(key));
+        unread.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

@@ -18,6 +18,7 @@ pub struct PutBudget {
 
 impl Decide for PutBudget {
     fn check(&self) -> Result<(), Refusal> {
+        self.key.name.check_free("name")?;
         self.limits.check()
     }
 
@@ -45,7 +46,7 @@ pub struct ResetBudget {
 
 impl Decide for ResetBudget {
     fn check(&self) -> Result<(), Refusal> {
-        Ok(())
+        self.key.name.check_free("name")
     }
 
     fn reads(&self) -> ReadSet {
@@ -74,6 +75,7 @@ pub struct PutQuota {
 
 impl Decide for PutQuota {
     fn check(&self) -> Result<(), Refusal> {
+        self.key.name.check_free("name")?;
         self.limits.check()
     }
 
@@ -101,7 +103,7 @@ pub struct Discard {
 
 impl Decide for Discard {
     fn check(&self) -> Result<(), Refusal> {
-        Ok(())
+        self.key.name.check_free("name")
     }
 
     fn reads(&self) -> ReadSet {

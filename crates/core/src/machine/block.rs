@@ -4,6 +4,7 @@ use super::{Context, Decide, ReadSet, Reply, Settling, Step, WriteSet};
 use crate::control::Blocker;
 use crate::event::What;
 use crate::id::{ExecutionId, LeaseId};
+use crate::name::ResourceName;
 use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::state::State;
@@ -153,11 +154,16 @@ impl Context<'_> {
 impl Settling {
     /// The settlement of an execution that was admitted under a name and has stopped.
     pub fn stopped(record: &Execution, admission: LeaseId) -> Settling {
+        let mut control = record.spec.control.clone();
+        if control.is_empty() {
+            // Only its lane can have admitted it.
+            control.quotas.insert(ResourceName::of_lane(&record.spec.lane));
+        }
         Settling {
             namespace: record.spec.namespace.clone(),
             execution: record.id,
             admission,
-            control: record.spec.control.clone(),
+            control,
             used: record.used.clone(),
             goes_on: None,
         }

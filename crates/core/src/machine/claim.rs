@@ -9,10 +9,11 @@ use super::{
 use crate::capability::Capabilities;
 use crate::id::{LeaseId, RequestId};
 use crate::limits;
-use crate::name::{Lane, Namespace};
+use crate::name::{Lane, Namespace, ResourceName};
 use crate::payload::{BlobKey, BlobPart};
 use crate::record::Execution;
 use crate::refusal::Refusal;
+use crate::resource::LaneState;
 use crate::state::{State, Why, Worker};
 use crate::timer;
 
@@ -192,15 +193,15 @@ impl Claim {
 }
 
 impl Wanted {
-    /// `record`, if it must be admitted before it is given out.
-    pub fn of(record: &Execution) -> Option<Wanted> {
-        let control = &record.spec.control;
+    /// `record`, if it must be admitted before it is given out: what it names has a say, and its
+    /// lane if that has a limit.
+    pub fn of(record: &Execution, is_limited: bool) -> Option<Wanted> {
+        let mut control = record.spec.control.clone();
+        if is_limited {
+            control.quotas.insert(ResourceName::of_lane(&record.spec.lane));
+        }
         let wanted = !control.is_empty() && record.admission.is_none();
-        wanted.then(|| Wanted {
-            execution: record.id,
-            control: control.clone(),
-            used: record.used.clone(),
-        })
+        wanted.then(|| Wanted { execution: record.id, control, used: record.used.clone() })
     }
 }
 
@@ -277,7 +278,7 @@ impl Decide for Claim {
         }
         let mut transition = self.take(context, &chosen);
         let behind = open.iter().skip(chosen.len()).filter(|_| asks).chain(&passed);
-        let behind: Vec<_> = behind.filter_map(|record| Wanted::of(record)).collect();
+        let behind: Vec<_> = behind.filter_map(|record| context.wanted(record)).collect();
         if !behind.is_empty() {
             transition.items.push(asking(behind));
         }
@@ -324,6 +325,11 @@ impl<'a> Context<'a> {
         records.iter().copied().filter(loaded).collect()
     }
 
+    /// `record`, if it must be admitted before it is given out.
+    pub(super) fn wanted(&self, record: &Execution) -> Option<Wanted> {
+        Wanted::of(record, self.loaded.lane_state().is_some_and(LaneState::is_limited))
+    }
+
     /// `record` as it is given out, or what must be admitted before that. An admission that is
     /// about to be looked at is not used any more.
     pub(super) fn let_in(
@@ -331,10 +337,12 @@ impl<'a> Context<'a> {
         record: &'a Execution,
         admitted: Option<&[Admission]>,
     ) -> Result<Cow<'a, Execution>, Wanted> {
-        let Some(wanted) = Wanted::of(record) else { return Ok(Cow::Borrowed(record)) };
         let mine =
             |admission: &&Admission| admission.execution == record.id && self.now < admission.until;
-        let Some(admission) = admitted.into_iter().flatten().find(mine) else { return Err(wanted) };
+        let mut mine = admitted.into_iter().flatten().filter(mine);
+        let Some(admission) = mine.next().filter(|_| record.admission.is_none()) else {
+            return self.wanted(record).map_or(Ok(Cow::Borrowed(record)), Err);
+        };
         let mut record = record.clone();
         record.admission = Some(admission.name);
         Ok(Cow::Owned(record))

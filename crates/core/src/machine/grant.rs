@@ -3,7 +3,6 @@
 use super::claim::{SLACK, WANTED};
 use super::{
     Admission, Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition,
-    Wanted,
 };
 use crate::capability::Capabilities;
 use crate::event::What;
@@ -112,7 +111,7 @@ impl Decide for GrantNext {
         let open =
             |record: &&&Execution| admitted.is_none() || context.let_in(record, admitted).is_ok();
         let Some(record) = readable.iter().find(open).copied() else {
-            if let Some(wanted) = readable.first().and_then(|record| Wanted::of(record)) {
+            if let Some(wanted) = readable.first().and_then(|record| context.wanted(record)) {
                 return Ok(Step::answer(Granted { wanted: Some(wanted), ..Granted::default() }));
             }
             if context.loaded.hides_more(1 + SLACK) {

@@ -1,17 +1,44 @@
-//! Lanes: an operator pauses, drains and resumes them.
+//! Lanes: an operator pauses, drains and resumes them, and limits how many of them run.
 //!
 //! What is said of a lane is written at the home of its namespace and then copied to every
 //! partition. It is acknowledged when every copy is written; a caller that dies before leaves a
-//! timer behind, and the engine copies on.
+//! timer behind, and the engine copies on. The limit of a lane is kept by a quota of its own, which is
+//! written with it and never removed: so whoever goes by an older copy still finds what to ask, and
+//! what it counts stays right however often the limit is changed.
 
-use super::{Context, Decide, ReadSet, Reply, Step};
+use super::{Context, Decide, ReadSet, Reply, Step, WriteSet};
+use crate::limits;
 use crate::machine::hold::check_message;
+use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::resource::{Body, LaneState, Resource, ResourceKey};
 use crate::time::Millis;
 
 /// How long a caller has to copy what it said to every partition.
 pub(super) const SPREAD: Millis = Millis::from_secs(5);
+
+/// What becomes of something that may be there or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Amend<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is removed.
+    Clear,
+    /// It is this from now on.
+    Put(T),
+}
+
+impl<T: Clone> Amend<T> {
+    /// What becomes of `earlier`.
+    fn of(&self, earlier: Option<T>) -> Option<T> {
+        match self {
+            Amend::Keep => earlier,
+            Amend::Clear => None,
+            Amend::Put(new) => Some(new.clone()),
+        }
+    }
+}
 
 /// Says something of a lane, at home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +49,8 @@ pub struct SetLane {
     pub paused: Option<bool>,
     /// Whether nothing new is submitted to it; `None` leaves that as it is.
     pub draining: Option<bool>,
+    /// How many of it may run at once.
+    pub max_active: Amend<u32>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
     /// Other partitions must have it too.
@@ -30,11 +59,21 @@ pub struct SetLane {
 
 impl Decide for SetLane {
     fn check(&self) -> Result<(), Refusal> {
+        if let Amend::Put(most) = self.max_active
+            && (most == 0 || most > limits::QUOTA)
+        {
+            let why = format!("is {most}; give 1 to {}, or pause the lane", limits::QUOTA);
+            return Err(Refusal::invalid("max_active", why));
+        }
         check_message("reason", self.reason.as_deref().unwrap_or(""))
     }
 
     fn reads(&self) -> ReadSet {
-        ReadSet::resource(&self.key)
+        let mut reads = ReadSet::resource(&self.key);
+        if self.max_active != Amend::Keep {
+            reads.resources.push(self.key.limit_of_lane());
+        }
+        reads
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
@@ -43,18 +82,48 @@ impl Decide for SetLane {
         let mut after = LaneState {
             paused: self.paused.unwrap_or(earlier.paused),
             draining: self.draining.unwrap_or(earlier.draining),
+            max_active: self.max_active.of(earlier.max_active),
             ..earlier.clone()
         };
         let reason = self.reason.clone().or(after.reason.take());
         after.reason = reason.filter(|_| !after.is_open());
+        let limit = self.limit(context, after.max_active);
         if after == earlier {
-            return Ok(Step::answer(Reply::Lane(earlier)));
+            let answer = Reply::Lane(earlier);
+            return Ok(match limit {
+                Some(limit) => Step::write(limit, answer),
+                None => Step::answer(answer),
+            });
         }
         after.since = context.now;
         after.generation += 1;
         after.spread_by = self.spread.then(|| context.now + SPREAD);
         let answer = Reply::Lane(after.clone());
-        Ok(Step::write(context.put(&self.key, before, Body::Lane(after)), answer))
+        // The quota comes first: what a store leaves of a write that fails in the middle never says
+        // that a lane is limited by one that is not there.
+        let mut write = limit.unwrap_or_default();
+        write.resources.extend(context.put(&self.key, before, Body::Lane(after)).resources);
+        Ok(Step::write(write, answer))
+    }
+}
+
+impl SetLane {
+    /// What the quota of the lane is from now on, if that is new.
+    fn limit(&self, context: &Context<'_>, max_active: Option<u32>) -> Option<WriteSet> {
+        if self.max_active == Amend::Keep {
+            return None;
+        }
+        let key = self.key.limit_of_lane();
+        let before = context.loaded.resource(&key);
+        let earlier = before.and_then(Resource::as_quota);
+        if earlier.and_then(|quota| quota.limits.max_active) == max_active {
+            return None;
+        }
+        let mut quota = Quota::of_lane(max_active);
+        if let Some(earlier) = earlier {
+            (quota.active, quota.waited) = (earlier.active, earlier.waited);
+        }
+        Some(context.put(&key, before, Body::Quota(quota)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Look at lanes; pause, drain and resume them.
+//! Look at lanes; pause, drain, resume and limit them.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -62,7 +62,7 @@ pub(crate) async fn lane(
     Ok(JsonBody(LaneView::new(lane, &said)))
 }
 
-/// Pauses, drains or resumes a lane. When it is answered, every claim and submit goes by it.
+/// Pauses, drains, resumes or limits a lane. When it is answered, every claim and submit goes by it.
 #[utoipa::path(patch, path = "/v1/lanes/{lane}", tag = "lanes",
     params(("lane" = Name, Path, description = "The lane."), Scope),
     request_body = LaneRequest, responses(

@@ -96,11 +96,9 @@ async fn work_of_a_paused_lane_says_what_the_operator_said() {
     worker(&server, "able", &[]).await;
     let id = server.submitted().await;
     let order = LaneOrder {
-        namespace: Namespace::default(),
-        lane: Lane::default(),
         paused: Some(true),
-        draining: None,
         reason: Some("database upgrade".into()),
+        ..LaneOrder::default()
     };
     server.store.order_lane(order).await.unwrap();
     let view = explained(&server, id).await;

@@ -52,6 +52,32 @@ async fn what_is_said_of_a_lane_is_shown() {
 }
 
 #[tokio::test]
+async fn a_limit_is_set_kept_and_removed() {
+    let server = Fixture::start().await;
+    let limited = order(&server, "default", &json!({"max_active": 1})).await;
+    assert_eq!((&limited["max_active"], &limited["paused"]), (&json!(1), &json!(false)));
+    let (first, second) = (server.submitted().await, server.submitted().await);
+    let client = server.client();
+    let claimed = client.claim(claim(), Millis::ZERO).await.unwrap();
+    assert_eq!(claimed.assignments[0].execution, first);
+    assert_eq!(client.claim(claim(), Millis::ZERO).await.unwrap().assignments.len(), 0);
+    let told = see(&server, &format!("/v1/executions/{second}/explain")).await;
+    let reason = json!({"reason": "lane_limit", "lane": "default", "active": 1, "max_active": 1});
+    assert_eq!(told["reasons"], json!([reason]));
+    assert_eq!(see(&server, "/v1/quotas").await["quotas"], json!([]));
+    let kept = order(&server, "default", &json!({"draining": true})).await;
+    assert_eq!(kept["max_active"], 1);
+    let open = order(&server, "default", &json!({"max_active": null, "draining": false})).await;
+    assert_eq!(open["max_active"], Value::Null);
+    let claimed = client.claim(claim(), Millis::ZERO).await.unwrap();
+    assert_eq!(claimed.assignments[0].execution, second);
+    for bad in [json!(0), json!(1_000_001)] {
+        let answer = send(&server, "default", &json!({"max_active": bad})).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
+}
+
+#[tokio::test]
 async fn a_waiting_claim_gets_the_work_of_a_lane_that_is_resumed() {
     let server = Fixture::start().await;
     order(&server, "default", &json!({"paused": true})).await;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use ff_core::explain::{Explanation, Surroundings, explain};
 use ff_core::limits::{BATCH_BYTES, PAGE};
 use ff_core::machine::{
-    Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
+    Amend, Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
 };
 use ff_core::payload::{BlobKey, BlobPart, PayloadShape};
 use ff_core::placement::{QueueEntry, Score};
@@ -95,7 +95,7 @@ pub trait ClientBackend: AllowanceBackend {
 }
 
 /// What an operator says of a lane.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LaneOrder {
     /// The tenant.
     pub namespace: Namespace,
@@ -105,6 +105,8 @@ pub struct LaneOrder {
     pub paused: Option<bool>,
     /// Whether nothing new is submitted to it; `None` leaves that as it is.
     pub draining: Option<bool>,
+    /// How many of it may run at once.
+    pub max_active: Amend<u32>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
 }
