@@ -120,7 +120,7 @@ pub(super) fn policy(rng: &mut Rng, keyed: bool) -> Policy {
     let max_attempts = one(rng, &[1, 2, 3]);
     Policy {
         retry: Retry { max_attempts, backoff: backoff(rng), categories },
-        attempt_timeout: chance(rng, 40).then(|| millis(rng, &[60, 300, 1_500, 6_000])),
+        attempt_timeout: chance(rng, 50).then(|| millis(rng, &[60, 60, 300, 1_500, 6_000])),
         deadline: chance(rng, 45).then(|| millis(rng, &[150, 500, 1_500, 4_000])),
         lease_ttl: millis(rng, &[100, 400, 2_000, 5_000]),
         max_reclaims: one(rng, &[0, 1, 2]),

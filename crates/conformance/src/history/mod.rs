@@ -42,7 +42,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { count: 2_000, commands: 60, agreement: Agreement::Exact }
+        Options { count: 2_500, commands: 60, agreement: Agreement::Exact }
     }
 }
 
