@@ -382,6 +382,7 @@ macro_rules! every_fact {
                 work_without_limits_passes_those_that_wait
                 limited_work_keeps_its_place_before_plain_work
                 quotas_of_one_namespace_are_not_those_of_another
+                a_quota_made_again_counts_what_it_lets_through
                 bad_limits_are_refused
                 too_many_quotas_are_refused
             }

@@ -79,6 +79,8 @@ pub struct Budget {
     pub warned: BTreeSet<Dimension>,
     /// Some have waited for room since it was made.
     pub waited: bool,
+    /// When it was made: what was admitted before has nothing reserved of it, whatever its name.
+    pub made: Time,
 }
 
 /// A budget as everybody may know it.
@@ -116,9 +118,9 @@ impl Budget {
     }
 
     /// A budget of which nothing is used, from `now` on.
-    pub fn new(limits: BudgetLimits, now: Time) -> Budget {
+    pub fn new(limits: BudgetLimits, now: Time, made: Time) -> Budget {
         let (used, reserved) = (Amounts::new(), Amounts::new());
-        Budget { limits, used, reserved, since: now, warned: BTreeSet::new(), waited: false }
+        Budget { limits, used, reserved, since: now, warned: BTreeSet::new(), waited: false, made }
     }
 
     /// The same with other limits. What it no longer counts is forgotten, so that it begins at nothing

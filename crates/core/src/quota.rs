@@ -64,6 +64,8 @@ pub struct Quota {
     pub waited: bool,
     /// What was admitted and what is booked: rounded times and how many each, earliest first.
     pub log: Vec<(Time, u32)>,
+    /// When it was made: what was admitted before holds nothing of it, whatever its name.
+    pub made: Time,
 }
 
 /// A quota as everybody may know it.
@@ -105,14 +107,14 @@ impl Quota {
     }
 
     /// A quota that has let nothing through.
-    pub fn new(limits: QuotaLimits) -> Quota {
-        Quota { limits, active: 0, waited: false, log: Vec::new() }
+    pub fn new(limits: QuotaLimits, made: Time) -> Quota {
+        Quota { limits, active: 0, waited: false, log: Vec::new(), made }
     }
 
     /// What keeps the limit of a lane; `None` is no limit.
-    pub(crate) fn of_lane(max_active: Option<u32>) -> Quota {
+    pub(crate) fn of_lane(max_active: Option<u32>, made: Time) -> Quota {
         let (window, jitter) = (limits::WINDOW_MIN, Millis::ZERO);
-        Quota::new(QuotaLimits { max_requests: None, window, max_active, jitter })
+        Quota::new(QuotaLimits { max_requests: None, window, max_active, jitter }, made)
     }
 
     /// Whether one more may run.
@@ -198,12 +200,13 @@ mod tests {
     use super::*;
 
     fn quota(most: u32, window: u64) -> Quota {
-        Quota::new(QuotaLimits {
+        let limits = QuotaLimits {
             max_requests: Some(most),
             window: Millis::new(window),
             max_active: None,
             jitter: Millis::ZERO,
-        })
+        };
+        Quota::new(limits, Time::EPOCH)
     }
 
     /// Random arrivals, some of which wait as they are told, some give up: no window of the times at

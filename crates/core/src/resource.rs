@@ -216,6 +216,10 @@ pub struct Held {
     pub reserved: Amounts,
     /// What it had used, and what of that was charged.
     pub charged: Amounts,
+    /// How many writes the execution had had when it had used that: what is older changes nothing.
+    pub seen: u64,
+    /// When it was admitted: what was made after that, under a name it holds, has nothing of it.
+    pub since: Time,
 }
 
 /// A worker that has registered.

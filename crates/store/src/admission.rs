@@ -282,6 +282,7 @@ pub(crate) fn unused_of(namespace: &Namespace, candidate: &Candidate) -> Settlin
         admission: candidate.admission,
         control: candidate.control.clone(),
         used: candidate.used.clone(),
+        seen: 0,
         goes_on: None,
     }
 }

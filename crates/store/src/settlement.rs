@@ -141,6 +141,7 @@ pub(crate) async fn look<S: Store + ?Sized>(
             quotas: held.quotas.clone(),
             estimate: held.reserved.clone(),
         },
+        seen: record.as_ref().map_or(held.seen, |record| record.version.counter()),
         used: record.map_or_else(|| held.charged.clone(), |record| record.used.clone()),
         goes_on,
     };
@@ -180,10 +181,11 @@ pub(crate) async fn report<S: Store + ?Sized>(
             execution,
             admission,
             control: record.spec.control.clone(),
-            used: used.clone(),
+            used: used.amounts.clone(),
+            seen: used.seen,
             goes_on: Some(RESERVED),
         };
         settle_all(store, vec![settling]).await?;
     }
-    Ok(used)
+    Ok(used.amounts)
 }

@@ -220,6 +220,22 @@ pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Ground) {
     assert_eq!(g.claimed().await.execution, first);
 }
 
+/// What an earlier quota of the name let through has no place of this one to give back.
+pub(crate) async fn a_quota_made_again_counts_what_it_lets_through(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    for _ in 0..3 {
+        g.under(&["api"]).await;
+    }
+    let before = g.claimed().await;
+    g.backend().delete_quota(&g.namespace, &"api".parse().unwrap()).await.unwrap();
+    g.put_quota("api", at_once(1)).await;
+    assert_eq!(g.quota("api").await.active, 0);
+    g.claimed().await;
+    g.complete(&before, "done").await.unwrap();
+    assert_eq!(g.quota("api").await.active, 1);
+    assert!(g.nothing_to_claim().await);
+}
+
 pub(crate) async fn quotas_of_one_namespace_are_not_those_of_another(g: Ground) {
     let rival = g.elsewhere();
     g.put_quota("api", at_once(1)).await;

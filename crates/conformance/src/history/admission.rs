@@ -178,6 +178,7 @@ impl Generator {
             admission,
             control: control.unwrap_or_default(),
             used,
+            seen: self.rng.u64(..3),
             goes_on: chance(&mut self.rng, 40).then(|| millis(&mut self.rng, &[100, 20_000])),
         })
     }

@@ -5,6 +5,15 @@ use crate::budget::{Budget, BudgetLimits};
 use crate::quota::{Quota, QuotaLimits};
 use crate::refusal::Refusal;
 use crate::resource::{Body, Resource, ResourceKey};
+use crate::time::{Millis, Time};
+
+impl Context<'_> {
+    /// The moment from which what is made now counts: later than all that was admitted before, be it
+    /// in the same millisecond.
+    pub(super) fn making(&self) -> Time {
+        self.now + Millis::new(1)
+    }
+}
 
 /// Makes a budget, or changes what it allows. What was used stays, but for dimensions that it no longer
 /// counts.
@@ -30,7 +39,7 @@ impl Decide for PutBudget {
         let before = context.loaded.resource(&self.key);
         let after = match before.and_then(Resource::as_budget) {
             Some(budget) => budget.with(self.limits.clone()),
-            None => Budget::new(self.limits.clone(), context.now),
+            None => Budget::new(self.limits.clone(), context.now, context.making()),
         };
         let answer = Reply::Budget(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Budget(after)), answer))
@@ -87,7 +96,7 @@ impl Decide for PutQuota {
         let before = context.loaded.resource(&self.key);
         let after = match before.and_then(Resource::as_quota) {
             Some(quota) => Quota { limits: self.limits.clone(), ..quota.clone() },
-            None => Quota::new(self.limits.clone()),
+            None => Quota::new(self.limits.clone(), context.making()),
         };
         let answer = Reply::Quota(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Quota(after)), answer))

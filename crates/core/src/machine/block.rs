@@ -165,6 +165,7 @@ impl Settling {
             admission,
             control,
             used: record.used.clone(),
+            seen: record.version.counter(),
             goes_on: None,
         }
     }

@@ -119,9 +119,10 @@ impl SetLane {
         if earlier.and_then(|quota| quota.limits.max_active) == max_active {
             return None;
         }
-        let mut quota = Quota::of_lane(max_active);
+        let mut quota = Quota::of_lane(max_active, context.making());
         if let Some(earlier) = earlier {
-            (quota.active, quota.waited) = (earlier.active, earlier.waited);
+            (quota.active, quota.waited, quota.made) =
+                (earlier.active, earlier.waited, earlier.made);
         }
         Some(context.put(&key, before, Body::Quota(quota)))
     }

@@ -12,6 +12,7 @@ mod cancel;
 mod claim;
 mod complete;
 mod delay;
+mod desk;
 mod ending;
 mod fail;
 mod grant;
@@ -53,7 +54,7 @@ pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
     Assignment, Cancelled, Claimed, GrantOffer, Granted, Registered, Renewed, Reply, Submitted,
-    Wanted, Withheld,
+    Used, Wanted, Withheld,
 };
 pub use revoke::Revoke;
 pub use seam::{

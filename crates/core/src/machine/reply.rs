@@ -49,7 +49,7 @@ pub enum Reply {
     /// To a block, an unblock or the end of an admission: whether it was done.
     Unblocked(bool),
     /// To a report of usage: all that was used.
-    Used(Amounts),
+    Used(Used),
     /// To a change that has nothing to tell.
     Done,
 }
@@ -74,7 +74,8 @@ from_answers!(
     Ticked,
     Registered,
     ResourceTicked,
-    Attended
+    Attended,
+    Used
 );
 
 impl Reply {
@@ -97,6 +98,15 @@ impl Reply {
             (_, other) => other,
         }
     }
+}
+
+/// What an execution has used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    /// How much, by dimension.
+    pub amounts: Amounts,
+    /// How many writes the execution has had by then.
+    pub seen: u64,
 }
 
 /// The execution that a submit made or found.

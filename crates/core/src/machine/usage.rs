@@ -1,6 +1,6 @@
 //! Report usage: a holder tells what it has used.
 
-use super::{Context, Decide, Hold, ReadSet, Reply, Step};
+use super::{Context, Decide, Hold, ReadSet, Step, Used};
 use crate::control::{Amounts, add, check_amounts, subtract};
 use crate::digest::Digest;
 use crate::limits::USAGE_REPORTS;
@@ -43,10 +43,10 @@ impl Decide for ReportUsage {
                 fields.number(*amount);
             }
         });
-        let reports = &held.record.reports;
+        let (reports, seen) = (&held.record.reports, held.record.version.counter());
         if let Some((_, earlier)) = reports.iter().find(|(known, _)| *known == key) {
             return match *earlier == body.get() {
-                true => Ok(Step::answer(Reply::Used(held.record.used.clone()))),
+                true => Ok(Step::answer(Used { amounts: held.record.used.clone(), seen })),
                 false => Err(Refusal::IdempotencyConflict),
             };
         }
@@ -64,7 +64,7 @@ impl Decide for ReportUsage {
         } else {
             add(used, &self.amounts);
         }
-        let answer = Reply::Used(used.clone());
+        let answer = Used { amounts: used.clone(), seen: seen + 1 };
         let reports = &mut after.reports;
         if reports.len() >= USAGE_REPORTS {
             reports.remove(0);
