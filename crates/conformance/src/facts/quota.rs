@@ -227,6 +227,7 @@ pub(crate) async fn a_quota_made_again_counts_what_it_lets_through(g: Ground) {
         g.under(&["api"]).await;
     }
     let before = g.claimed().await;
+    g.advance(ms(10)).await;
     g.backend().delete_quota(&g.namespace, &"api".parse().unwrap()).await.unwrap();
     g.put_quota("api", at_once(1)).await;
     assert_eq!(g.quota("api").await.active, 0);
