@@ -31,7 +31,7 @@ macro_rules! caught_by_histories {
                 fn subject() -> Making {
                     Box::pin(planted(Bug::$bug))
                 }
-                histories("planted", subject, Options { count: 1_500, ..Options::default() });
+                histories("planted", subject, Options { count: 20_000, ..Options::default() });
             })+
         }
     };
