@@ -130,7 +130,7 @@ struct Asking<'a, S: ?Sized> {
 enum Next {
     /// It looks what is there.
     Look,
-    /// It takes these, and passes over others.
+    /// It takes these and nothing else; if there are none, what need not be admitted.
     Take(Given),
 }
 
