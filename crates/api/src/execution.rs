@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ff_core::control::{Amounts, Control};
 use ff_core::explain::Explanation;
+use ff_core::machine::Target;
 use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, State, Why};
 use ff_core::timer::{self, Due};
@@ -11,6 +12,8 @@ use ff_core::{
     Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
     ResourceName, StateVector, Time, WorkerId, WorkerInstanceId,
 };
+use ff_store::StoreError;
+use ff_store::roles::ClientBackend;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -173,14 +176,27 @@ impl From<&Description> for ExecutionView {
 }
 
 impl ExecutionView {
+    /// `record` with what its surroundings make of it, where these may tell more.
+    pub async fn in_place<C: ClientBackend + ?Sized>(
+        record: &Description,
+        client: &C,
+    ) -> Result<ExecutionView, StoreError> {
+        let view = ExecutionView::from(record);
+        if !view.is_routed() {
+            return Ok(view);
+        }
+        let target = Target { namespace: record.spec.namespace.clone(), execution: record.id };
+        Ok(view.explained(&client.explain(&target).await?))
+    }
+
     /// Whether what is around it may tell more than it does itself: it is queued, and not every worker
     /// can run it.
-    pub fn is_routed(&self) -> bool {
+    fn is_routed(&self) -> bool {
         self.state_vector.blocking_reason == "waiting_for_worker" && !self.requires.is_empty()
     }
 
     /// The same with what its surroundings make of it.
-    pub fn explained(mut self, explanation: &Explanation) -> ExecutionView {
+    fn explained(mut self, explanation: &Explanation) -> ExecutionView {
         let vector = explanation.vector.into();
         if self.state_vector != vector {
             self.state_vector = vector;

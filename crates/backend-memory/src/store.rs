@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Command, Loaded, ReadSet, Reply, WriteSet};
+use ff_core::machine::{Claim, Command, Loaded, ReadSet, Reply, Wanted, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -162,6 +162,10 @@ impl Store for MemoryStore {
         let tables = self.tables();
         let places = tables.blocked.get(&(namespace.clone(), on.clone())).into_iter().flatten();
         Ok(places.take(limit).map(|(_, id)| *id).collect())
+    }
+
+    async fn wanted(&self, _claim: &Claim, _most: usize) -> Result<Vec<Wanted>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn blockers(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Command, Reply};
+use ff_core::machine::{Claim, Command, Reply, Wanted};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -157,6 +157,10 @@ impl Store for SqliteStore {
     ) -> Result<Vec<ExecutionId>, StoreError> {
         let (namespace, on) = (namespace.clone(), on.clone());
         self.read(move |connection| query::blocked(connection, &namespace, &on, limit)).await
+    }
+
+    async fn wanted(&self, _claim: &Claim, _most: usize) -> Result<Vec<Wanted>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn blockers(

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use ff_core::ExecutionId;
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{
     self, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step, Wanted,
 };
+use ff_core::placement::Score;
 use ff_store::StoreError;
 use ff_store::optimistic::Optimistic;
 use redis::Value;
@@ -60,6 +62,49 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
 
 fn pick(store: &Shared, claim: &Claim, queue: &Queue, max: usize) -> Option<Pick> {
     store.heads.pick(queue, &claim.capabilities, max, store.is_looked_for(queue), |_| true)
+}
+
+/// The first of what must be admitted before this claim gets it, in the best partitions.
+pub(crate) async fn wanted(
+    store: &Shared,
+    claim: &Claim,
+    most: usize,
+) -> Result<Vec<Wanted>, StoreError> {
+    let queue = (claim.namespace.clone(), claim.lane.clone());
+    let (partitions, classes) = store.heads.best_of(&queue, &claim.capabilities, most);
+    if partitions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut args: Vec<Arg<'_>> = vec![Cow::Owned(most.to_string().into_bytes())];
+    let name = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
+    args.extend(classes.iter().map(|class| Cow::Owned(name(class).into_bytes())));
+    let routes: Vec<_> = partitions.into_iter().map(|at| store.keys.route(at)).collect();
+    let mut found = Vec::new();
+    for answer in store.link.call_each("wanted", &routes, &args).await? {
+        for partition in reply::list(answer)? {
+            let mut told = reply::list(partition)?.into_iter();
+            let is_limited = reply::number(&told.next().ok_or_else(reply::missing)?)? == 1;
+            found.extend(asking(told, is_limited)?);
+        }
+    }
+    found.sort_by_key(|(place, _)| *place);
+    Ok(found.into_iter().map(|(_, wanted)| wanted).take(most).collect())
+}
+
+/// Ids and records of those that must be admitted, each with its place.
+fn asking(
+    told: impl IntoIterator<Item = Value>,
+    is_limited: bool,
+) -> Result<Vec<((Score, ExecutionId), Wanted)>, StoreError> {
+    let mut found = Vec::new();
+    let mut told = told.into_iter();
+    while let (Some(id), Some(record)) = (told.next(), told.next()) {
+        let id = general::named(&reply::bytes(id)?)?;
+        let record = general::decode(id, &reply::bytes(record)?)?.record;
+        let place = (Score::of(record.priority, record.queued_at), id);
+        found.extend(Wanted::of(&record, is_limited).map(|wanted| (place, wanted)));
+    }
+    Ok(found)
 }
 
 /// A retried claim: what its earlier send took, wherever, or else a new claim.
@@ -247,13 +292,8 @@ impl Answer {
         let is_limited = reply::number(&next()?)? == 1;
         let heads = reply::list(next()?)?;
         let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
-        let mut wanted = Vec::new();
-        let mut asking = reply::list(next()?)?.into_iter();
-        while let (Some(id), Some(record)) = (asking.next(), asking.next()) {
-            let id = general::named(&reply::bytes(id)?)?;
-            let stored = general::decode(id, &reply::bytes(record)?)?;
-            wanted.extend(Wanted::of(&stored.record, is_limited));
-        }
+        let asking = asking(reply::list(next()?)?, is_limited)?;
+        let wanted = asking.into_iter().map(|(_, wanted)| wanted).collect();
         let mut assignments = Vec::new();
         while let Some(id) = values.next() {
             let id = general::named(&reply::bytes(id)?)?;

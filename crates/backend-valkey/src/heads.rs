@@ -5,7 +5,7 @@
 //! queue that was found empty is forgotten, and only if nothing better was heard since the question
 //! was asked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ff_core::placement::PRIORITY_STEP;
@@ -158,6 +158,29 @@ impl Heads {
                 && offers.covers(&head.requires)
         });
         [String::new()].into_iter().chain(here.map(|(place, _)| place.class.clone())).collect()
+    }
+
+    /// The partitions with the best heads for a worker with these capabilities, until they are
+    /// believed to hold `most`, and the classes there.
+    pub(crate) fn best_of(
+        &self,
+        queue: &Queue,
+        offers: &Capabilities,
+        most: usize,
+    ) -> (BTreeSet<u16>, BTreeSet<String>) {
+        let state = self.state();
+        let heads = state.queues.get(queue).into_iter().flatten();
+        let mut heads: Vec<_> = heads.filter(|(_, head)| offers.covers(&head.requires)).collect();
+        heads.sort_unstable_by_key(|(place, head)| (head.score, place.partition));
+        let mut count = 0;
+        let enough = |(_, head): &&(&Place, &Head)| {
+            let before = count;
+            count += head.count.max(1);
+            before < most as u64
+        };
+        let chosen: Vec<_> = heads.iter().take_while(enough).map(|(place, _)| place).collect();
+        let classes = chosen.iter().map(|place| place.class.clone()).collect();
+        (chosen.iter().map(|place| place.partition).collect(), classes)
     }
 
     /// The partition that has the best head for a worker with these capabilities.

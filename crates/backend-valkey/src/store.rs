@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{self, Action, Command, House, Reply};
+use ff_core::machine::{self, Action, Claim, Command, House, Reply, Wanted};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -373,6 +373,10 @@ impl Store for ValkeyStore {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError> {
         resource::blocked(self, namespace, on, limit).await
+    }
+
+    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError> {
+        claim::wanted(self, claim, most).await
     }
 
     async fn blockers(

@@ -389,6 +389,8 @@ macro_rules! every_fact {
             budget {
                 usage_is_charged_to_every_budget_of_the_execution
                 the_same_report_again_changes_nothing
+                a_late_report_changes_nothing
+                a_budget_made_again_counts_what_it_lets_through
                 a_full_budget_admits_nothing_new
                 a_raised_limit_lets_go_who_waits
                 a_reset_lets_go_who_waits

@@ -56,8 +56,9 @@ async fn claim_some<S: Store + ?Sized>(
     rounds_left: usize,
 ) -> Result<bool, StoreError> {
     claim.admitted = asking.admitted();
-    let part = one(asking.store, claim.clone()).await.and_then(only!(Claimed))?;
-    let Claimed { assignments, again, withheld, wanted } = part;
+    let (part, more) = tokio::join!(one(asking.store, claim.clone()), asking.more(claim));
+    let Claimed { assignments, again, withheld, mut wanted } = part.and_then(only!(Claimed))?;
+    wanted.extend(more?);
     let taken: BTreeSet<_> = assignments.iter().map(|taken| taken.execution).collect();
     claim.max = claim.max.saturating_sub(assignments.len() as u16);
     let indexes = assignments.iter().map(|taken| taken.fence.lease.index.saturating_add(1));
@@ -154,6 +155,15 @@ impl<'a, S: Store + ?Sized> Asking<'a, S> {
         }
     }
 
+    /// What those who wait behind this one could take besides what it finds itself.
+    async fn more(&self, claim: &Claim) -> Result<Vec<Wanted>, StoreError> {
+        let looks = self.leads && matches!(self.next, Next::Look);
+        match self.place.as_ref().filter(|_| looks).map_or(0, Place::wanted) {
+            0 => Ok(Vec::new()),
+            others => self.store.wanted(claim, usize::from(claim.max) + others).await,
+        }
+    }
+
     /// Tells others what a look was like. Whoever has taken what it was given lets the next one look.
     fn has_looked(&mut self, found_none: bool) {
         let Some(place) = &self.place else { return };
@@ -202,7 +212,8 @@ impl<'a, S: Store + ?Sized> Asking<'a, S> {
         has_some: bool,
     ) -> Result<bool, StoreError> {
         let nothing = wanted.is_empty();
-        let fresh = wanted.into_iter().filter(|one| !self.elsewhere.contains(&one.execution));
+        let mut known = self.elsewhere.clone();
+        let fresh = wanted.into_iter().filter(|one| known.insert(one.execution));
         let fresh: Vec<_> = fresh.take(limits::CLAIM).collect();
         if fresh.is_empty() {
             let before = std::mem::replace(&mut self.next, Next::Look);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Command, Reply};
+use ff_core::machine::{Claim, Command, Reply, Wanted};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Attention, QueueEntry};
 use ff_core::record::Attempt;
@@ -71,6 +71,11 @@ pub trait Store: Send + Sync + 'static {
         on: &Blocker,
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// More that must be admitted before a claim like this one gets it, from where one look does not
+    /// reach: the first ones there, about `most`. It need not be all, and what a look finds may be
+    /// among it.
+    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError>;
 
     /// The budgets and quotas that executions of `share` wait for, at most `limit` of one partition.
     async fn blockers(

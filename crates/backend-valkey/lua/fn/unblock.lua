@@ -5,32 +5,64 @@
 -- reply: for each {1, namespace, lane, what it requires, score of the head it became or ''}, or {0}
 --       if it does not plainly wait for that, which the general way decides; then nothing is written.
 
-local function unblock(k, now, origin, packed)
-  local whole, id, salt, on, name = pcall(struct.unpack, '>c22c4I1c0I1c0', packed)
-  local r = whole and ff.record.get(k, id)
-  if not r or r.state ~= C.BLOCKED or r.blocked ~= on or r.admission ~= ''
-    or (r.timer ~= 0 and now >= r.timer)
-  then
+-- Puts one back. joined has the queues that this call has put some into, left what they waited for.
+local function unblock(k, now, packed, joined, left)
+  local named, id, new_salt, on, name = pcall(struct.unpack, '>c22c4I1c0I1c0', packed)
+  local exec = named and k.exec .. id
+  local bytes = named and call('GET', exec)
+  if not bytes or string.byte(bytes) ~= C.FORMAT or string.byte(bytes, 2) ~= C.BLOCKED then
     return {0}
   end
-  local was = {
-    timer = r.timer, holder = r.holder, attention = r.attention, score = r.score,
-    blocked = r.blocked, ns = r.ns, queued_at = r.queued_at, priority = r.priority,
-  }
-  r.state, r.until_at, r.detail, r.blocked = C.QUEUED, 0, '', ''
-  r.score, r.timer = ff.blocked.place(r), r.deadline
-  if name ~= '' then
-    r.control, r.admission = r.control + 2, name
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole or blocked ~= on or admission ~= '' or (timer ~= 0 and now >= timer) then
+    return {0}
   end
-  r.counter, r.salt = r.counter + 1, salt
-  local head = ff.save.update(k, id, was, r, now, origin)
-  return {1, r.ns, r.lane, r.requires, head or ''}
+  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  if not tail_whole then
+    return {0}
+  end
+  local queue, was = ff.queue.name(ns, lane, class), timer
+  if not joined[queue] then
+    joined[queue] = {}
+    ff.queue.open(k, queue, ns, lane, class, requires)
+  end
+  state, until_at, detail, blocked = C.QUEUED, 0, '', ''
+  score, timer = queued_at - priority * C.PRIORITY_STEP, deadline
+  if name ~= '' then
+    control, admission = control + 2, name
+  end
+  counter, salt = counter + 1, new_salt
+  call('SET', exec, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
+  if timer ~= 0 and timer ~= was then
+    ff.save.arm(k, id, timer, now)
+  end
+  call('ZADD', ff.queue_key(k, queue), score, id)
+  if was ~= 0 and timer == 0 then
+    call('ZREM', k.timer, id)
+  end
+  on = ns .. ':' .. on
+  call('ZREM', ff.blocked.key(k, on), id)
+  left[on] = true
+  local reply = {1, ns, lane, requires, ''}
+  joined[queue][id] = reply
+  return reply
 end
 
 register('unblock', function(keys, args)
-  local k, now, replies = ff.keys(keys[1]), now(), {}
+  local k, now, joined, left, replies = ff.keys(keys[1]), now(), {}, {}, {}
   for i = 2, #args do
-    replies[#replies + 1] = unblock(k, now, args[1], args[i])
+    replies[i - 1] = unblock(k, now, args[i], joined, left)
+  end
+  for queue, replies in pairs(joined) do
+    local head = call('ZRANGE', ff.queue_key(k, queue), 0, 0, 'WITHSCORES')
+    local reply = replies[head[1]]
+    if reply then
+      local ns, lane, class = ff.queue.parts(queue)
+      reply[5] = ff.queue.announce(k, tonumber(head[2]), ns, lane, class, reply[4], args[1])
+    end
+  end
+  for on in pairs(left) do
+    ff.blocked.close(k, on)
   end
   return replies
 end, {'allow-oom'}, 1, 1)

@@ -80,8 +80,7 @@ ff.commit = function(keys, args)
   for at = 4, #args, 7 do
     local change
     if is_resource(args, at) then
-      local readable = args[at + 2] == '' or ff.resource.head(args[at + 2])
-      change = readable and ff.resource.is_at(k, args[at], args[at + 1]) and {}
+      change = ff.resource.examined(k, args[at], args[at + 1], args[at + 2])
     else
       change = examined(k, args[at], args[at + 1], args[at + 2])
     end
@@ -96,7 +95,7 @@ ff.commit = function(keys, args)
     local id, head = args[at], nil
     if is_resource(args, at) then
       if args[at + 3] ~= 'guard' then
-        ff.resource.put(k, id, args[at + 2])
+        ff.resource.put(k, id, change, args[at + 2])
       end
     elseif not after then
       remove(k, id, was)

@@ -18,6 +18,22 @@ function ff.queue.classes_key(k, ns, lane)
   return k.idx .. 'lane:' .. ns .. ':' .. lane .. ':classes'
 end
 
+-- Registers a queue that holds something.
+function ff.queue.open(k, name, ns, lane, class, requires)
+  if class ~= '' then
+    call('HSET', ff.queue.classes_key(k, ns, lane), class, requires)
+  end
+  call('SADD', k.queues, name)
+end
+
+-- Announces the head of a queue. Answers its score as text.
+function ff.queue.announce(k, score, ns, lane, class, requires, origin)
+  local text = string.format('%.0f', score)
+  call('SPUBLISH', k.channel,
+    'W' .. origin .. ns .. ':' .. lane .. ':' .. class .. ':' .. text .. ':' .. requires)
+  return text
+end
+
 -- Puts an execution in its place. A better head than before is registered and announced, and
 -- answered as its score; anything else answers false.
 function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
@@ -27,14 +43,8 @@ function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   if call('ZRANGE', key, 0, 0)[1] ~= id then
     return false
   end
-  if class ~= '' then
-    call('HSET', ff.queue.classes_key(k, ns, lane), class, requires)
-  end
-  call('SADD', k.queues, name)
-  local text = string.format('%.0f', score)
-  call('SPUBLISH', k.channel,
-    'W' .. origin .. ns .. ':' .. lane .. ':' .. class .. ':' .. text .. ':' .. requires)
-  return text
+  ff.queue.open(k, name, ns, lane, class, requires)
+  return ff.queue.announce(k, score, ns, lane, class, requires, origin)
 end
 
 -- The class of a queue that holds nothing any more is not one of its lane.

@@ -19,16 +19,20 @@ function ff.resource.head(bytes)
   end
 end
 
--- Whether a resource still has this version, '' if there must be none.
-function ff.resource.is_at(k, name, version)
-  local bytes = call('GET', ff.resource.key(k, name))
-  return (bytes and string.sub(bytes, 1, 8) or '') == version
+-- A resource that is to become these bytes ('' to remove it) and the bytes it has, false if there are
+-- none; nil if it no longer has this version ('' if there must be none), or the bytes are damaged.
+function ff.resource.examined(k, name, version, bytes)
+  local key = ff.resource.key(k, name)
+  local was = call('GET', key)
+  if (was and string.sub(was, 1, 8) or '') == version and (bytes == '' or ff.resource.head(bytes)) then
+    return {key, was}
+  end
 end
 
--- Writes a resource, or removes it if bytes is ''. Whoever waits for a lane hears that something was
--- said of it.
-function ff.resource.put(k, name, bytes)
-  local key = ff.resource.key(k, name)
+-- Writes an examined resource, or removes it. Whoever waits for a lane hears that something was said
+-- of it.
+function ff.resource.put(k, name, examined, bytes)
+  local key, was = examined[1], examined[2]
   if bytes == '' then
     call('DEL', key)
     call('ZREM', k.resource_timers, name)
@@ -36,11 +40,14 @@ function ff.resource.put(k, name, bytes)
     return
   end
   local _, timer = ff.resource.head(bytes)
-  call('ZADD', k.resources, 0, name)
+  local _, armed = ff.resource.head(was or bytes)
+  if not was then
+    call('ZADD', k.resources, 0, name)
+  end
   call('SET', key, bytes)
-  if timer ~= 0 then
+  if timer ~= 0 and (timer ~= armed or not was) then
     call('ZADD', k.resource_timers, timer, name)
-  else
+  elseif timer == 0 and was and armed ~= 0 then
     call('ZREM', k.resource_timers, name)
   end
   if string.sub(name, 1, 5) == 'lane:' then

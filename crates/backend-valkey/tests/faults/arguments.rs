@@ -25,6 +25,7 @@ fn takes(verb: &str, count: usize) -> bool {
         "ahead" => count == 2 + 3,
         "blocked" => count == 2 + 2,
         "blockers" => count == 2 + 1,
+        "wanted" => count >= 2 + 2,
         "resources" => count == 4,
         "holding" => count == 2 + 1,
         "census" => count == 2,

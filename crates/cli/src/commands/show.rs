@@ -21,7 +21,7 @@ impl Show {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
         let record = backend.describe(&session.target(self.id)).await?;
-        let view = ExecutionView::from(&record);
+        let view = ExecutionView::in_place(&record, &*backend).await?;
         let style = session.output.style();
         session.output.answer(&view, |view| execution::sheet(view, SystemClock.now(), style))?;
         session.next(match record.public_state() {

@@ -54,6 +54,9 @@ fn work_that_no_worker_can_run_names_the_nearest() {
         json!({"worker": "ff-worker", "instance": "near", "lacks": ["gpu"]})
     );
     assert_eq!(view["state_vector"]["blocking_reason"], "waiting_for_capable_worker");
+    let shown = ff.json(&["show", &id]);
+    assert_eq!(shown["state_vector"], view["state_vector"]);
+    assert!(shown["reason"].as_str().unwrap().contains("lacks gpu"), "{shown}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ff_core::budget::{BudgetLimits, OnBreach};
 use ff_core::control::Amounts;
-use ff_core::machine::{Claim, ReportUsage};
+use ff_core::machine::{Attend, Claim, House, RESERVED, Reply, ReportUsage, Settling};
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Code, Dimension, Millis, PublicState};
 
@@ -203,4 +203,52 @@ pub(crate) async fn bad_limits_are_refused(g: Ground) {
     assert_eq!(reset.refused(), Code::NotFound);
     let gone = g.backend().delete_budget(&g.namespace, &named("team")).await;
     assert_eq!(gone.refused(), Code::NotFound);
+}
+
+/// Two reports are settled in the other order than they were made in.
+pub(crate) async fn a_late_report_changes_nothing(g: Ground) {
+    g.put_budget("team", of_tokens(1_000)).await;
+    let id = g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    let record = g.store().record(id).await.unwrap().unwrap();
+    let mut settlings = Vec::new();
+    for (name, amount) in [("first", 30), ("second", 12)] {
+        let (hold, amounts) = (held.hold(), tokens(amount));
+        let report = ReportUsage { hold, key: key(name), amounts, release: false };
+        let reply = g.run(report).await.unwrap();
+        let Reply::Used(used) = reply else { panic!("{reply:?}") };
+        settlings.push(Settling {
+            namespace: g.namespace.clone(),
+            execution: id,
+            admission: record.admission.unwrap(),
+            control: record.spec.control.clone(),
+            used: used.amounts,
+            seen: used.seen,
+            goes_on: Some(RESERVED),
+        });
+    }
+    for settling in settlings.into_iter().rev() {
+        let house = House { namespace: g.namespace.clone(), partitions: g.store().partitions() };
+        let attend = Attend { house, settlings: vec![settling], parties: Vec::new() };
+        g.run(attend).await.unwrap();
+    }
+    assert_eq!(used(&g.budget("team").await.used), 42);
+    g.complete(&held, "done").await.unwrap();
+    assert_eq!(used(&g.budget("team").await.used), 42);
+}
+
+pub(crate) async fn a_budget_made_again_counts_what_it_lets_through(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    for _ in 0..3 {
+        g.controlled(&["team"], &[], tokens(60)).await;
+    }
+    let before = g.claimed().await;
+    g.advance(ms(10)).await;
+    g.backend().delete_budget(&g.namespace, &named("team")).await.unwrap();
+    g.put_budget("team", of_tokens(100)).await;
+    assert_eq!(used(&g.budget("team").await.reserved), 0);
+    g.claimed().await;
+    g.complete(&before, "done").await.unwrap();
+    assert_eq!(used(&g.budget("team").await.reserved), 60);
+    assert!(g.nothing_to_claim().await);
 }

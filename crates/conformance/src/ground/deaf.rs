@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Command, Reply};
+use ff_core::machine::{Claim, Command, Reply, Wanted};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -103,6 +103,10 @@ impl Store for Deaf {
         limit: usize,
     ) -> Result<Vec<ExecutionId>, StoreError> {
         self.store.blocked(namespace, on, limit).await
+    }
+
+    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError> {
+        self.store.wanted(claim, most).await
     }
 
     async fn blockers(

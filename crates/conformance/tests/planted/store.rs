@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
 use ff_core::control::Blocker;
-use ff_core::machine::{Action, Command, CopyLane, Hold, Reply, Ticked};
+use ff_core::machine::{Action, Claim, Command, CopyLane, Hold, Reply, Ticked, Wanted};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::record::Attempt;
@@ -254,6 +254,10 @@ impl Store for Planted {
             }
             _ => self.store.blocked(namespace, on, limit).await,
         }
+    }
+
+    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError> {
+        self.store.wanted(claim, most).await
     }
 
     async fn blockers(

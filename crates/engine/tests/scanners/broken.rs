@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use ff_backend_memory::MemoryStore;
 use ff_core::control::Blocker;
-use ff_core::machine::{Command, Reply};
+use ff_core::machine::{Claim, Command, Reply, Wanted};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -68,6 +68,7 @@ pass!({
     blocked(
         namespace: &Namespace, on: &Blocker, limit: usize
     ) -> Result<Vec<ExecutionId>, StoreError>;
+    wanted(claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError>;
     blockers(
         share: &Share, limit: usize
     ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;

@@ -100,12 +100,7 @@ pub(crate) async fn describe(
     At(target): At,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
     let record = state.backend.describe(&target).await?;
-    let view = ExecutionView::from(&record);
-    if !view.is_routed() {
-        return Ok(JsonBody(view));
-    }
-    let explanation = state.backend.explain(&target).await?;
-    Ok(JsonBody(view.explained(&explanation)))
+    Ok(JsonBody(ExecutionView::in_place(&record, &*state.backend).await?))
 }
 
 /// Why an execution stands where it stands, and what it waits for.

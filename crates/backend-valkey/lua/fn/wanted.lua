@@ -1,0 +1,38 @@
+-- Those at the heads of some queues that must be admitted before they are given out.
+--
+-- keys: routing keys. args: how many of each partition are looked at, then the names of one or more
+--       queues of a lane.
+-- reply: for each partition {1 if the lane has a limit (else 0), then id and record of each}. A lane that
+--       is paused has none.
+
+local function wanted(k, names, limit)
+  local paused, _, limited = ff.gate(k, names[2])
+  local found, keys = {limited and 1 or 0}, {}
+  if paused then
+    return found
+  end
+  for i = 2, #names do
+    keys[i - 1] = ff.queue_key(k, names[i])
+  end
+  local best = ff.queue.best(keys, limit)
+  for i = 1, math.min(#best / 3, limit) do
+    local id = best[3 * i - 2]
+    local bytes = call('GET', k.exec .. id)
+    if bytes and string.byte(bytes) == C.FORMAT and string.byte(bytes, 2) == C.QUEUED then
+      local control = string.byte(bytes, C.CONTROL_AT)
+      if control == 1 or control == 0 and limited then
+        found[#found + 1] = id
+        found[#found + 1] = bytes
+      end
+    end
+  end
+  return found
+end
+
+register('wanted', function(keys, args)
+  local reply = {}
+  for i, route in ipairs(keys) do
+    reply[i] = wanted(ff.keys(route), args, tonumber(args[1]))
+  end
+  return reply
+end, {'no-writes', 'allow-cross-slot-keys'}, 1, 1, {1})
