@@ -1,11 +1,12 @@
 //! Lanes and what was said of them.
 
-use ff_core::Lane;
 use ff_core::resource::LaneState;
+use ff_core::{Lane, Refusal};
 use ff_store::roles;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::http::PolicyRequest;
 use crate::timestamp::Timestamp;
 
 /// A lane and what was said of it.
@@ -20,6 +21,9 @@ pub struct LaneView {
     pub draining: bool,
     /// How many of it may run at once; null is any number.
     pub max_active: Option<u32>,
+    /// What its submits ask of the engine where they say nothing: what was said of that, and no more;
+    /// null when nothing was.
+    pub policy: Option<PolicyRequest>,
     /// Why, if that was said.
     pub reason: Option<String>,
     /// When this was said; null when nothing ever was.
@@ -36,6 +40,7 @@ impl LaneView {
             paused: state.paused,
             draining: state.draining,
             max_active: state.max_active,
+            policy: state.defaults.as_deref().map(Into::into),
             reason: state.reason.as_deref().map(str::to_owned),
             since: (state.generation > 0).then(|| state.since.into()),
             generation: state.generation,
@@ -43,16 +48,18 @@ impl LaneView {
     }
 
     /// The state meant.
-    pub fn state(&self) -> LaneState {
-        LaneState {
+    pub fn state(&self) -> Result<LaneState, Refusal> {
+        let defaults = self.policy.clone().map(PolicyRequest::ask).transpose()?;
+        Ok(LaneState {
             paused: self.paused,
             draining: self.draining,
             max_active: self.max_active,
+            defaults: defaults.map(Box::new),
             reason: self.reason.as_deref().map(Into::into),
             since: self.since.map(|at| at.0).unwrap_or_default(),
             generation: self.generation,
             spread_by: None,
-        }
+        })
     }
 }
 
@@ -78,12 +85,14 @@ impl LanePageView {
 mod tests {
     use super::*;
     use crate::sample;
+    use ff_core::{Amend, Ask};
 
     #[test]
     fn a_lane_reads_back_as_it_was_written() {
         let paused = LaneState {
             paused: true,
             max_active: Some(4),
+            defaults: Some(Box::new(Ask { deadline: Amend::Clear, ..Ask::default() })),
             reason: Some("maintenance".into()),
             since: sample::NOW,
             generation: 3,
@@ -91,7 +100,7 @@ mod tests {
         };
         for state in [paused, LaneState::default()] {
             let text = serde_json::to_string(&LaneView::new(Lane::default(), &state)).unwrap();
-            assert_eq!(serde_json::from_str::<LaneView>(&text).unwrap().state(), state);
+            assert_eq!(serde_json::from_str::<LaneView>(&text).unwrap().state(), Ok(state));
         }
     }
 
@@ -102,7 +111,7 @@ mod tests {
             serde_json::to_value(view).unwrap(),
             serde_json::json!({
                 "lane": "default", "paused": false, "draining": false, "max_active": null,
-                "reason": null, "since": null, "generation": 0,
+                "policy": null, "reason": null, "since": null, "generation": 0,
             })
         );
     }

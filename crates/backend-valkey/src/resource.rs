@@ -32,9 +32,10 @@ pub(crate) fn encode(resource: &Resource) -> Result<Vec<u8>, StoreError> {
 }
 
 /// What was said of a lane that functions go by: 1 claims are refused, 2 submits are refused, 4 its
-/// own quota must admit what is claimed.
+/// own quota must admit what is claimed, 8 it says what its submits ask for.
 fn gate(lane: &LaneState) -> u8 {
-    u8::from(lane.paused) + 2 * u8::from(lane.draining) + 4 * u8::from(lane.is_limited())
+    let said = [lane.paused, lane.draining, lane.is_limited(), lane.has_defaults()];
+    said.into_iter().rev().fold(0, |gate, bit| 2 * gate + u8::from(bit))
 }
 
 /// What is stored for `key`.

@@ -16,7 +16,7 @@ fn facts_about_resources_hold_over_several_partitions() {
     fn subject() -> Making {
         Box::pin(ground::four_partitions())
     }
-    for module in ["worker", "lane", "explain"] {
+    for module in ["worker", "lane", "lane_defaults", "explain"] {
         facts_of(module).for_each(|name| sit(name, subject));
     }
 }

@@ -9,15 +9,15 @@ use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::{Amounts, Blocker, Control};
 use ff_core::machine::{
-    Amend, Attend, Block, Candidate, Claim, Complete, Fail, Hold, House, Party, PutBudget,
-    PutQuota, Register, Replay, Reply, SetLane, Submit, Target,
+    Attend, Block, Candidate, Claim, Complete, Fail, Hold, House, Party, PutBudget, PutQuota,
+    Register, Replay, Reply, SetLane, Submit, Target,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, Dimension, IdempotencyKey, Lane, LeaseId, Millis, Namespace, Partition,
-    Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
+    Amend, Capabilities, Category, Dimension, IdempotencyKey, Lane, LeaseId, Millis, Namespace,
+    Partition, Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
@@ -136,8 +136,16 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     let (lanes, ttl) = (vec![lane.clone()], Millis::from_secs(9));
     run(&store, Register { key, worker, session: request, lanes, capabilities, ttl }).await;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
-    let (paused, draining, max_active) = (Some(true), None, Amend::Put(2));
-    run(&store, SetLane { key, paused, draining, max_active, reason: None, spread: true }).await;
+    let set = SetLane {
+        key,
+        paused: Some(true),
+        draining: None,
+        max_active: Amend::Put(2),
+        defaults: Amend::Keep,
+        reason: None,
+        spread: true,
+    };
+    run(&store, set).await;
     limits(&store).await;
     note();
 

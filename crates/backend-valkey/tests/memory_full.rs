@@ -117,10 +117,10 @@ async fn time_does_its_work_while_the_store_is_full() {
     let process = home.open().await;
     let soon = Millis::new(100);
     let mut lost: Submit = work(&process);
-    lost.policy.lease_ttl = soon;
+    lost.policy.lease_ttl = Some(soon);
     let lost = scene::held(&process, lost).await.execution;
     let mut gone: Submit = work(&process);
-    gone.policy.retention = Millis::new(1);
+    gone.policy.retention = Some(Millis::new(1));
     let gone = scene::held(&process, gone).await;
     complete(&process, &gone).await.unwrap();
     let start = When::After(soon);

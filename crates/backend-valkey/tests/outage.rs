@@ -93,7 +93,7 @@ fn cancel(of: &Of, grace: Option<Millis>) -> Action {
 /// Work in the state that a call needs.
 async fn prepared(process: &Process, state: State) -> Of {
     let mut submit = work(process);
-    submit.policy.retry.backoff = Backoff::fixed(Millis::from_secs(1));
+    submit.policy.backoff = Backoff::fixed(Millis::from_secs(1)).into();
     if state == State::Queued {
         return Of { id: try_submit(process, submit).await.unwrap(), hold: None };
     }

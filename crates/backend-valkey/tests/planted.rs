@@ -122,6 +122,8 @@ wrong_decisions! {
     a_second_attempt_has_the_number_of_the_first:
         "attempts::attempts_are_numbered_from_zero_without_gaps",
         "ff.attempt.start(attempts, run" => "ff.attempt.start(0, run";
+    the_defaults_of_a_lane_are_not_seen: "lane_defaults::defaults_hold_for_every_submit",
+        "draining or defaults" => "draining";
     a_lane_takes_any_number_of_classes: "submit::a_lane_full_of_classes_takes_no_new_class",
         "CLASSES = 1024" => "CLASSES = 2048";
 }

@@ -33,7 +33,7 @@ fn work(process: &Process, n: usize) -> Submit {
         lane: Lane::new(format!("lane-{}", n % 7)).unwrap(),
         input: if n.is_multiple_of(2) { long() } else { Payload::bytes("short") },
         requires: Capabilities::new(if n.is_multiple_of(5) { &["gpu"][..] } else { &[] }).unwrap(),
-        policy: Policy { retry, retention: RETENTION, ..Policy::default() },
+        policy: Policy { retry, retention: RETENTION, ..Policy::default() }.into(),
         key: key.clone(),
         namespace: namespace.clone(),
         ..Submit::new(process.new_id(&namespace, key.as_ref()))

@@ -62,7 +62,7 @@ impl Play {
 
     async fn hold(&self) -> Assignment {
         let mut submit: Submit = work(&self.stopped);
-        submit.policy.lease_ttl = LEASE;
+        submit.policy.lease_ttl = Some(LEASE);
         held(&self.stopped, submit).await
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use ff_core::limits::CLAIM_WAIT_MAX;
 use ff_core::machine::{Assignment, Delay, Fail, Submit};
-use ff_core::policy::{Backoff, Retry};
+use ff_core::policy::Backoff;
 use ff_core::state::Failure;
 use ff_core::{Category, ExecutionId, Millis, Payload, PublicState, When};
 use ff_store::wakeups::NET;
@@ -118,7 +118,7 @@ async fn play(home: &Home) -> BTreeMap<String, Ending> {
         let input = format!("{sort} {number}");
         let mut submit = Submit { input: Payload::bytes(input.clone()), ..work(&producer) };
         submit.priority = priority;
-        submit.policy.retry = Retry { backoff: Backoff::none(), ..Retry::default() };
+        submit.policy.backoff = Backoff::none().into();
         if sort == "later" {
             submit.start = When::After(Millis::new(50));
         }

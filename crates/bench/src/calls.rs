@@ -6,9 +6,8 @@ use bytes::Bytes;
 use ff_core::control::Control;
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{Assignment, Claim, Complete, Submit};
-use ff_core::policy::Policy;
 use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
+use ff_core::{Ask, Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 
 use crate::BenchError;
@@ -22,7 +21,7 @@ impl<T: ClientBackend + WorkerBackend + ?Sized + 'static> Both for T {}
 #[derive(Debug, Clone)]
 pub(crate) struct Producer {
     input: Payload,
-    policy: Policy,
+    policy: Ask,
     priority: u16,
     requires: Capabilities,
     control: Control,
@@ -31,11 +30,9 @@ pub(crate) struct Producer {
 impl Producer {
     /// Inputs of `payload` bytes, and the default policy but for its retention.
     pub(crate) fn new(payload: usize, retention: Option<Millis>) -> Producer {
-        let policy = Policy::default();
-        let retention = retention.unwrap_or(policy.retention);
         Producer {
             input: Payload::bytes(Bytes::from(vec![b'x'; payload])),
-            policy: Policy { retention, ..policy },
+            policy: Ask { retention, ..Ask::default() },
             priority: 0,
             requires: Capabilities::NONE,
             control: Control::default(),

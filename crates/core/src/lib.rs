@@ -4,6 +4,8 @@
 //! what it [reads](machine::reads), [decides](machine::apply) on what was loaded, and answers with
 //! a [`Transition`](machine::Transition) to write or a [`Refusal`]. Every store runs this one machine.
 
+pub mod amend;
+pub mod ask;
 pub mod budget;
 pub mod capability;
 pub mod control;
@@ -27,6 +29,8 @@ pub mod time;
 pub mod timer;
 pub mod view;
 
+pub use amend::Amend;
+pub use ask::Ask;
 pub use capability::Capabilities;
 pub use id::{ExecutionId, Fence, LeaseId, Partition, RequestId};
 pub use name::{

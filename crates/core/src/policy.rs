@@ -1,13 +1,11 @@
-//! What an execution asks of the engine: retries, timeouts, leases, retention.
+//! What holds for an execution: retries, timeouts, leases, retention. What a caller says of it is an
+//! [`Ask`](crate::Ask).
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Fields;
-use crate::limits;
 use crate::name::Category;
-use crate::refusal::Refusal;
 use crate::time::Millis;
 
 /// The policies of one execution.
@@ -132,57 +130,5 @@ impl Backoff {
         let whole = grown.min(u128::from(self.cap.get())) as u64;
         let random_part = whole * u64::from(self.jitter_percent) / 100;
         Millis::new(whole - random_part * u64::from(jitter) / u64::from(u16::MAX))
-    }
-}
-
-impl Policy {
-    /// Checks every bound; a refusal names the field.
-    pub fn check(&self, has_key: bool) -> Result<(), Refusal> {
-        let retry = &self.retry;
-        if retry.max_attempts == 0 || retry.max_attempts > limits::ATTEMPTS {
-            let why = format!("is {}; give 1 to {}", retry.max_attempts, limits::ATTEMPTS);
-            return Err(Refusal::invalid("max_attempts", why));
-        }
-        retry.backoff.base.within("backoff.base", Millis::ZERO, limits::DELAY)?;
-        retry.backoff.cap.within("backoff.cap", Millis::ZERO, limits::DELAY)?;
-        if retry.backoff.jitter_percent > 100 {
-            return Err(Refusal::invalid("backoff.jitter_percent", "is over 100; give 0 to 100"));
-        }
-        if let Some(categories) = &retry.categories {
-            Refusal::cap("retry.categories", categories.len(), limits::CATEGORIES, "categories")?;
-        }
-        for (field, span) in
-            [("attempt_timeout", self.attempt_timeout), ("deadline", self.deadline)]
-        {
-            if let Some(span) = span {
-                span.within(field, limits::SPAN_MIN, limits::DELAY)?;
-            }
-        }
-        self.lease_ttl.within("lease_ttl", limits::LEASE_TTL_MIN, limits::LEASE_TTL_MAX)?;
-        if self.max_reclaims > limits::RECLAIMS {
-            let why = format!("is {}; give 0 to {}", self.max_reclaims, limits::RECLAIMS);
-            return Err(Refusal::invalid("max_reclaims", why));
-        }
-        let least = if has_key { limits::DEDUP_WINDOW } else { limits::RETENTION_MIN };
-        self.retention.within("retention", least, limits::RETENTION_MAX)?;
-        Ok(())
-    }
-
-    pub(crate) fn fingerprint(&self, fields: &mut Fields) {
-        let backoff = &self.retry.backoff;
-        fields.number(self.retry.max_attempts.into());
-        fields.number(backoff.growth as u64);
-        fields.number(backoff.base.get());
-        fields.number(backoff.cap.get());
-        fields.number(backoff.jitter_percent.into());
-        fields.maybe(self.retry.categories.as_ref().map(|set| set.len() as u64));
-        for category in self.retry.categories.iter().flatten() {
-            fields.text(category.as_str());
-        }
-        fields.maybe(self.attempt_timeout.map(Millis::get));
-        fields.maybe(self.deadline.map(Millis::get));
-        fields.number(self.lease_ttl.get());
-        fields.number(self.max_reclaims.into());
-        fields.number(self.retention.get());
     }
 }

@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ask::Ask;
 use crate::budget::Budget;
 use crate::capability::Capabilities;
 use crate::control::Amounts;
@@ -262,6 +263,8 @@ pub struct LaneState {
     pub draining: bool,
     /// How many of it may run at once; `None` is any number. A quota of its own keeps count.
     pub max_active: Option<u32>,
+    /// What its submits ask for where they say nothing; `None` leaves that to what is built in.
+    pub defaults: Option<Box<Ask>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
     /// When this was said.
@@ -277,6 +280,11 @@ impl LaneState {
     /// Whether work is claimed and submitted: it is neither paused nor draining.
     pub fn is_open(&self) -> bool {
         !self.paused && !self.draining
+    }
+
+    /// Whether its submits ask for something that they do not say.
+    pub fn has_defaults(&self) -> bool {
+        self.defaults.is_some()
     }
 
     /// Whether what is claimed of it must be admitted by its own quota.

@@ -339,7 +339,7 @@ fn an_idempotency_key_with_another_body_is_refused() {
     let elsewhere = Submit { namespace: Namespace::new("other").unwrap(), ..again };
     let Ok(Reply::Submitted(made)) = world.act(elsewhere) else { panic!("not made") };
     assert!(made.created, "a key belongs to its namespace");
-    let brief = Submit { policy: brief(), ..order };
+    let brief = Submit { policy: brief().into(), ..order };
     assert_eq!(code(&world.act(brief)), Some(Code::InvalidArgument), "a key outlives its end");
 }
 

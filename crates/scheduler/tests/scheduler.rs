@@ -154,7 +154,7 @@ async fn what_a_quota_refuses_waits_and_the_next_is_tried() {
 #[tokio::test]
 async fn work_that_its_holder_lost_is_granted_as_a_reclaim() {
     let lab = Lab::new();
-    let id = lab.submit(|submit| submit.policy.lease_ttl = Millis::from_secs(1)).await;
+    let id = lab.submit(|submit| submit.policy.lease_ttl = Some(Millis::from_secs(1))).await;
     let (namespace, grant) = (Namespace::default(), lab.grant(&[]).await.unwrap());
     assert_eq!(grant.clone().into_reclaim(), None);
     lab.scheduler.claim_from_grant(&namespace, &ada(), &grant).await.unwrap();

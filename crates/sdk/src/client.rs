@@ -207,8 +207,8 @@ impl NewTask<'_> {
         Ok(self)
     }
 
-    /// What it asks of the engine.
-    pub fn policy(mut self, change: impl FnOnce(&mut ff_core::policy::Policy)) -> Self {
+    /// What it asks of the engine. What it leaves unsaid is what its lane says, or built in.
+    pub fn policy(mut self, change: impl FnOnce(&mut ff_core::Ask)) -> Self {
         change(&mut self.submit.policy);
         self
     }

@@ -162,7 +162,7 @@ async fn a_grant_is_used_once_however_often_it_is_claimed() {
 async fn what_its_holder_lost_is_claimed_as_a_new_attempt() {
     let world = World::start();
     let worker = world.worker().await;
-    let target = world.submit_with(|policy| policy.lease_ttl = Millis::from_secs(1)).await;
+    let target = world.submit_with(|policy| policy.lease_ttl = Some(Millis::from_secs(1))).await;
     // Another takes it and is never heard of again.
     let claim = Claim {
         namespace: Namespace::default(),

@@ -30,7 +30,7 @@ async fn a_saturated_worker_claims_nothing() {
 async fn a_lease_is_renewed_for_as_long_as_the_task_is_held() {
     let world = World::start();
     let worker = world.worker().await;
-    let target = world.submit_with(|policy| policy.lease_ttl = Millis::new(300)).await;
+    let target = world.submit_with(|policy| policy.lease_ttl = Some(Millis::new(300))).await;
     let task = worker.claim_next().await.unwrap().unwrap();
     for _ in 0..600 {
         tokio::time::advance(MINUTE / 600).await;

@@ -2,9 +2,9 @@
 
 use ff_core::control::Blocker;
 use ff_core::limits::BATCH;
-use ff_core::machine::{Amend, CopyLane, LaneSpread, SetLane};
+use ff_core::machine::{CopyLane, LaneSpread, SetLane};
 use ff_core::resource::LaneState;
-use ff_core::{Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName};
+use ff_core::{Amend, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName};
 
 use crate::easing;
 use crate::error::StoreError;
@@ -17,10 +17,10 @@ pub(crate) async fn order<S: Store + ?Sized>(
     store: &S,
     order: LaneOrder,
 ) -> Result<LaneState, StoreError> {
-    let LaneOrder { namespace, lane, paused, draining, max_active, reason } = order;
+    let LaneOrder { namespace, lane, paused, draining, max_active, defaults, reason } = order;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
     let spread = store.partitions() > 1;
-    let set = SetLane { key, paused, draining, max_active, reason, spread };
+    let set = SetLane { key, paused, draining, max_active, defaults, reason, spread };
     let said = one(store, set).await.and_then(only!(Lane))?;
     let said = match spread {
         true => self::spread(store, &namespace, &lane, said).await?,

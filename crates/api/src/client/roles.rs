@@ -216,12 +216,12 @@ impl ClientBackend for HttpClient {
     async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError> {
         let path = lane_path(&order.namespace, &order.lane);
         let view: LaneView = self.patch(&path, &LaneRequest::from(&order)).await?;
-        Ok(view.state())
+        lane_state(&view)
     }
 
     async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError> {
         let view: LaneView = self.get(&lane_path(namespace, lane)).await?;
-        Ok(view.state())
+        lane_state(&view)
     }
 
     async fn lanes(
@@ -233,8 +233,9 @@ impl ClientBackend for HttpClient {
         let path = page_path("lanes", namespace, after.map(Lane::as_str), limit);
         let page: LanePageView = self.get(&path).await?;
         let lanes = page.lanes.into_iter();
-        let lanes = lanes.map(|view| roles::LaneView { state: view.state(), lane: view.lane });
-        Ok(lanes.collect())
+        let said =
+            |view: LaneView| Ok(roles::LaneView { state: lane_state(&view)?, lane: view.lane });
+        lanes.map(said).collect()
     }
 
     async fn explain(&self, target: &Target) -> Result<Explanation, StoreError> {
@@ -356,6 +357,10 @@ fn fitting(batch: &[Complete]) -> usize {
 
 fn lane_path(namespace: &Namespace, lane: &Lane) -> String {
     format!("/v1/lanes/{lane}?namespace={namespace}")
+}
+
+fn lane_state(view: &LaneView) -> Result<LaneState, StoreError> {
+    view.state().map_err(|refusal| broken(&refusal.to_string()))
 }
 
 /// One page of what has a name.

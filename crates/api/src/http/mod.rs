@@ -4,10 +4,12 @@
 //! it came in; it is never decoded and encoded again.
 
 mod allowance;
+mod amend;
 mod content;
 mod holder;
 mod lane;
 mod operator;
+mod policy;
 mod problem;
 mod registration;
 pub mod schema;
@@ -26,12 +28,11 @@ pub use holder::{
 };
 pub use lane::LaneRequest;
 pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
+pub use policy::{BackoffRequest, PolicyRequest};
 pub use problem::Problem;
 pub use registration::{BeatenView, Kept, RegisterRequest, RegisteredView, SessionBody};
 pub use strict::Object;
-pub use submit::{
-    BackoffRequest, BatchAnswer, PolicyRequest, SubmitAnswer, SubmitBatch, SubmitRequest,
-};
+pub use submit::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest};
 pub use tags::{read_tags, write_tags};
 pub use worker::{
     AssignmentView, BeatStatus, BeatView, ClaimGrantedRequest, ClaimRequest, ClaimedView,

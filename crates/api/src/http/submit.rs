@@ -6,16 +6,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ff_core::machine::Submit;
 use ff_core::payload::ContentType;
-use ff_core::policy::{Growth, Policy};
 use ff_core::{
-    Capabilities, Category, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
-    Refusal, TagKey, TagValue, When,
+    Capabilities, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload, Refusal,
+    TagKey, TagValue, When,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{ControlRequest, schema, strict};
+use super::{ControlRequest, PolicyRequest, schema, strict};
 use crate::{ErrorView, SubmittedView, Timestamp};
 
 /// Work to accept. Everything is optional; what is absent has the documented default.
@@ -78,65 +77,6 @@ pub struct SubmitRequest {
     pub policy: PolicyRequest,
 }
 
-/// What work asks of the engine; what is absent has the documented default.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PolicyRequest {
-    /// How many attempts of a run may end by failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 1000)]
-    pub max_attempts: Option<u32>,
-    /// How long to wait between attempts.
-    #[serde(default, deserialize_with = "strict::object")]
-    pub backoff: BackoffRequest,
-    /// Which failure categories are retried; all of them when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<schema::Name>>, max_items = 32)]
-    pub retry_on: Option<Vec<Category>>,
-    /// How long one hold of an attempt may run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 315360000000u64)]
-    pub attempt_timeout_ms: Option<u64>,
-    /// How long a run may take.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 315360000000u64)]
-    pub deadline_ms: Option<u64>,
-    /// How long a lease lasts without a renewal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 100, maximum = 86400000)]
-    pub lease_ttl_ms: Option<u64>,
-    /// How many leases a run may lose before it fails.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(maximum = 1000)]
-    pub max_reclaims: Option<u32>,
-    /// How long the execution stays readable after its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 315360000000u64)]
-    pub retention_ms: Option<u64>,
-}
-
-/// How the wait between attempts grows.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BackoffRequest {
-    /// `fixed` or `exponential`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(pattern = "^(fixed|exponential)$")]
-    pub growth: Option<String>,
-    /// The wait after the first failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(maximum = 315360000000u64)]
-    pub base_ms: Option<u64>,
-    /// The longest wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(maximum = 315360000000u64)]
-    pub cap_ms: Option<u64>,
-    /// Which part of the wait is random, in percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(maximum = 100)]
-    pub jitter_percent: Option<u8>,
-}
-
 /// Several submits at once; each gets its own answer.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -191,7 +131,7 @@ impl SubmitRequest {
             key: self.idempotency_key,
             requires: Capabilities::new(&self.requires)?,
             control: self.control.control()?,
-            policy: self.policy.into_policy()?,
+            policy: self.policy.ask()?,
         })
     }
 
@@ -211,58 +151,6 @@ impl SubmitRequest {
                 })?;
                 Ok(Payload { content_type: stated.unwrap_or_default(), bytes: bytes.into() })
             }
-        }
-    }
-}
-
-impl PolicyRequest {
-    fn into_policy(self) -> Result<Policy, Refusal> {
-        let mut policy = Policy::default();
-        let retry = &mut policy.retry;
-        set(&mut retry.max_attempts, self.max_attempts);
-        set(&mut retry.backoff.base, self.backoff.base_ms.map(Millis::new));
-        set(&mut retry.backoff.cap, self.backoff.cap_ms.map(Millis::new));
-        set(&mut retry.backoff.jitter_percent, self.backoff.jitter_percent);
-        retry.backoff.growth = match self.backoff.growth.as_deref() {
-            None | Some("exponential") => Growth::Exponential,
-            Some("fixed") => Growth::Fixed,
-            Some(_) => {
-                return Err(Refusal::invalid("backoff.growth", "must be fixed or exponential"));
-            }
-        };
-        retry.categories = self.retry_on.map(|list| list.into_iter().collect());
-        policy.attempt_timeout = self.attempt_timeout_ms.map(Millis::new);
-        policy.deadline = self.deadline_ms.map(Millis::new);
-        set(&mut policy.lease_ttl, self.lease_ttl_ms.map(Millis::new));
-        set(&mut policy.max_reclaims, self.max_reclaims);
-        set(&mut policy.retention, self.retention_ms.map(Millis::new));
-        Ok(policy)
-    }
-}
-
-fn set<T>(value: &mut T, given: Option<T>) {
-    if let Some(given) = given {
-        *value = given;
-    }
-}
-
-impl From<&Policy> for PolicyRequest {
-    fn from(policy: &Policy) -> PolicyRequest {
-        let backoff = &policy.retry.backoff;
-        PolicyRequest {
-            max_attempts: Some(policy.retry.max_attempts),
-            backoff: BackoffRequest {
-                growth: Some(crate::policy::growth(backoff.growth).to_owned()),
-                base_ms: Some(backoff.base.get()),
-                cap_ms: Some(backoff.cap.get()),
-                jitter_percent: Some(backoff.jitter_percent),
-            },
-            retry_on: policy.retry.categories.as_ref().map(|set| set.iter().cloned().collect()),
-            attempt_timeout_ms: policy.attempt_timeout.map(Millis::get),
-            deadline_ms: policy.deadline.map(Millis::get),
-            lease_ttl_ms: Some(policy.lease_ttl.get()),
-            max_reclaims: Some(policy.max_reclaims),
-            retention_ms: Some(policy.retention.get()),
         }
     }
 }
@@ -297,7 +185,8 @@ impl From<&Submit> for SubmitRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ff_core::Time;
+    use ff_core::policy::Growth;
+    use ff_core::{Amend, Category, Time};
 
     fn round_trip(submit: &Submit) -> Submit {
         let text = serde_json::to_string(&SubmitRequest::from(submit)).unwrap();
@@ -315,9 +204,9 @@ mod tests {
         submit.requires = Capabilities::new(["gpu", "py"]).unwrap();
         submit.control.budgets = ["team".parse().unwrap()].into();
         submit.control.estimate = [("tokens".parse().unwrap(), 9)].into();
-        submit.policy.deadline = Some(Millis::new(9));
-        submit.policy.retry.categories = Some([Category::timeout()].into());
-        submit.policy.retry.backoff.growth = Growth::Fixed;
+        submit.policy.deadline = Amend::Put(Millis::new(9));
+        submit.policy.categories = Amend::Put([Category::timeout()].into());
+        submit.policy.backoff.growth = Some(Growth::Fixed);
         assert_eq!(round_trip(&submit), submit);
         submit.start = When::At(Time::from_ms(1_700_000_000_123));
         submit.input = Payload::bytes(&b"\xff\x00"[..]);

@@ -62,7 +62,7 @@ impl Garden {
         let completed = submit(&store, Submit { key, ..work("completed") }).await;
         complete(&store, "completed").await;
         let mut tried = work("failed");
-        tried.policy.retry.backoff = Backoff::none();
+        tried.policy.backoff = Backoff::none().into();
         let failed = submit(&store, tried).await;
         fail(&store, "failed", true).await;
         fail(&store, "failed", false).await;

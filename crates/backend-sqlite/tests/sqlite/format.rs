@@ -50,7 +50,8 @@ fn work() -> Submit {
         lease_ttl: Millis::from_secs(30),
         max_reclaims: 3,
         retention: Millis::from_days(2),
-    };
+    }
+    .into();
     work
 }
 

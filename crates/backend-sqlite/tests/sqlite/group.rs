@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{self, Place, command, submit, take, target};
 use ff_backend_sqlite::{Options, backend};
 use ff_core::machine::{Cancel, Renew, Submit};
+use ff_core::policy::Policy;
 use ff_core::{Capabilities, Millis, Time};
 use ff_store::{Clock, MaintenanceBackend, Store, StoreError, SystemClock, WorkerBackend};
 
@@ -159,7 +160,7 @@ async fn what_is_retired_leaves_nothing_behind() {
     claim.capabilities = work.requires.clone();
     let taken = backend.claim(claim.clone(), Millis::ZERO).await.unwrap().assignments;
     // The lease is lost, so that there is an earlier attempt to remove too.
-    clock.advance(work.policy.lease_ttl);
+    clock.advance(Policy::default().lease_ttl);
     backend.tick(vec![id]).await.unwrap().remove(0).unwrap();
     let stale = vec![command(Renew { hold: taken[0].hold() })];
     backend.store().execute(stale).await.remove(0).unwrap_err();
@@ -168,7 +169,7 @@ async fn what_is_retired_leaves_nothing_behind() {
     assert_eq!(backend.store().past_attempts(id, 0, 10).await.unwrap().len(), 1);
     backend.complete(vec![common::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
     assert_eq!(common::violations(&**backend.store()).await, Vec::<String>::new());
-    clock.advance(work.policy.retention);
+    clock.advance(Policy::default().retention);
     backend.tick(vec![id]).await.unwrap().remove(0).unwrap();
     assert!(backend.store().rows().await.unwrap().next().await.is_none());
 }

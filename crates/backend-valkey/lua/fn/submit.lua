@@ -4,8 +4,8 @@
 --       delay ends at a fixed time (else 0) and its record as it would be at time 0, packed; and
 --       its input if that has a key of its own (else '').
 -- reply: for each {1, state, score of the head it became or ''}, or {0} if the id or the key is
---       known, the lane is draining or full of classes or the record cannot be read, which the general way
---       decides; then nothing is written.
+--       known, the lane is draining, has defaults or is full of classes or the record cannot be read,
+--       which the general way decides; then nothing is written.
 
 local function submit(k, now, gates, origin, packed, own_input)
   local named, id, fixed, at = pcall(struct.unpack, '>c22B', packed)
@@ -24,8 +24,8 @@ local function submit(k, now, gates, origin, packed, own_input)
   end
   local queue = ff.queue.name(ns, lane, class)
   if gates[queue] == nil then
-    local _, draining = ff.gate(k, queue)
-    gates[queue] = draining
+    local _, draining, _, defaults = ff.gate(k, queue)
+    gates[queue] = draining or defaults
   end
   if gates[queue] then
     return {0}

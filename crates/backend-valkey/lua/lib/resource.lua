@@ -55,11 +55,11 @@ function ff.resource.put(k, name, examined, bytes)
   end
 end
 
--- What was said of the lane of a queue: whether it refuses claims, whether it refuses submits, and
--- whether its own quota must admit what is claimed.
+-- What was said of the lane of a queue: whether it refuses claims, whether it refuses submits, whether
+-- its own quota must admit what is claimed, and whether it says what its submits ask for.
 function ff.gate(k, queue)
   ff.queue_key(k, queue)
   local byte = call('GETRANGE', k.gates[queue], 8, 8)
   local gate = byte == '' and 0 or string.byte(byte)
-  return gate % 2 >= 1, gate % 4 >= 2, gate % 8 >= 4
+  return gate % 2 >= 1, gate % 4 >= 2, gate % 8 >= 4, gate % 16 >= 8
 end

@@ -4,7 +4,7 @@ use ff_core::machine::{
     Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
-use ff_core::{Capabilities, Millis, Payload, RequestId, When};
+use ff_core::{Ask, Capabilities, Millis, Payload, RequestId, When};
 
 use crate::words::*;
 use crate::world::Step;
@@ -105,7 +105,7 @@ pub(crate) fn renew_() -> Vec<Scene> {
     let held = [run(work(1)), run(claim(1, 1)), Pass(1_000)];
     let two = [run(work(1)), run(claim(1, 1)), run(work(2)), run(claim(2, 1)), Pass(1_000)];
     let short = Policy { lease_ttl: ms(900), ..policy() };
-    let short = [run(Submit { policy: short, ..work(1) }), run(claim(1, 1)), Pass(100)];
+    let short = [run(Submit { policy: short.into(), ..work(1) }), run(claim(1, 1)), Pass(100)];
     let one = || [command(renew(hold(1, 1, 1, 0)))];
     vec![
         scene("renew", "one", held, one()),
@@ -117,7 +117,7 @@ pub(crate) fn renew_() -> Vec<Scene> {
 pub(crate) fn unblock_() -> Vec<Scene> {
     let waiting = || [run(limited(1)), run(block(1)), run(limited(2)), run(block(2))];
     let late = Policy { deadline: Some(ms(800)), ..policy() };
-    let late = [run(Submit { policy: late, requires: gpu(), ..limited(1) }), run(block(1))];
+    let late = [run(Submit { policy: late.into(), requires: gpu(), ..limited(1) }), run(block(1))];
     let both = [command(unblock(1, None)), command(unblock(2, Some(7)))];
     vec![
         scene("unblock", "one of two", waiting(), [command(unblock(1, None))]),
@@ -153,7 +153,7 @@ fn finished() -> Vec<Step> {
 pub(crate) fn retire() -> Vec<Scene> {
     let over = |steps: Vec<Step>| steps.into_iter().chain([Pass(DAY)]);
     let plain = || vec![run(work(1)), run(claim(1, 1)), run(cancel(1, None))];
-    let beside = || [plain(), vec![run(Submit { policy: longer(), ..work(9) })]].concat();
+    let beside = || [plain(), vec![run(Submit { policy: longer().into(), ..work(9) })]].concat();
     vec![
         scene("retire", "plain", over(plain()), [command(tick(1))]),
         scene("retire", "beside work that stays", over(beside()), [command(tick(1))]),
@@ -173,18 +173,21 @@ pub(crate) fn commit() -> Vec<Scene> {
         |result: Payload| [run(work(1)), run(claim(1, 1)), run(complete(hold(1, 1, 1, 0), result))];
     let failed = [run(work(1)), run(claim(1, 1)), run(fail(hold(1, 1, 1, 0), false))];
     let late = Policy { deadline: Some(ms(50)), ..policy() };
-    let late = [run(Submit { policy: late, ..work(1) }), run(laden(2)), Pass(50)];
+    let late = [run(Submit { policy: late.into(), ..work(1) }), run(laden(2)), Pass(50)];
     let retried = [run(work(1)), run(claim(1, 1)), run(fail(hold(1, 1, 1, 0), true))];
     let registered = || [run(register())];
     let lapsed = [run(register()), Pass(5_000)];
     let other = Register { session: RequestId::new(2), ..register() };
     let held = [run(work(1)), run(set_lane(true, true)), run(set_lane(false, false))];
+    let defaults = || [run(work(9)), run(lane_defaults(policy()))];
+    let open_work = |n| Submit { policy: Ask::default(), ..work(n) };
     vec![
         scene("commit", "a worker that registers", [], [command(register())]),
         once(scene("commit", "one that registers again", registered(), [command(register())])),
         scene("commit", "one that takes over", lapsed, [command(other)]),
         once(scene("commit", "a grant in a lane that was paused", held, [command(grant(1))])),
         scene("commit", "a submit to a full lane", full(), [command(laden(1))]),
+        scene("commit", "a submit to a lane with defaults", defaults(), [command(open_work(1))]),
         once(scene("commit", "a grant", [run(laden(1))], [command(grant(1))])),
         once(scene("commit", "a claim past a deadline", late, [command(claim(1, 2))])),
         once(scene("commit", "a grant of a second attempt", retried, [command(grant(2))])),
@@ -198,11 +201,11 @@ pub(crate) fn settle() -> Vec<Scene> {
     let held = || vec![run(work(1)), run(claim(1, 1))];
     let mine = || hold(1, 1, 1, 0);
     let slow = Retry { backoff: Backoff::fixed(ms(700)), ..policy().retry };
-    let slow = Submit { policy: Policy { retry: slow, ..policy() }, ..work(1) };
+    let slow = Submit { policy: Policy { retry: slow, ..policy() }.into(), ..work(1) };
     let granted = || [run(laden(1)), run(grant(1))];
     let second = vec![run(fail(mine(), true)), run(grant(2))];
     let expiring = Policy { deadline: Some(ms(800)), ..policy() };
-    let expiring = Submit { policy: expiring, requires: gpu(), ..work(1) };
+    let expiring = Submit { policy: expiring.into(), requires: gpu(), ..work(1) };
     let delayed = |requires| Submit { start: When::After(ms(500)), requires, ..work(1) };
     let plain = Capabilities::NONE;
     let one = |command: Command| [command];
@@ -220,6 +223,7 @@ pub(crate) fn settle() -> Vec<Scene> {
         scene("settle", "a silent worker", [run(register()), Pass(5_000)], one(command(gone))),
         scene("settle", "a pause", [run(work(1))], one(command(set_lane(true, false)))),
         scene("settle", "a limit", [run(work(1))], one(command(limit_lane(2)))),
+        scene("settle", "defaults", [run(work(1))], one(command(lane_defaults(policy())))),
         scene("settle", "another limit", [run(limit_lane(2))], one(command(limit_lane(3)))),
         scene("settle", "a pause that is known", paused(), one(command(spread))),
         scene(

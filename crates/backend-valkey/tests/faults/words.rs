@@ -2,7 +2,7 @@
 
 use ff_core::control::{Blocker, Control};
 use ff_core::machine::{
-    Action, Admission, Amend, Block, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail,
+    Action, Admission, Block, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail,
     GrantNext, HandBack, Hold, Register, Renew, Replay, ReportProgress, Revoke, SetLane,
     SetPriority, SetTags, Submit, Target, Tick, Unblock,
 };
@@ -10,8 +10,8 @@ use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::{Progress, Tags};
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis, Namespace,
-    Payload, RequestId, ResourceKey, ResourceKind, ResourceName, Time, When, WorkerId,
+    Amend, Ask, Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis,
+    Namespace, Payload, RequestId, ResourceKey, ResourceKind, ResourceName, Time, When, WorkerId,
     WorkerInstanceId,
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn policy() -> Policy {
 
 /// The n-th execution: plain work.
 pub(crate) fn work(n: u32) -> Submit {
-    Submit { namespace: namespace("acme"), policy: policy(), ..Submit::new(id(n)) }
+    Submit { namespace: namespace("acme"), policy: policy().into(), ..Submit::new(id(n)) }
 }
 
 /// The n-th execution, with all that an execution can have.
@@ -64,7 +64,7 @@ pub(crate) fn laden(n: u32) -> Submit {
         input: long("in"),
         key: Some(IdempotencyKey::new(format!("order-{n}")).unwrap()),
         requires: gpu(),
-        policy: Policy { deadline: Some(ms(60_000_000)), ..policy() },
+        policy: Policy { deadline: Some(ms(60_000_000)), ..policy() }.into(),
         ..work(n)
     }
 }
@@ -152,13 +152,18 @@ pub(crate) fn lane_key() -> ResourceKey {
 
 pub(crate) fn set_lane(paused: bool, draining: bool) -> SetLane {
     let (paused, draining) = (Some(paused), Some(draining));
-    let max_active = Amend::Keep;
-    SetLane { key: lane_key(), paused, draining, max_active, reason: None, spread: true }
+    let (max_active, defaults) = (Amend::Keep, Amend::Keep);
+    SetLane { key: lane_key(), paused, draining, max_active, defaults, reason: None, spread: true }
 }
 
 /// So many of the lane run at once.
 pub(crate) fn limit_lane(most: u32) -> SetLane {
     SetLane { max_active: Amend::Put(most), ..set_lane(false, false) }
+}
+
+/// What submits to the lane ask for where they say nothing.
+pub(crate) fn lane_defaults(ask: impl Into<Ask>) -> SetLane {
+    SetLane { defaults: Amend::Put(Box::new(ask.into())), ..set_lane(false, false) }
 }
 
 /// Where the worker's registration lies.

@@ -115,7 +115,7 @@ impl Garden {
         garden.completed = garden.add(completed, &mut known).await;
         complete(&process, "completed").await;
         let mut tried = of_lane(&process, "failed");
-        tried.policy.retry.backoff = Backoff::none();
+        tried.policy.backoff = Backoff::none().into();
         garden.failed = garden.add(tried, &mut known).await;
         fail(&process, "failed", true).await;
         fail(&process, "failed", false).await;

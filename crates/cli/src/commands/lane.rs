@@ -1,13 +1,13 @@
-//! `ff lane`: look at lanes; pause, drain, resume and limit them.
+//! `ff lane`: look at lanes; pause, drain, resume and limit them; give them defaults.
 
 use clap::{Args, Subcommand};
 use ff_api::{LanePageView, LaneView};
-use ff_core::Lane as Name;
 use ff_core::limits::{PAGE, QUOTA};
-use ff_core::machine::Amend;
+use ff_core::{Amend, Ask, Lane as Name};
 use ff_store::roles::LaneOrder;
 use ff_store::{Clock, SystemClock};
 
+use super::policy::PolicyFlags;
 use super::{Verdict, parse};
 use crate::error::Error;
 use crate::output::lanes;
@@ -36,6 +36,9 @@ enum What {
     Resume(Which),
     /// Let so many of a lane run at once. What runs already is not counted.
     Limit(Limit),
+    /// Say what work of a lane asks for where its submit says nothing, as a whole: what is not given has
+    /// its default again. Work that is there already keeps its policy.
+    Defaults(Defaults),
 }
 
 #[derive(Debug, Args)]
@@ -76,6 +79,37 @@ struct Limit {
     most: Amend<u32>,
 }
 
+#[derive(Debug, Args)]
+struct Defaults {
+    /// The lane.
+    lane: Name,
+
+    /// Remove all that was said.
+    #[arg(long)]
+    none: bool,
+
+    #[command(flatten)]
+    #[command(next_help_heading = "Policy")]
+    policy: PolicyFlags,
+}
+
+impl Defaults {
+    fn order(none: bool, ask: Ask) -> Result<Amend<Box<Ask>>, Error> {
+        match (none, ask.is_silent()) {
+            (true, true) => Ok(Amend::Clear),
+            (false, false) => Ok(Amend::Put(Box::new(ask))),
+            (true, false) => {
+                Err(Error::usage("--none", "--none removes all that was said; give it alone"))
+            }
+            (false, true) => {
+                let why = "no default is given; give some, as in --max-attempts 5 --deadline 1h, or \
+                           --none to remove all that was said";
+                Err(Error::usage("--none", why))
+            }
+        }
+    }
+}
+
 fn limit(text: &str) -> Result<Amend<u32>, String> {
     let refused = || format!("give 1 to {QUOTA}, or none");
     match text {
@@ -114,6 +148,10 @@ impl Lane {
             What::Limit(limit) => {
                 say(LaneOrder { max_active: limit.most, ..order(limit.lane) }, session).await
             }
+            What::Defaults(Defaults { lane, none, policy }) => {
+                let defaults = Defaults::order(none, policy.ask())?;
+                say(LaneOrder { defaults, ..order(lane) }, session).await
+            }
         }
     }
 }
@@ -129,7 +167,9 @@ impl Ls {
         match (&view.next, view.lanes.first()) {
             (Some(last), _) => session.next(parse::continued("lane ls", self.limit, last)),
             (None, Some(first)) => session.next(format_args!("lane show {}", first.lane)),
-            (None, None) => session.output.talk("no lane was paused, drained or limited"),
+            (None, None) => {
+                session.output.talk("no lane was paused, drained, limited or given defaults")
+            }
         }
         Ok(Verdict::Good)
     }

@@ -1,16 +1,16 @@
 //! The flags of a policy.
 
 use clap::Args;
+use ff_core::ask::{Ask, AskBackoff};
 use ff_core::limits::{ATTEMPTS, RECLAIMS};
-use ff_core::policy::{Backoff, Growth, Policy};
-use ff_core::{Category, Millis};
+use ff_core::policy::Growth;
+use ff_core::{Amend, Category, Millis};
 
 use super::parse;
 use crate::duration;
 
-/// What an execution asks of the engine.
+/// What work asks of the engine.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyFlags {
     /// How many attempts may fail before the execution fails [default: 3].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -22,9 +22,13 @@ pub(crate) struct PolicyFlags {
     #[arg(allow_hyphen_values = true)]
     backoff: Option<Millis>,
 
-    /// Wait equally long every time, instead of twice as long as before.
+    /// Wait equally long every time.
     #[arg(long)]
     backoff_fixed: bool,
+
+    /// Wait twice as long as before every time [default].
+    #[arg(long, conflicts_with = "backoff_fixed")]
+    backoff_doubling: bool,
 
     /// The longest wait between attempts [default: 60s, or the backoff if that is longer].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -36,19 +40,23 @@ pub(crate) struct PolicyFlags {
     #[arg(value_parser = parse::number::<u8>(0, 100))]
     jitter: Option<u8>,
 
-    /// Retry only failures of this category; may be repeated [default: all].
+    /// Retry only failures of this category; may be repeated.
     #[arg(long, value_name = "CATEGORY")]
     retry_on: Vec<Category>,
 
-    /// How long one attempt may run before it counts as failed.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    #[arg(allow_hyphen_values = true)]
-    attempt_timeout: Option<Millis>,
+    /// Retry failures of every category [default].
+    #[arg(long, conflicts_with = "retry_on")]
+    retry_all: bool,
 
-    /// How long the execution may take in all; then it expires.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    /// How long one attempt may run before it counts as failed, or none [default: none].
+    #[arg(long, value_name = "DURATION", value_parser = span_or_none)]
     #[arg(allow_hyphen_values = true)]
-    deadline: Option<Millis>,
+    attempt_timeout: Option<Amend<Millis>>,
+
+    /// How long the execution may take in all before it expires, or none [default: none].
+    #[arg(long, value_name = "DURATION", value_parser = span_or_none)]
+    #[arg(allow_hyphen_values = true)]
+    deadline: Option<Amend<Millis>>,
 
     /// How long a worker that went silent keeps the execution [default: 30s].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -66,30 +74,41 @@ pub(crate) struct PolicyFlags {
     retention: Option<Millis>,
 }
 
+fn span_or_none(text: &str) -> Result<Amend<Millis>, String> {
+    match text {
+        "none" => Ok(Amend::Clear),
+        _ => duration::parse(text).map(Amend::Put),
+    }
+}
+
 impl PolicyFlags {
-    /// The defaults, with what was given in their place. Bounds are the machine's to check.
-    pub(crate) fn policy(self) -> Policy {
-        let mut policy = Policy::default();
-        let retry = &mut policy.retry;
-        retry.max_attempts = self.max_attempts.unwrap_or(retry.max_attempts);
-        let default = Backoff::default();
-        let base = self.backoff.unwrap_or(default.base);
-        retry.backoff = Backoff {
-            growth: if self.backoff_fixed { Growth::Fixed } else { default.growth },
-            base,
-            // A wait that was asked for is not cut short by a cap that was not.
-            cap: self.backoff_cap.unwrap_or(default.cap.max(base)),
-            jitter_percent: self.jitter.unwrap_or(default.jitter_percent),
+    /// What was given. Bounds are the machine's to check.
+    pub(crate) fn ask(self) -> Ask {
+        let growth = match (self.backoff_fixed, self.backoff_doubling) {
+            (true, _) => Some(Growth::Fixed),
+            (_, true) => Some(Growth::Exponential),
+            (false, false) => None,
         };
-        if !self.retry_on.is_empty() {
-            retry.categories = Some(self.retry_on.into_iter().collect());
+        let categories = match self.retry_all {
+            true => Amend::Clear,
+            false if self.retry_on.is_empty() => Amend::Keep,
+            false => Amend::Put(self.retry_on.into_iter().collect()),
+        };
+        Ask {
+            max_attempts: self.max_attempts,
+            backoff: AskBackoff {
+                growth,
+                base: self.backoff,
+                cap: self.backoff_cap,
+                jitter_percent: self.jitter,
+            },
+            categories,
+            attempt_timeout: self.attempt_timeout.unwrap_or_default(),
+            deadline: self.deadline.unwrap_or_default(),
+            lease_ttl: self.lease_ttl,
+            max_reclaims: self.max_reclaims,
+            retention: self.retention,
         }
-        policy.attempt_timeout = self.attempt_timeout;
-        policy.deadline = self.deadline;
-        policy.lease_ttl = self.lease_ttl.unwrap_or(policy.lease_ttl);
-        policy.max_reclaims = self.max_reclaims.unwrap_or(policy.max_reclaims);
-        policy.retention = self.retention.unwrap_or(policy.retention);
-        policy
     }
 }
 
@@ -104,19 +123,19 @@ mod tests {
         flags: PolicyFlags,
     }
 
-    fn policy(flags: &[&str]) -> Policy {
+    fn ask(flags: &[&str]) -> Ask {
         let line = ["x"].iter().chain(flags);
-        Line::try_parse_from(line).unwrap().flags.policy()
+        Line::try_parse_from(line).unwrap().flags.ask()
     }
 
     #[test]
-    fn without_flags_the_policy_is_the_default() {
-        assert_eq!(policy(&[]), Policy::default());
+    fn without_flags_nothing_is_said() {
+        assert!(ask(&[]).is_silent());
     }
 
     #[test]
     fn every_flag_reaches_its_field() {
-        let policy = policy(&[
+        let ask = ask(&[
             "--max-attempts=5",
             "--backoff=2s",
             "--backoff-fixed",
@@ -130,28 +149,37 @@ mod tests {
             "--max-reclaims=0",
             "--retention=2d",
         ]);
-        let expected = Policy {
-            retry: ff_core::policy::Retry {
-                max_attempts: 5,
-                backoff: Backoff {
-                    growth: Growth::Fixed,
-                    base: Millis::from_secs(2),
-                    cap: Millis::from_secs(9),
-                    jitter_percent: 0,
-                },
-                categories: Some(["a", "b"].map(|name| Category::new(name).unwrap()).into()),
+        let expected = Ask {
+            max_attempts: Some(5),
+            backoff: AskBackoff {
+                growth: Some(Growth::Fixed),
+                base: Some(Millis::from_secs(2)),
+                cap: Some(Millis::from_secs(9)),
+                jitter_percent: Some(0),
             },
-            attempt_timeout: Some(Millis::from_secs(3)),
-            deadline: Some(Millis::from_hours(1)),
-            lease_ttl: Millis::new(300),
-            max_reclaims: 0,
-            retention: Millis::from_days(2),
+            categories: Amend::Put(["a", "b"].map(|name| Category::new(name).unwrap()).into()),
+            attempt_timeout: Amend::Put(Millis::from_secs(3)),
+            deadline: Amend::Put(Millis::from_hours(1)),
+            lease_ttl: Some(Millis::new(300)),
+            max_reclaims: Some(0),
+            retention: Some(Millis::from_days(2)),
         };
-        assert_eq!(policy, expected);
+        assert_eq!(ask, expected);
     }
 
     #[test]
-    fn a_long_backoff_is_not_cut_by_the_default_cap() {
-        assert_eq!(policy(&["--backoff=2m"]).retry.backoff.wait(1, 0), Millis::from_secs(120));
+    fn what_a_lane_says_can_be_taken_back() {
+        let ask = ask(&[
+            "--backoff-doubling",
+            "--retry-all",
+            "--attempt-timeout=none",
+            "--deadline=none",
+        ]);
+        assert_eq!(ask.backoff.growth, Some(Growth::Exponential));
+        assert_eq!(ask.categories, Amend::Clear);
+        assert_eq!((ask.attempt_timeout, ask.deadline), (Amend::Clear, Amend::Clear));
+        for both in [["--backoff-fixed", "--backoff-doubling"], ["--retry-on=a", "--retry-all"]] {
+            assert!(Line::try_parse_from(["x"].iter().chain(&both)).is_err(), "{both:?}");
+        }
     }
 }

@@ -86,6 +86,7 @@ pub(crate) struct Submit {
     control: ControlFlags,
 
     #[command(flatten)]
+    #[command(next_help_heading = "Policy (not given: what the lane says, else the default)")]
     policy: PolicyFlags,
 }
 
@@ -147,7 +148,7 @@ impl Submit {
             key,
             requires,
             control: self.control.control()?,
-            policy: self.policy.policy(),
+            policy: self.policy.ask(),
         })
     }
 }

@@ -59,10 +59,10 @@ async fn try_submit(client: &Client, sort: Sort) -> Result<(), SdkError> {
         Sort::Delay => task.start(When::After(Millis::from_secs(5))),
         Sort::LostWorker => {
             let task = task.lane(FRAGILE)?;
-            task.policy(|policy| policy.lease_ttl = Millis::from_secs(2))
+            task.policy(|policy| policy.lease_ttl = Some(Millis::from_secs(2)))
         }
         Sort::Retry => task.policy(|policy| {
-            policy.retry.backoff = Backoff::fixed(Millis::from_secs(1));
+            policy.backoff = Backoff::fixed(Millis::from_secs(1)).into();
         }),
         Sort::Success | Sort::Failure => task,
     };

@@ -1,4 +1,4 @@
-//! Lanes are paused, drained, resumed and limited.
+//! Lanes are paused, drained, resumed and limited, and have defaults.
 
 use serde_json::{Value, json};
 
@@ -115,4 +115,59 @@ fn a_lane_that_is_no_name_is_refused() {
     let reason = "x".repeat(4_097);
     let told = ff.refusal(&["lane", "pause", "l", "--reason", &reason]);
     assert_eq!((&told["code"], &told["field"]), (&json!("too_large"), &json!("reason")));
+}
+
+#[test]
+fn work_has_the_defaults_of_its_lane() {
+    let ff = Ff::new();
+    let flags = ["--max-attempts=5", "--deadline=1h", "--backoff=2s", "--retry-on=timeout"];
+    let said = ff.json(&[&["lane", "defaults", "l"], &flags[..]].concat());
+    let policy = json!({
+        "max_attempts": 5, "backoff": {"base_ms": 2_000}, "retry_on": ["timeout"],
+        "deadline_ms": 3_600_000,
+    });
+    assert_eq!(said["policy"], policy);
+    assert_eq!(ff.json(&["lane", "show", "l"]), said);
+    let shown = String::from_utf8(ff.ok(&["lane", "show", "l"])).unwrap();
+    let lines = "defaults  up to 5 attempts\n          backoff 2s\n          retried on timeout\n          \
+                 deadline 1h\n";
+    assert!(shown.contains(lines), "{shown}");
+    let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
+    assert!(
+        list.contains("up to 5 attempts; backoff 2s; retried on timeout; deadline 1h"),
+        "{list}"
+    );
+
+    let policy = |id: &str| ff.show(id)["policy"].clone();
+    let silent = policy(&ff.submit(&["--lane", "l"]));
+    assert_eq!((&silent["max_attempts"], &silent["deadline_ms"]), (&json!(5), &json!(3_600_000)));
+    assert_eq!(
+        (&silent["lease_ttl_ms"], &silent["retry_on"]),
+        (&json!(30_000), &json!(["timeout"]))
+    );
+    let own = ["--lane", "l", "--max-attempts", "1", "--deadline", "none", "--retry-all"];
+    let said = policy(&ff.submit(&own));
+    assert_eq!((&said["max_attempts"], &said["deadline_ms"]), (&json!(1), &Value::Null));
+    assert_eq!((&said["retry_on"], &said["backoff"]["base_ms"]), (&Value::Null, &json!(2_000)));
+    assert_eq!(policy(&ff.submit(&[]))["max_attempts"], 3);
+
+    assert_eq!(ff.json(&["lane", "defaults", "l", "--none"])["policy"], Value::Null);
+    assert_eq!(policy(&ff.submit(&["--lane", "l"]))["max_attempts"], 3);
+}
+
+#[test]
+fn defaults_that_make_no_sense_are_refused() {
+    let ff = Ff::new();
+    for (flags, why) in [
+        (&[][..], "give some, as in --max-attempts 5"),
+        (&["--none", "--deadline", "1h"], "--none removes all that was said; give it alone"),
+        (&["--deadline", "soon"], "'soon' is not a duration"),
+    ] {
+        let done = ff.run(&[&["lane", "defaults", "l"], flags].concat());
+        assert_eq!(done.code, Some(2), "{flags:?}: {}", done.stderr);
+        assert!(done.stderr.contains(why), "{flags:?}: {}", done.stderr);
+    }
+    let short = ff.refusal(&["lane", "defaults", "l", "--lease-ttl", "1ms"]);
+    assert!(short["message"].as_str().unwrap().contains("lease_ttl"), "{short}");
+    assert_eq!(ff.json(&["lane", "show", "l"])["generation"], 0);
 }

@@ -117,7 +117,7 @@ async fn write(client: Arc<HttpClient>, tell: UnboundedSender<Answered>, stop: A
 fn submit(client: &HttpClient) -> Submit {
     let id = client.new_id(&Namespace::default(), None);
     let mut submit = Submit { input: payload(), ..Submit::new(id) };
-    submit.policy.lease_ttl = LEASE_TTL;
+    submit.policy.lease_ttl = Some(LEASE_TTL);
     submit
 }
 

@@ -44,7 +44,7 @@ impl Scene {
         let submits = (0..LEASES).map(|_| {
             let id = backend.new_id(&Namespace::default(), None);
             let mut submit = Submit::new(id);
-            submit.policy.lease_ttl = LEASE_TTL;
+            submit.policy.lease_ttl = Some(LEASE_TTL);
             submit
         });
         for answer in runtime.block_on(backend.submit(submits.collect())).unwrap() {

@@ -138,9 +138,9 @@ pub(crate) async fn a_policy_out_of_bounds_is_refused(g: Ground) {
         ("no retention", Policy { retention: ms(0), ..steady() }),
         ("retention too long", Policy { retention: Millis::from_days(3_651), ..steady() }),
     ];
-    let submits = policies
-        .into_iter()
-        .map(|(what, policy)| (what, Submit { policy, ..g.work() }.into(), Code::InvalidArgument));
+    let submits = policies.into_iter().map(|(what, policy)| {
+        (what, Submit { policy: policy.into(), ..g.work() }.into(), Code::InvalidArgument)
+    });
     all_refused(&g, submits.collect()).await;
 }
 
@@ -148,13 +148,13 @@ pub(crate) async fn too_many_retried_categories_are_refused(g: Ground) {
     let categories: BTreeSet<_> =
         (0..=limits::CATEGORIES).map(|n| Category::new(format!("c{n}")).unwrap()).collect();
     let retry = Retry { categories: Some(categories), ..steady().retry };
-    let submit = Submit { policy: Policy { retry, ..steady() }, ..g.work() };
+    let submit = Submit { policy: Policy { retry, ..steady() }.into(), ..g.work() };
     all_refused(&g, vec![("categories", submit.into(), Code::TooLarge)]).await;
 }
 
 pub(crate) async fn a_key_needs_a_retention_of_a_day(g: Ground) {
     let policy = Policy { retention: Millis::new(86_400_000 - 1), ..steady() };
-    let submit = Submit { key: Some(key("order-1")), policy, ..g.work() };
+    let submit = Submit { key: Some(key("order-1")), policy: policy.into(), ..g.work() };
     let calls = vec![("keyed", submit.clone().into(), Code::InvalidArgument)];
     all_refused(&g, calls).await;
     g.submit(Submit { key: None, ..submit }).await;

@@ -120,7 +120,7 @@ pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Ground) {
         kind: Kind::new("render").unwrap(),
         input: Payload::json("[7]"),
         tags: Tags::from([tag("team", "blue")]),
-        policy: busy(),
+        policy: busy().into(),
         ..g.work()
     };
     g.submit(submit.clone()).await;

@@ -2,11 +2,11 @@
 
 use ff_core::limits::{MESSAGE_BYTES, PAGE};
 use ff_core::machine::{
-    Amend, Claim, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
+    Claim, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
 };
 use ff_core::policy::Policy;
 use ff_core::resource::LaneState;
-use ff_core::{Code, Lane, Partition, PublicState, ResourceKey, When};
+use ff_core::{Amend, Code, Lane, Partition, PublicState, ResourceKey, When};
 use ff_store::listing::Filter;
 use ff_store::roles::{LaneOrder, LaneView};
 use tokio::task::JoinSet;
@@ -409,6 +409,7 @@ pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Ground) {
         paused,
         draining: None,
         max_active: Amend::Keep,
+        defaults: Amend::Keep,
         reason: None,
         spread: true,
     };

@@ -2,9 +2,9 @@
 
 use ff_core::explain::Reason;
 use ff_core::limits::QUOTA;
-use ff_core::machine::{Amend, Assignment, Claim, SetLane, Submit};
+use ff_core::machine::{Assignment, Claim, SetLane, Submit};
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Code, ExecutionId, Lane, Millis, PublicState, Resource, ResourceKey, When};
+use ff_core::{Amend, Code, ExecutionId, Lane, Millis, PublicState, Resource, ResourceKey, When};
 use ff_store::roles::LaneOrder;
 use tokio::task::JoinSet;
 
@@ -292,6 +292,7 @@ pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_time(g: Ground) {
         paused: None,
         draining: None,
         max_active: Amend::Put(2),
+        defaults: Amend::Keep,
         reason: None,
         spread: true,
     };

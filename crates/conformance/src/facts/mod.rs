@@ -25,6 +25,7 @@ pub(crate) mod grant;
 pub(crate) mod hand_back;
 pub(crate) mod idempotency;
 pub(crate) mod lane;
+pub(crate) mod lane_defaults;
 pub(crate) mod lane_limit;
 pub(crate) mod lease;
 pub(crate) mod listing;

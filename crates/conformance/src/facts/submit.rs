@@ -28,7 +28,7 @@ pub(crate) async fn everything_submitted_is_kept(g: Ground) {
         priority: 9_000,
         key: Some(key("frame-7")),
         requires: Capabilities::new(["cuda", "a100"]).unwrap(),
-        policy: busy(),
+        policy: busy().into(),
         ..g.work()
     };
     let record = g.record(g.submit(submit.clone()).await).await;
@@ -37,7 +37,7 @@ pub(crate) async fn everything_submitted_is_kept(g: Ground) {
     assert_eq!(record.spec.kind, submit.kind);
     assert_eq!(record.spec.input, submit.input.shape());
     assert_eq!(record.spec.requires, submit.requires);
-    assert_eq!(record.spec.policy, submit.policy);
+    assert_eq!(record.spec.policy, busy());
     assert_eq!(record.spec.key, submit.key);
     assert_eq!(record.tags, submit.tags);
     assert_eq!(record.priority, submit.priority);
@@ -101,7 +101,7 @@ pub(crate) async fn the_same_id_with_another_body_is_refused(g: Ground) {
         Submit { start: When::After(ms(1)), ..work.clone() },
         Submit { key: Some(key("other")), ..work.clone() },
         Submit { requires: Capabilities::new(["other"]).unwrap(), ..work.clone() },
-        Submit { policy: Policy { deadline: Some(ms(9)), ..steady() }, ..work.clone() },
+        Submit { policy: Policy { deadline: Some(ms(9)), ..steady() }.into(), ..work.clone() },
     ] {
         assert_eq!(g.try_submit(other.clone()).await.refused(), Code::IdConflict, "{other:?}");
     }

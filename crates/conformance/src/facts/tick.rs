@@ -92,8 +92,11 @@ pub(crate) async fn work_without_a_timer_is_not_ticked(g: Ground) {
 
 pub(crate) async fn a_tick_does_the_earliest_thing_and_tells_the_next(g: Ground) {
     let policy = Policy { deadline: Some(ms(500)), ..steady() };
-    let submit =
-        ff_core::machine::Submit { start: ff_core::When::After(ms(100)), policy, ..g.work() };
+    let submit = ff_core::machine::Submit {
+        start: ff_core::When::After(ms(100)),
+        policy: policy.into(),
+        ..g.work()
+    };
     let deadline = g.now().await + ms(500);
     let id = g.submit(submit).await;
     g.advance(ms(900)).await;

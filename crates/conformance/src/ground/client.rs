@@ -50,7 +50,7 @@ impl Ground {
     /// Work with a new id and the [`steady`] policy, not yet submitted.
     pub(crate) fn work(&self) -> Submit {
         let namespace = self.namespace.clone();
-        Submit { namespace, policy: steady(), ..Submit::new(self.new_id()) }
+        Submit { namespace, policy: steady().into(), ..Submit::new(self.new_id()) }
     }
 
     pub(crate) async fn try_submit(&self, submit: Submit) -> Answer<Submitted> {
@@ -71,7 +71,7 @@ impl Ground {
 
     /// Work that waits in its queue under `policy`.
     pub(crate) async fn waiting_under(&self, policy: Policy) -> ExecutionId {
-        self.submit(Submit { policy, ..self.work() }).await
+        self.submit(Submit { policy: policy.into(), ..self.work() }).await
     }
 
     /// Work that may start after `span`.

@@ -1,9 +1,9 @@
 //! Words for what workers say of themselves, operators of lanes, and the engine of executions.
 
 use ff_core::explain::{Explanation, Reason};
-use ff_core::machine::{Amend, Registered, Submit};
+use ff_core::machine::{Registered, Submit};
 use ff_core::resource::{LaneState, Registration};
-use ff_core::{Capabilities, ExecutionId, Lane, ResourceKey};
+use ff_core::{Amend, Capabilities, ExecutionId, Lane, ResourceKey};
 use ff_store::roles::{Answer, LaneOrder, Registering, Session};
 use ff_store::{Share, mint};
 

@@ -173,7 +173,7 @@ impl Generator {
     /// Submits an execution and replays it until it has no run left.
     fn plan_all_runs(&mut self) {
         let mut submit = Submit::new(make::id(&mut self.rng));
-        submit.policy.retention = Millis::from_days(30);
+        submit.policy.retention = Some(Millis::from_days(30));
         let target = Target { namespace: submit.namespace.clone(), execution: submit.id };
         let mut rounds: Vec<Action> = Vec::new();
         for run in 0..RUNS {

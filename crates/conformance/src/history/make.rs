@@ -9,8 +9,8 @@ use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Capabilities, Category, Dimension, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace,
-    Partition, Payload, RequestId, ResourceName, TagKey, TagValue, Time, When, WorkerId,
+    Ask, Capabilities, Category, Dimension, ExecutionId, IdempotencyKey, Kind, Lane, Millis,
+    Namespace, Partition, Payload, RequestId, ResourceName, TagKey, TagValue, Time, When, WorkerId,
     WorkerInstanceId,
 };
 
@@ -131,6 +131,47 @@ pub(super) fn policy(rng: &mut Rng, keyed: bool) -> Policy {
     }
 }
 
+/// Chance apart: drawing from it changes nothing of what is drawn from `rng` later.
+pub(super) fn aside(rng: &Rng) -> Rng {
+    Rng::with_seed(rng.get_seed() ^ 0x5eed_a51d_e5ee_da51)
+}
+
+/// A part of `policy`.
+fn part(rng: &mut Rng, policy: Policy) -> Ask {
+    let mut ask = Ask::from(policy);
+    let (silent, backoff) = (Ask::default(), &mut ask.backoff);
+    match rng.u8(..4) {
+        0 => *backoff = silent.backoff,
+        1 => backoff.base = None,
+        2 => (backoff.growth, backoff.cap) = (None, None),
+        _ => backoff.jitter_percent = None,
+    }
+    let mut said = || chance(rng, 50);
+    ask.max_attempts = ask.max_attempts.filter(|_| said());
+    ask.lease_ttl = ask.lease_ttl.filter(|_| said());
+    ask.max_reclaims = ask.max_reclaims.filter(|_| said());
+    ask.retention = ask.retention.filter(|_| said());
+    ask.categories = if said() { ask.categories } else { silent.categories };
+    ask.attempt_timeout = if said() { ask.attempt_timeout } else { silent.attempt_timeout };
+    ask.deadline = if said() { ask.deadline } else { silent.deadline };
+    ask
+}
+
+/// What a lane says for its submits.
+pub(super) fn defaults(rng: &mut Rng) -> Ask {
+    let policy = policy(rng, false);
+    part(rng, policy)
+}
+
+/// What a submit asks for: mostly all of `policy`.
+fn ask(rng: &mut Rng, policy: Policy) -> Ask {
+    match rng.u8(..10) {
+        0..2 => part(rng, policy),
+        2 => Ask::default(),
+        _ => policy.into(),
+    }
+}
+
 pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
     let key =
         chance(rng, 25).then(|| IdempotencyKey::new(one(rng, &["k1", "k2", "k3", "k4"])).unwrap());
@@ -143,7 +184,10 @@ pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
         tags: tags(rng),
         priority: priority(rng),
         start: if chance(rng, 70) { When::Now } else { when(rng, now) },
-        policy: policy(rng, key.is_some()),
+        policy: {
+            let policy = policy(rng, key.is_some());
+            ask(&mut aside(rng), policy)
+        },
         key,
         requires: requires(rng),
         control: control(rng),

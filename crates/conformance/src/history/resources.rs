@@ -1,11 +1,13 @@
 //! Random commands on resources, and looks at them.
 
 use ff_core::machine::{
-    Action, Amend, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
+    Action, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
 };
 use ff_core::placement::{QueueEntry, Score};
 use ff_core::state::State;
-use ff_core::{Lane, Namespace, RequestId, Resource, ResourceKey, ResourceKind, ResourceName};
+use ff_core::{
+    Amend, Lane, Namespace, RequestId, Resource, ResourceKey, ResourceKind, ResourceName,
+};
 use ff_store::ResourceScan;
 
 use super::generate::Generator;
@@ -63,8 +65,14 @@ impl Generator {
                     (_, 7..9) => Amend::Put(one(rng, &[1, 2, 3])),
                     _ => Amend::Keep,
                 };
-                SetLane { key, paused, draining, max_active, reason, spread: chance(rng, 30) }
-                    .into()
+                let aside = &mut make::aside(rng);
+                let defaults = match (&state.defaults, aside.u8(..10)) {
+                    (Some(_), 0..4) => Amend::Clear,
+                    (_, 4..7) => Amend::Put(Box::new(make::defaults(aside))),
+                    _ => Amend::Keep,
+                };
+                let spread = chance(rng, 30);
+                SetLane { key, paused, draining, max_active, defaults, reason, spread }.into()
             }
             9 => {
                 let mut state = state;

@@ -79,7 +79,7 @@ async fn submit(rng: &mut Rng, backend: &dyn EngineBackend) -> Vec<ExecutionId> 
         let policy = Policy { retry, ..Policy::default() };
         let start = Time::from_ms(1_700_000_000_000);
         let id = ExecutionId::mint(start, Partition::ONLY, number, 0);
-        let submit = Submit { control, policy, ..Submit::new(id) };
+        let submit = Submit { control, policy: policy.into(), ..Submit::new(id) };
         backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
         ids.push(id);
     }

@@ -149,7 +149,7 @@ impl World {
             ..Policy::default()
         };
         let namespace = self.namespace.clone();
-        let submit = Submit { namespace, control, policy, ..Submit::new(id) };
+        let submit = Submit { namespace, control, policy: policy.into(), ..Submit::new(id) };
         self.subject.backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
         self.ids.push(id);
         String::new()

@@ -29,6 +29,10 @@ pub(crate) enum Bug {
     PausedLanesGrant,
     /// A draining lane refuses what it has already.
     DrainsRefuseRepeats,
+    /// What a lane says for its submits does not reach them.
+    DefaultsAreIgnored,
+    /// What a lane says comes before what a submit says.
+    DefaultsOverrule,
     /// A process takes the place of a live one.
     DuplicatesAreAccepted,
     /// A silent worker is alive until its timer has run.

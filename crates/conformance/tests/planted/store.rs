@@ -51,6 +51,16 @@ impl Planted {
             (Bug::EpochIsEnough, Action::Complete(complete)) => {
                 self.forge(&mut complete.hold).await;
             }
+            (Bug::DefaultsAreIgnored | Bug::DefaultsOverrule, Action::Submit(submit)) => {
+                let lane = self.lane(&submit.namespace, &submit.lane).await;
+                if let Some(defaults) = lane.and_then(|(_, lane)| lane.defaults) {
+                    let (ask, has_key) = (&submit.policy, submit.key.is_some());
+                    submit.policy = match self.bug {
+                        Bug::DefaultsAreIgnored => ask.policy(None, has_key).into(),
+                        _ => defaults.policy(Some(ask), has_key).into(),
+                    };
+                }
+            }
             (Bug::DuplicatesAreAccepted, Action::Register(register)) => {
                 let known = self.session(&register.key).await;
                 register.session = known.unwrap_or(register.session);

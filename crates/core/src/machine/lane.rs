@@ -1,4 +1,5 @@
-//! Lanes: an operator pauses, drains and resumes them, and limits how many of them run.
+//! Lanes: an operator pauses, drains and resumes them, limits how many of them run, and says what their
+//! work asks for where it says nothing.
 //!
 //! What is said of a lane is written at the home of its namespace and then copied to every
 //! partition. It is acknowledged when every copy is written; a caller that dies before leaves a
@@ -7,6 +8,8 @@
 //! what it counts stays right however often the limit is changed.
 
 use super::{Context, Decide, ReadSet, Reply, Step, WriteSet};
+use crate::amend::Amend;
+use crate::ask::Ask;
 use crate::limits;
 use crate::machine::hold::check_message;
 use crate::quota::Quota;
@@ -16,29 +19,6 @@ use crate::time::Millis;
 
 /// How long a caller has to copy what it said to every partition.
 pub(super) const SPREAD: Millis = Millis::from_secs(5);
-
-/// What becomes of something that may be there or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Amend<T> {
-    /// It stays as it is.
-    #[default]
-    Keep,
-    /// It is removed.
-    Clear,
-    /// It is this from now on.
-    Put(T),
-}
-
-impl<T: Clone> Amend<T> {
-    /// What becomes of `earlier`.
-    fn of(&self, earlier: Option<T>) -> Option<T> {
-        match self {
-            Amend::Keep => earlier,
-            Amend::Clear => None,
-            Amend::Put(new) => Some(new.clone()),
-        }
-    }
-}
 
 /// Says something of a lane, at home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +31,8 @@ pub struct SetLane {
     pub draining: Option<bool>,
     /// How many of it may run at once.
     pub max_active: Amend<u32>,
+    /// What its submits ask for where they say nothing, as a whole: what this leaves open is built in.
+    pub defaults: Amend<Box<Ask>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
     /// Other partitions must have it too.
@@ -64,6 +46,9 @@ impl Decide for SetLane {
         {
             let why = format!("is {most}; give 1 to {}, or pause the lane", limits::QUOTA);
             return Err(Refusal::invalid("max_active", why));
+        }
+        if let Amend::Put(defaults) = &self.defaults {
+            defaults.check(false)?;
         }
         check_message("reason", self.reason.as_deref().unwrap_or(""))
     }
@@ -83,6 +68,11 @@ impl Decide for SetLane {
             paused: self.paused.unwrap_or(earlier.paused),
             draining: self.draining.unwrap_or(earlier.draining),
             max_active: self.max_active.of(earlier.max_active),
+            defaults: self
+                .defaults
+                .clone()
+                .of(earlier.defaults.clone())
+                .filter(|ask| !ask.is_silent()),
             ..earlier.clone()
         };
         let reason = self.reason.clone().or(after.reason.take());

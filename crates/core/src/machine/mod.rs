@@ -47,7 +47,7 @@ pub use delay::Delay;
 pub use fail::Fail;
 pub use grant::GrantNext;
 pub use hand_back::HandBack;
-pub use lane::{Amend, CopyLane, LaneSpread, SetLane};
+pub use lane::{CopyLane, LaneSpread, SetLane};
 pub use priority::SetPriority;
 pub use progress::ReportProgress;
 pub use renew::Renew;

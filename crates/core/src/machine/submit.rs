@@ -1,6 +1,7 @@
 //! Submit: accept new work, or find the work that the same call made before.
 
 use super::{Context, Decide, LaneClass, ReadSet, Step, Submitted};
+use crate::ask::Ask;
 use crate::capability::Capabilities;
 use crate::control::{Amounts, Control};
 use crate::digest::Digest;
@@ -39,8 +40,8 @@ pub struct Submit {
     pub key: Option<IdempotencyKey>,
     /// What a worker must offer.
     pub requires: Capabilities,
-    /// What it asks of the engine.
-    pub policy: Policy,
+    /// What it asks of the engine; what it leaves open is its lane's to say.
+    pub policy: Ask,
     /// What it spends from and counts against.
     pub control: Control,
 }
@@ -59,12 +60,13 @@ impl Submit {
             start: When::Now,
             key: None,
             requires: Capabilities::NONE,
-            policy: Policy::default(),
+            policy: Ask::default(),
             control: Control::default(),
         }
     }
 
-    /// The fingerprint of everything the caller chose but the id.
+    /// The fingerprint of everything the caller chose but the id. What its lane says is not in it: the same
+    /// call is the same whatever was said of the lane meanwhile.
     fn digest(&self) -> Digest {
         Digest::of(|fields| {
             fields.text(self.namespace.as_str());
@@ -102,6 +104,9 @@ impl Submit {
             Some(until) => State::Delayed { until, why: Pause::Start },
             None => State::Queued { why: Why::Fresh },
         };
+        let lane = context.loaded.lane_state().and_then(|lane| lane.defaults.as_deref());
+        let policy = self.policy.policy(lane, self.key.is_some());
+        let run = Run::start(0, now, &policy);
         let description = Description {
             id: self.id,
             spec: Spec {
@@ -110,7 +115,7 @@ impl Submit {
                 kind: self.kind.clone(),
                 requires: self.requires.clone(),
                 input: self.input.shape(),
-                policy: self.policy.clone(),
+                policy,
                 key: self.key.clone(),
                 control: self.control.clone(),
             },
@@ -120,7 +125,7 @@ impl Submit {
             queued_at: now,
             state,
             epoch: 0,
-            run: Run::start(0, now, &self.policy),
+            run,
             past_runs: Vec::new(),
             attempt: None,
             used: Amounts::new(),

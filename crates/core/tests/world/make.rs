@@ -54,7 +54,7 @@ pub(crate) fn brief() -> Policy {
 }
 
 pub(crate) fn submit(n: u32, policy: Policy) -> Submit {
-    Submit { policy, ..Submit::new(id(n)) }
+    Submit { policy: policy.into(), ..Submit::new(id(n)) }
 }
 
 /// A claim of at most one execution of the default lane.

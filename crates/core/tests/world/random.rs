@@ -136,8 +136,8 @@ impl Script {
         let mut submit = self.submit(id);
         match self.rng.u32(0..4) {
             0 => submit.priority = limits::PRIORITY + 1,
-            1 => submit.policy.retry.max_attempts = 0,
-            2 => submit.policy.lease_ttl = make::ms(1),
+            1 => submit.policy.max_attempts = Some(0),
+            2 => submit.policy.lease_ttl = Some(make::ms(1)),
             _ => submit.input = Payload::bytes(vec![0; limits::PAYLOAD_BYTES + 1]),
         }
         Move::Run(Command { entropy: 0, action: submit.into() }.into())
@@ -161,7 +161,7 @@ impl Script {
             tags: Tags::new(),
             priority: self.rng.u16(0..3),
             start,
-            policy: self.policy(key.is_some()),
+            policy: self.policy(key.is_some()).into(),
             key,
             requires: Capabilities::parse(requires).unwrap(),
             control: Control::default(),

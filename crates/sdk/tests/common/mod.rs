@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use ff_backend_memory::MemoryStore;
 use ff_core::machine::{Submit, Target};
-use ff_core::policy::Policy;
-use ff_core::{Description, Namespace, PublicState};
+use ff_core::{Ask, Description, Namespace, PublicState};
 use ff_engine::timers::{Options, Timers};
 use ff_sdk::{FlowFabricWorker, WorkerConfig};
 use ff_store::EngineBackend;
@@ -44,7 +43,7 @@ impl World {
         self.submit_with(|_| {}).await
     }
 
-    pub(crate) async fn submit_with(&self, change: impl FnOnce(&mut Policy)) -> Target {
+    pub(crate) async fn submit_with(&self, change: impl FnOnce(&mut Ask)) -> Target {
         let mut submit = self.new_submit();
         change(&mut submit.policy);
         self.send(submit).await

@@ -1,4 +1,4 @@
-//! Look at lanes; pause, drain, resume and limit them.
+//! Look at lanes; pause, drain, resume and limit them; give them defaults.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -62,7 +62,8 @@ pub(crate) async fn lane(
     Ok(JsonBody(LaneView::new(lane, &said)))
 }
 
-/// Pauses, drains, resumes or limits a lane. When it is answered, every claim and submit goes by it.
+/// Pauses, drains, resumes or limits a lane, or gives it defaults. When it is answered, every claim and
+/// submit goes by it.
 #[utoipa::path(patch, path = "/v1/lanes/{lane}", tag = "lanes",
     params(("lane" = Name, Path, description = "The lane."), Scope),
     request_body = LaneRequest, responses(
@@ -74,7 +75,7 @@ pub(crate) async fn order_lane(
     In { namespace, lane }: In,
     Json(request): Json<LaneRequest, SMALL>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
-    let order = request.order(namespace, lane.clone());
+    let order = request.order(namespace, lane.clone())?;
     let said = state.backend.order_lane(order).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(LaneView::new(lane, &said)))
 }

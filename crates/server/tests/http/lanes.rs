@@ -1,4 +1,4 @@
-//! Lanes are paused, drained and resumed; who waits gets the work of a lane that is resumed.
+//! Lanes are paused, drained, limited, resumed and given defaults; who waits gets the work of a lane that is resumed.
 
 use ff_core::Millis;
 use ff_core::machine::Withheld;
@@ -75,6 +75,57 @@ async fn a_limit_is_set_kept_and_removed() {
         let answer = send(&server, "default", &json!({"max_active": bad})).await;
         assert_eq!(answer.status, 400, "{}", answer.text());
     }
+}
+
+async fn policy_of(server: &Fixture, body: &Value) -> Value {
+    let made = ask(server.address, post("/v1/executions", body.to_string())).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let made: Value = serde_json::from_slice(&made.body).unwrap();
+    let path = format!("/v1/executions/{}", made["id"].as_str().unwrap());
+    see(server, &path).await["policy"].clone()
+}
+
+#[tokio::test]
+async fn defaults_are_set_kept_and_removed() {
+    let server = Fixture::start().await;
+    let built_in = policy_of(&server, &json!({})).await;
+    let said = json!({"max_attempts": 5, "backoff": {"growth": "fixed"}, "deadline_ms": 60_000});
+    let set = order(&server, "default", &json!({"policy": said})).await;
+    assert_eq!(set["policy"], said);
+    assert_eq!(see(&server, "/v1/lanes/default").await, set);
+    assert_eq!(see(&server, "/v1/lanes").await["lanes"], json!([set]));
+    let silent = policy_of(&server, &json!({})).await;
+    assert_eq!((&silent["max_attempts"], &silent["deadline_ms"]), (&json!(5), &json!(60_000)));
+    assert_eq!(silent["backoff"]["growth"], "fixed");
+    let own = json!({"policy": {"max_attempts": 1, "deadline_ms": null}});
+    let own = policy_of(&server, &own).await;
+    assert_eq!((&own["max_attempts"], &own["deadline_ms"]), (&json!(1), &Value::Null));
+    let kept = order(&server, "default", &json!({"paused": true})).await;
+    assert_eq!(kept["policy"], said);
+    let none = json!({"retry_on": null, "attempt_timeout_ms": null});
+    assert_eq!(order(&server, "default", &json!({"policy": none})).await["policy"], none);
+    let gone = order(&server, "default", &json!({"policy": null})).await;
+    assert_eq!(gone["policy"], Value::Null);
+    assert_eq!(policy_of(&server, &json!({})).await, built_in);
+}
+
+#[tokio::test]
+async fn bad_defaults_are_refused_by_name() {
+    let server = Fixture::start().await;
+    for (policy, field) in [
+        (json!({"max_attempts": 0}), "max_attempts"),
+        (json!({"lease_ttl_ms": 99}), "lease_ttl"),
+        (json!({"backoff": {"growth": "linear"}}), "backoff.growth"),
+        (json!({"deadline_ms": 0}), "deadline"),
+    ] {
+        let refused = send(&server, "default", &json!({"policy": policy})).await;
+        assert_eq!(refused.problem(400, "invalid_argument").field.as_deref(), Some(field));
+    }
+    for policy in [json!([3]), json!({"x": 1}), json!({"backoff": null}), json!(1)] {
+        let refused = send(&server, "default", &json!({"policy": policy})).await;
+        refused.problem(400, "invalid_json");
+    }
+    assert_eq!(see(&server, "/v1/lanes").await["lanes"], json!([]));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use ff_core::explain::{Explanation, Surroundings, explain};
 use ff_core::limits::{BATCH_BYTES, PAGE};
 use ff_core::machine::{
-    Amend, Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
+    Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
 };
 use ff_core::payload::{BlobKey, BlobPart, PayloadShape};
 use ff_core::placement::{QueueEntry, Score};
@@ -12,8 +12,8 @@ use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::state::{Outcome, State};
 use ff_core::{
-    Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Payload, Refusal,
-    Resource, ResourceKey, ResourceKind, ResourceName, WorkerInstanceId,
+    Amend, Ask, Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Payload,
+    Refusal, Resource, ResourceKey, ResourceKind, ResourceName, WorkerInstanceId,
 };
 
 use super::{AllowanceBackend, Answer, Backend, done, many, one, only};
@@ -107,6 +107,8 @@ pub struct LaneOrder {
     pub draining: Option<bool>,
     /// How many of it may run at once.
     pub max_active: Amend<u32>,
+    /// What its submits ask for where they say nothing, as a whole: what this leaves open is built in.
+    pub defaults: Amend<Box<Ask>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
 }

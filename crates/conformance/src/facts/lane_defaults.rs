@@ -1,0 +1,265 @@
+//! The defaults of a lane: what its submits ask for where they say nothing.
+
+use ff_core::ask::AskBackoff;
+use ff_core::limits::{CATEGORIES, DEDUP_WINDOW, RECLAIMS};
+use ff_core::machine::{Claim, SetLane, Submit};
+use ff_core::policy::{Backoff, Policy};
+use ff_core::resource::LaneState;
+use ff_core::{
+    Amend, Ask, Category, Code, ExecutionId, Lane, Millis, PublicState, ResourceKey, When,
+};
+use ff_store::roles::LaneOrder;
+
+use crate::ground::{Ground, Refused, busy, failure, key, lane, ms, steady};
+
+impl Ground {
+    /// Lane `default` has these defaults.
+    async fn default_to(&self, ask: impl Into<Ask>) -> LaneState {
+        let defaults = Amend::Put(Box::new(ask.into()));
+        self.say(LaneOrder { defaults, ..self.order() }).await
+    }
+
+    /// Lane `default` has no defaults.
+    async fn without_defaults(&self) -> LaneState {
+        self.say(LaneOrder { defaults: Amend::Clear, ..self.order() }).await
+    }
+
+    /// Work that leaves its policy open, not yet submitted.
+    fn silent(&self) -> Submit {
+        Submit { policy: Ask::default(), ..self.work() }
+    }
+
+    /// The same with a key.
+    fn keyed(&self, name: &str) -> Submit {
+        let key = Some(key(name));
+        let id = self.backend().new_id(&self.namespace, key.as_ref());
+        Submit { id, key, ..self.silent() }
+    }
+
+    /// The policy of an execution.
+    async fn policy(&self, id: ExecutionId) -> Policy {
+        self.record(id).await.spec.policy
+    }
+
+    /// The policy of work that leaves it open.
+    async fn of_silent(&self) -> Policy {
+        let id = self.submit(self.silent()).await;
+        self.policy(id).await
+    }
+}
+
+/// So many attempts, and nothing else.
+fn attempts(max: u32) -> Ask {
+    Ask { max_attempts: Some(max), ..Ask::default() }
+}
+
+pub(crate) async fn what_a_submit_leaves_open_is_what_its_lane_says(g: Ground) {
+    assert_eq!(g.of_silent().await, Policy::default());
+    let said = g.default_to(busy()).await;
+    assert_eq!(said.defaults.as_deref(), Some(&busy().into()));
+    assert_eq!(g.lane().await, said);
+    assert_eq!(g.of_silent().await, busy());
+}
+
+pub(crate) async fn what_nobody_says_is_built_in(g: Ground) {
+    g.default_to(attempts(7)).await;
+    let mut expected = Policy::default();
+    expected.retry.max_attempts = 7;
+    assert_eq!(g.of_silent().await, expected);
+    let backoff = AskBackoff { base: Some(Millis::from_hours(1)), ..AskBackoff::default() };
+    g.default_to(Ask { backoff, ..Ask::default() }).await;
+    let policy = g.of_silent().await;
+    assert_eq!(policy.retry.max_attempts, 3, "new defaults take the place of all earlier ones");
+    assert_eq!(policy.retry.backoff.wait(1, 0), Millis::from_hours(1), "no cap cuts it short");
+}
+
+pub(crate) async fn what_a_submit_says_comes_before_its_lane(g: Ground) {
+    g.default_to(busy()).await;
+    let ask = Ask {
+        max_attempts: Some(1),
+        categories: Amend::Clear,
+        attempt_timeout: Amend::Put(ms(77)),
+        deadline: Amend::Clear,
+        ..Ask::default()
+    };
+    let id = g.submit(Submit { policy: ask, ..g.work() }).await;
+    let mut expected = busy();
+    (expected.retry.max_attempts, expected.retry.categories) = (1, None);
+    (expected.attempt_timeout, expected.deadline) = (Some(ms(77)), None);
+    assert_eq!(g.policy(id).await, expected);
+    assert_eq!(g.record(id).await.run.deadline, None);
+    let whole = g.waiting().await;
+    assert_eq!(g.policy(whole).await, steady());
+}
+
+pub(crate) async fn defaults_hold_for_every_submit(g: Ground) {
+    g.default_to(busy()).await;
+    for n in 0..30 {
+        let later = Submit { start: When::After(ms(500)), ..g.silent() };
+        let batch = vec![g.silent(), later, g.keyed(&format!("order-{n}")), g.work()];
+        let answers = g.backend().submit(batch).await.unwrap();
+        for (at, answer) in answers.into_iter().enumerate() {
+            let expected = if at == 3 { steady() } else { busy() };
+            assert_eq!(g.policy(answer.unwrap().execution).await, expected, "{n}, {at}");
+        }
+    }
+}
+
+pub(crate) async fn new_defaults_leave_earlier_work_alone(g: Ground) {
+    let before = g.submit(g.silent()).await;
+    g.default_to(busy()).await;
+    let between = g.submit(g.silent()).await;
+    let started = g.record(between).await.run;
+    g.default_to(attempts(1)).await;
+    assert_eq!(g.policy(before).await, Policy::default());
+    assert_eq!((g.policy(between).await, g.record(between).await.run), (busy(), started));
+    g.cancel(between, None).await.unwrap();
+    g.replay(between, 0).await.unwrap();
+    assert_eq!(g.policy(between).await, busy(), "another run is still the same work");
+    assert_eq!(g.of_silent().await.retry.max_attempts, 1);
+}
+
+pub(crate) async fn a_lane_without_its_defaults_has_what_is_built_in(g: Ground) {
+    assert_eq!(g.without_defaults().await.generation, 0, "there is nothing to remove");
+    assert_eq!(g.default_to(Ask::default()).await.generation, 0, "nothing is no default");
+    g.default_to(busy()).await;
+    assert_eq!(g.without_defaults().await.defaults, None);
+    assert_eq!(g.of_silent().await, Policy::default());
+    g.default_to(busy()).await;
+    assert_eq!(g.default_to(Ask::default()).await.defaults, None);
+    assert_eq!(g.of_silent().await, Policy::default());
+}
+
+pub(crate) async fn the_same_submit_is_the_same_whatever_its_lane_says(g: Ground) {
+    for (at, first) in [g.silent(), g.keyed("order-1")].into_iter().enumerate() {
+        g.default_to(attempts(5)).await;
+        let id = g.submit(first.clone()).await;
+        g.default_to(attempts(9)).await;
+        assert!(!g.try_submit(first.clone()).await.unwrap().created, "{at}");
+        g.without_defaults().await;
+        let again = g.try_submit(first.clone()).await.unwrap();
+        assert_eq!((again.execution, again.created), (id, false), "{at}");
+        assert_eq!(g.policy(id).await.retry.max_attempts, 5);
+        // Who says it himself says something else.
+        let said = Submit { policy: attempts(5), ..first };
+        let conflict = [Code::IdConflict, Code::IdempotencyConflict][at];
+        let said = Submit { id: if at == 0 { said.id } else { g.keyed("order-1").id }, ..said };
+        assert_eq!(g.try_submit(said).await.refused(), conflict);
+    }
+}
+
+pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Ground) {
+    g.default_to(Ask { retention: Some(ms(1_000)), ..Ask::default() }).await;
+    let plain = g.submit(g.silent()).await;
+    let keyed = g.submit(g.keyed("order-1")).await;
+    assert_eq!(g.policy(plain).await.retention, ms(1_000));
+    assert_eq!(g.policy(keyed).await.retention, DEDUP_WINDOW);
+    for id in [plain, keyed] {
+        g.cancel(id, None).await.unwrap();
+    }
+    g.pass(ms(3_000)).await;
+    assert_eq!(g.backend().describe(&g.target(plain)).await.refused(), Code::NotFound);
+    assert!(!g.try_submit(g.keyed("order-1")).await.unwrap().created);
+    let mut brief = g.keyed("order-2");
+    brief.policy.retention = Some(ms(1_000));
+    assert_eq!(g.try_submit(brief).await.refused(), Code::InvalidArgument);
+}
+
+pub(crate) async fn a_deadline_of_a_lane_ends_its_work(g: Ground) {
+    g.default_to(Ask { deadline: Amend::Put(ms(800)), ..Ask::default() }).await;
+    let id = g.submit(g.silent()).await;
+    let record = g.record(id).await;
+    assert_eq!(record.run.deadline, Some(record.created + ms(800)));
+    let free = Ask { deadline: Amend::Clear, ..Ask::default() };
+    let free = g.submit(Submit { policy: free, ..g.work() }).await;
+    g.pass(ms(800)).await;
+    assert_eq!(g.state(id).await, PublicState::Expired);
+    assert_eq!(g.state(free).await, PublicState::Waiting);
+}
+
+pub(crate) async fn attempts_of_a_lane_are_counted(g: Ground) {
+    let at_once = AskBackoff::from(Backoff::none());
+    g.default_to(Ask { backoff: at_once, ..attempts(2) }).await;
+    let id = g.submit(g.silent()).await;
+    for state in [PublicState::Waiting, PublicState::Failed] {
+        let held = g.claimed().await;
+        g.fail(&held, failure("broken")).await.unwrap();
+        assert_eq!(g.state(id).await, state);
+    }
+}
+
+pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Ground) {
+    g.default_to(busy()).await;
+    let ids = [g.submit(g.silent()).await, g.waiting().await, g.submit(g.silent()).await];
+    let held = g.take(Claim { max: 2, ..g.claim() }).await;
+    assert_eq!(held.iter().map(|held| held.execution).collect::<Vec<_>>(), ids[..2]);
+    for held in &held {
+        g.complete(held, "done").await.unwrap();
+    }
+    assert_eq!(g.granted().await.execution, ids[2]);
+    g.limit(1).await;
+    g.drain().await;
+    assert_eq!(g.try_submit(g.silent()).await.refused(), Code::LaneDraining);
+    let said = g.resume().await;
+    assert_eq!(said.max_active, Some(1));
+    assert_eq!(said.defaults.as_deref(), Some(&busy().into()), "what is not spoken of stays");
+    assert_eq!(g.of_silent().await, busy());
+}
+
+pub(crate) async fn defaults_are_of_one_lane_of_one_namespace(g: Ground) {
+    let there = g.elsewhere();
+    g.default_to(busy()).await;
+    assert_eq!(there.lane().await.defaults, None);
+    assert_eq!(there.of_silent().await, Policy::default());
+    let id = g.submit(Submit { lane: lane("slow"), ..g.silent() }).await;
+    assert_eq!(g.policy(id).await, Policy::default());
+}
+
+pub(crate) async fn defaults_whose_caller_dies_are_spread_by_time(g: Ground) {
+    let at_home = SetLane {
+        key: ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions()),
+        paused: None,
+        draining: None,
+        max_active: Amend::Keep,
+        defaults: Amend::Put(Box::new(attempts(9))),
+        reason: None,
+        spread: true,
+    };
+    g.run(at_home).await.unwrap();
+    g.pass(ms(5_000)).await;
+    for _ in 0..20 {
+        assert_eq!(g.of_silent().await.retry.max_attempts, 9);
+    }
+}
+
+pub(crate) async fn bad_defaults_are_refused_by_name(g: Ground) {
+    g.default_to(attempts(5)).await;
+    let before = g.snapshot().await;
+    let silent = Ask::default;
+    let waits = |backoff| Ask { backoff, ..silent() };
+    let too_long = Millis::from_days(3_651);
+    let many = (0..=CATEGORIES).map(|n| Category::new(format!("c{n}")).unwrap()).collect();
+    for (field, ask) in [
+        ("max_attempts", attempts(0)),
+        ("max_attempts", attempts(1_001)),
+        ("backoff.base", waits(AskBackoff { base: Some(too_long), ..AskBackoff::default() })),
+        ("backoff.cap", waits(AskBackoff { cap: Some(too_long), ..AskBackoff::default() })),
+        (
+            "backoff.jitter_percent",
+            waits(AskBackoff { jitter_percent: Some(101), ..AskBackoff::default() }),
+        ),
+        ("retry.categories", Ask { categories: Amend::Put(many), ..silent() }),
+        ("attempt_timeout", Ask { attempt_timeout: Amend::Put(ms(0)), ..silent() }),
+        ("deadline", Ask { deadline: Amend::Put(too_long), ..silent() }),
+        ("lease_ttl", Ask { lease_ttl: Some(ms(99)), ..silent() }),
+        ("max_reclaims", Ask { max_reclaims: Some(RECLAIMS + 1), ..silent() }),
+        ("retention", Ask { retention: Some(ms(0)), ..silent() }),
+    ] {
+        let defaults = Amend::Put(Box::new(ask));
+        let order = LaneOrder { paused: Some(true), defaults, ..g.order() };
+        let refused = g.backend().order_lane(order).await.unwrap_err();
+        assert!(refused.to_string().contains(field), "{field}: {refused}");
+        assert!(refused.refused().is_some(), "{field}: {refused}");
+    }
+    g.snapshot().await.assert_same(&before);
+}
