@@ -135,6 +135,22 @@ local function choose(k, now, max, bound, queue_name, keys, passes)
   return candidates, chosen, wanted, 0, limited
 end
 
+-- The number of the queue of a record, how long its input is, where that lies, and 1 if it must be
+-- admitted, 0 if its lane decides that; nil if it cannot plainly be taken.
+local function placed(record, queues, now)
+  if string.byte(record) ~= C.FORMAT then
+    return nil
+  end
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, record)
+  if not whole or (deadline ~= 0 and deadline <= now) then
+    return nil
+  end
+  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, record, tail_at)
+  if tail_whole then
+    return queues[ff.queue.name(ns, lane, class)], input_len, input_at, control
+  end
+end
+
 -- The same for what was admitted for this call: it takes these and nothing else. What no longer waits
 -- is passed over.
 local function choose_named(k, now, max, names, ids, admitted)
@@ -147,22 +163,21 @@ local function choose_named(k, now, max, names, ids, admitted)
   for _, id in ipairs(ids) do
     local record = call('GET', k.exec .. id)
     if record and string.byte(record, 2) == C.QUEUED then
-      local r = ff.record.unpack(record)
-      local queue = r and queues[ff.queue.name(r.ns, r.lane, r.class)]
-      if not queue or (r.deadline ~= 0 and r.deadline <= now) then
+      local queue, input_len, input_at, control = placed(record, queues, now)
+      if not queue then
         return candidates, false
       end
-      local asks = (r.control == 1 or r.control == 0 and limited) and not admitted[id]
+      local asks = (control == 1 or control == 0 and limited) and not admitted[id]
       if not asks and paused then
         return candidates, false
       end
       if not asks and #chosen < 3 * max then
-        bytes = bytes + r.input_len
+        bytes = bytes + input_len
         if bytes > C.BATCH_BYTES and #chosen > 0 then
           return candidates, chosen, {}, 1
         end
-        local own = r.input_at == C.OWN_KEY and call('GET', k.exec .. id .. ':in')
-        if r.input_at == C.OWN_KEY and not own then
+        local own = input_at == C.OWN_KEY and call('GET', k.exec .. id .. ':in')
+        if input_at == C.OWN_KEY and not own then
           return candidates, false
         end
         local at, to = #candidates, #chosen
