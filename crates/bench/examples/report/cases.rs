@@ -105,6 +105,15 @@ const SCARCE: &[Figure] = &[
     told("p99_ms", "ms of plentiful work beside scarce work, p99"),
     goal("p99_ratio", "times the same without it", AtMost(1.5)),
 ];
+const ADMISSION: &[Figure] = &[
+    told("per_second", "executions/s with a budget and a quota"),
+    goal("fraction_of_baseline", "of the same without", AtLeast(0.4)),
+];
+const RAISE: &[Figure] = &[goal(
+    "span_ms",
+    "ms until all that wait for a raised budget can be claimed",
+    AtMost(2_000.0),
+)];
 const URGENT: &[Figure] =
     &[goal("claims_until_urgent", "claims until the urgent one, at worst", AtMost(2.0))];
 
@@ -153,6 +162,8 @@ pub(crate) const CASES: &[Case] = &[
     case(Sqlite, "urgent", "urgent --queued 1000", URGENT),
     case(Sqlite, "classes", "classes --executions 2000", CLASSES),
     case(Sqlite, "scarce", "scarce --executions 2000", SCARCE),
+    case(Sqlite, "admission", "admission --executions 2000", ADMISSION),
+    case(Sqlite, "raise --executions 50000", "raise --executions 5000", RAISE),
     case(
         Valkey,
         "cycle --workers 16",
@@ -215,6 +226,12 @@ pub(crate) const CASES: &[Case] = &[
     case(Valkey, "idle --processes 8", "idle --processes 8 --span 3s", &[idle(60.0)]),
     case(
         Valkey,
+        "idle --workers 16 --namespaces 1000 --classes 10",
+        "idle --workers 16 --namespaces 100 --classes 10 --span 3s",
+        &[idle(20.0)],
+    ),
+    case(
+        Valkey,
         "memory",
         "memory --executions 5000",
         &[
@@ -225,6 +242,8 @@ pub(crate) const CASES: &[Case] = &[
     case(Valkey, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
     case(Valkey, "classes", "classes --executions 2000", CLASSES),
     case(Valkey, "scarce", "scarce --executions 2000", SCARCE),
+    case(Valkey, "admission", "admission --executions 2000", ADMISSION),
+    case(Valkey, "raise --executions 50000", "raise --executions 5000", RAISE),
     case(Valkey, "urgent", "urgent --queued 1000", URGENT),
     case(
         ValkeyAof,
