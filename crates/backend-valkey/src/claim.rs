@@ -91,11 +91,14 @@ pub(crate) async fn wanted(
     Ok(found.into_iter().map(|(_, wanted)| wanted).take(most).collect())
 }
 
-/// Ids and records of those that must be admitted, each with its place.
+/// One that must be admitted, and its place.
+type Placed = ((Score, ExecutionId), Wanted);
+
+/// Those of which ids and records are told.
 fn asking(
     told: impl IntoIterator<Item = Value>,
     is_limited: bool,
-) -> Result<Vec<((Score, ExecutionId), Wanted)>, StoreError> {
+) -> Result<Vec<Placed>, StoreError> {
     let mut found = Vec::new();
     let mut told = told.into_iter();
     while let (Some(id), Some(record)) = (told.next(), told.next()) {

@@ -268,3 +268,49 @@ impl State {
         head.count = news.count.unwrap_or(head.count + 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capabilities(text: &str) -> Capabilities {
+        Capabilities::parse(text).unwrap_or(Capabilities::NONE)
+    }
+
+    fn news(partition: u16, class: &str, score: i64, count: u64) -> News {
+        News {
+            queue: (Namespace::default(), Lane::default()),
+            partition,
+            class: class.to_owned(),
+            requires: capabilities(class),
+            score,
+            count: Some(count),
+        }
+    }
+
+    #[test]
+    fn the_best_partitions_are_those_that_hold_enough() {
+        let heads = Heads::default();
+        for news in [
+            news(1, "", 30, 5),
+            news(2, "gpu", 20, 2),
+            news(3, "", 10, 1),
+            news(4, "tpu", 5, 9),
+            news(5, "", 40, 9),
+        ] {
+            heads.improved(news);
+        }
+        let queue = (Namespace::default(), Lane::default());
+        let best = |offers: &str, most: usize| {
+            let (partitions, classes) = heads.best_of(&queue, &capabilities(offers), most);
+            (Vec::from_iter(partitions), Vec::from_iter(classes))
+        };
+        assert_eq!(best("gpu", 1), (vec![3], vec![String::new()]));
+        assert_eq!(best("gpu", 3), (vec![2, 3], vec![String::new(), "gpu".to_owned()]));
+        assert_eq!(best("gpu", 4), (vec![1, 2, 3], vec![String::new(), "gpu".to_owned()]));
+        assert_eq!(best("", 4), (vec![1, 3], vec![String::new()]));
+        assert_eq!(best("", 1_000), (vec![1, 3, 5], vec![String::new()]));
+        let other = (Namespace::default(), Lane::new("other").unwrap_or_default());
+        assert!(heads.best_of(&other, &Capabilities::NONE, 1).0.is_empty());
+    }
+}

@@ -58,7 +58,7 @@ async fn claim_some<S: Store + ?Sized>(
     claim.admitted = asking.admitted();
     let (part, more) = tokio::join!(one(asking.store, claim.clone()), asking.more(claim));
     let Claimed { assignments, again, withheld, mut wanted } = part.and_then(only!(Claimed))?;
-    wanted.extend(more?);
+    wanted.extend(more);
     let taken: BTreeSet<_> = assignments.iter().map(|taken| taken.execution).collect();
     claim.max = claim.max.saturating_sub(assignments.len() as u16);
     let indexes = assignments.iter().map(|taken| taken.fence.lease.index.saturating_add(1));
@@ -155,13 +155,19 @@ impl<'a, S: Store + ?Sized> Asking<'a, S> {
         }
     }
 
-    /// What those who wait behind this one could take besides what it finds itself.
-    async fn more(&self, claim: &Claim) -> Result<Vec<Wanted>, StoreError> {
+    /// What those who wait behind this one could take besides what it finds itself. The claim goes on
+    /// without it where it cannot be read.
+    async fn more(&self, claim: &Claim) -> Vec<Wanted> {
         let looks = self.leads && matches!(self.next, Next::Look);
-        match self.place.as_ref().filter(|_| looks).map_or(0, Place::wanted) {
-            0 => Ok(Vec::new()),
-            others => self.store.wanted(claim, usize::from(claim.max) + others).await,
+        let others = self.place.as_ref().filter(|_| looks).map_or(0, Place::wanted);
+        if others == 0 {
+            return Vec::new();
         }
+        let found = self.store.wanted(claim, usize::from(claim.max) + others).await;
+        found.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a claim looks in one place only");
+            Vec::new()
+        })
     }
 
     /// Tells others what a look was like. Whoever has taken what it was given lets the next one look.
