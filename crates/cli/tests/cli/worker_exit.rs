@@ -1,5 +1,7 @@
 //! How a program ends decides what becomes of its execution.
 
+use serde_json::json;
+
 use crate::fixture::Ff;
 
 #[test]
@@ -148,7 +150,8 @@ fn a_worker_runs_only_what_it_can() {
     ff.work("true");
     assert_eq!(ff.show(&free)["state"], "completed");
     let view = ff.show(&needs);
-    assert_eq!(view["reason"], "waits for a worker that offers gpu");
+    let reason = "waits because no live worker serves lane default; is next in its queue";
+    assert_eq!((&view["reason"], &view["requires"]), (&json!(reason), &json!(["gpu"])));
     ff.ok(&["worker", "--until-idle", "--capability", "gpu", "--exec", "true"]);
     assert_eq!(ff.show(&needs)["state"], "completed");
 }
