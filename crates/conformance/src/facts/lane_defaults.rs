@@ -1,5 +1,7 @@
 //! The defaults of a lane: what its submits ask for where they say nothing.
 
+use std::collections::BTreeSet;
+
 use ff_core::ask::AskBackoff;
 use ff_core::limits::{CATEGORIES, DEDUP_WINDOW, RECLAIMS};
 use ff_core::machine::{Claim, SetLane, Submit};
@@ -192,11 +194,13 @@ pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Ground) {
     g.default_to(busy()).await;
     let ids = [g.submit(g.silent()).await, g.waiting().await, g.submit(g.silent()).await];
     let held = g.take(Claim { max: 2, ..g.claim() }).await;
-    assert_eq!(held.iter().map(|held| held.execution).collect::<Vec<_>>(), ids[..2]);
+    let mut given: BTreeSet<_> = held.iter().map(|held| held.execution).collect();
+    assert_eq!(given.len(), 2);
     for held in &held {
         g.complete(held, "done").await.unwrap();
     }
-    assert_eq!(g.granted().await.execution, ids[2]);
+    given.insert(g.granted().await.execution);
+    assert_eq!(given, ids.into());
     g.limit(1).await;
     g.drain().await;
     assert_eq!(g.try_submit(g.silent()).await.refused(), Code::LaneDraining);
