@@ -15,7 +15,7 @@ use redis::Value;
 
 use crate::codec::{self, Inline, Packer};
 use crate::general::{self, General};
-use crate::heads::{Pick, Queue};
+use crate::heads::{BestOf, Pick, Queue};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -71,7 +71,8 @@ pub(crate) async fn wanted(
     most: usize,
 ) -> Result<Vec<Wanted>, StoreError> {
     let queue = (claim.namespace.clone(), claim.lane.clone());
-    let (partitions, classes) = store.heads.best_of(&queue, &claim.capabilities, most);
+    let best = store.heads.best_of(&queue, &claim.capabilities, most);
+    let BestOf { partitions, classes, bound } = best;
     if partitions.is_empty() {
         return Ok(Vec::new());
     }
@@ -88,7 +89,9 @@ pub(crate) async fn wanted(
         }
     }
     found.sort_by_key(|(place, _)| *place);
-    Ok(found.into_iter().map(|(_, wanted)| wanted).take(most).collect())
+    let in_turn = |(score, _): (Score, ExecutionId)| bound.is_none_or(|most| score.get() <= most);
+    let found = found.into_iter().take_while(|(place, _)| in_turn(*place)).take(most);
+    Ok(found.map(|(_, wanted)| wanted).collect())
 }
 
 /// One that must be admitted, and its place.

@@ -68,6 +68,20 @@ pub(crate) struct Pick {
     asked: u64,
 }
 
+/// The highest score to take where another partition has this head.
+fn bound(other: i64) -> i64 {
+    other + PRIORITY_STEP / 2
+}
+
+/// Where to look for more than one partition has.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BestOf {
+    pub(crate) partitions: BTreeSet<u16>,
+    pub(crate) classes: BTreeSet<String>,
+    /// The highest score to ask for: what is elsewhere of higher priority comes before the rest.
+    pub(crate) bound: Option<i64>,
+}
+
 /// One head, as a function or an announcement tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct News {
@@ -132,7 +146,7 @@ impl Heads {
             head.claimed += max as u64;
             classes.push(place.class.clone());
         }
-        let bound = bound.map(|score| score + PRIORITY_STEP / 2);
+        let bound = bound.map(self::bound);
         Some(Pick { partition, classes, bound, wanted: max as u64, asked })
     }
 
@@ -161,13 +175,8 @@ impl Heads {
     }
 
     /// The partitions with the best heads for a worker with these capabilities, until they are
-    /// believed to hold `most`, and the classes there.
-    pub(crate) fn best_of(
-        &self,
-        queue: &Queue,
-        offers: &Capabilities,
-        most: usize,
-    ) -> (BTreeSet<u16>, BTreeSet<String>) {
+    /// believed to hold `most`.
+    pub(crate) fn best_of(&self, queue: &Queue, offers: &Capabilities, most: usize) -> BestOf {
         let state = self.state();
         let heads = state.queues.get(queue).into_iter().flatten();
         let mut heads: Vec<_> = heads.filter(|(_, head)| offers.covers(&head.requires)).collect();
@@ -178,9 +187,13 @@ impl Heads {
             count += head.count.max(1);
             before < most as u64
         };
-        let chosen: Vec<_> = heads.iter().take_while(enough).map(|(place, _)| place).collect();
-        let classes = chosen.iter().map(|place| place.class.clone()).collect();
-        (chosen.iter().map(|place| place.partition).collect(), classes)
+        let chosen = heads.iter().take_while(enough).count();
+        let (chosen, others) = heads.split_at(chosen);
+        BestOf {
+            partitions: chosen.iter().map(|(place, _)| place.partition).collect(),
+            classes: chosen.iter().map(|(place, _)| place.class.clone()).collect(),
+            bound: others.first().map(|(_, head)| bound(head.score)),
+        }
     }
 
     /// The partition that has the best head for a worker with these capabilities.
@@ -302,15 +315,17 @@ mod tests {
         }
         let queue = (Namespace::default(), Lane::default());
         let best = |offers: &str, most: usize| {
-            let (partitions, classes) = heads.best_of(&queue, &capabilities(offers), most);
-            (Vec::from_iter(partitions), Vec::from_iter(classes))
+            let best = heads.best_of(&queue, &capabilities(offers), most);
+            (Vec::from_iter(best.partitions), Vec::from_iter(best.classes), best.bound)
         };
-        assert_eq!(best("gpu", 1), (vec![3], vec![String::new()]));
-        assert_eq!(best("gpu", 3), (vec![2, 3], vec![String::new(), "gpu".to_owned()]));
-        assert_eq!(best("gpu", 4), (vec![1, 2, 3], vec![String::new(), "gpu".to_owned()]));
-        assert_eq!(best("", 4), (vec![1, 3], vec![String::new()]));
-        assert_eq!(best("", 1_000), (vec![1, 3, 5], vec![String::new()]));
+        let (plain, gpu) = (String::new(), "gpu".to_owned());
+        let both = vec![plain.clone(), gpu];
+        assert_eq!(best("gpu", 1), (vec![3], vec![plain.clone()], Some(bound(20))));
+        assert_eq!(best("gpu", 3), (vec![2, 3], both.clone(), Some(bound(30))));
+        assert_eq!(best("gpu", 4), (vec![1, 2, 3], both, Some(bound(40))));
+        assert_eq!(best("", 4), (vec![1, 3], vec![plain.clone()], Some(bound(40))));
+        assert_eq!(best("", 1_000), (vec![1, 3, 5], vec![plain], None));
         let other = (Namespace::default(), Lane::new("other").unwrap_or_default());
-        assert!(heads.best_of(&other, &Capabilities::NONE, 1).0.is_empty());
+        assert!(heads.best_of(&other, &Capabilities::NONE, 1).partitions.is_empty());
     }
 }

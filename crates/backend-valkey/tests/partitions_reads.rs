@@ -7,13 +7,15 @@ mod scene;
 use std::collections::BTreeSet;
 
 use ff_conformance::TestClock;
+use ff_core::control::Control;
 use ff_core::machine::{Fail, Submit};
 use ff_core::state::Failure;
-use ff_core::{Category, ExecutionId, IdempotencyKey, Millis, Namespace, When};
+use ff_core::{Category, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, ResourceName, When};
 use ff_store::listing::{Filter, Listing};
-use ff_store::{ClientBackend, MaintenanceBackend, Position, WorkerBackend};
+use ff_store::roles::LaneOrder;
+use ff_store::{ClientBackend, MaintenanceBackend, Position, Store, WorkerBackend};
 use ff_testkit::valkey::Server;
-use scene::{Home, Process, submit_many, take, try_submit, work};
+use scene::{Home, Process, claim, submit_many, take, try_submit, work};
 
 /// Everything that a listing shows, page by page.
 async fn pages(process: &Process, filter: Filter, limit: usize) -> Vec<ExecutionId> {
@@ -198,4 +200,37 @@ async fn a_store_keeps_the_number_of_partitions_it_began_with() {
     unsaid.options.partitions = None;
     let process = unsaid.open().await;
     assert_eq!(take(&process, 1).await[0].execution, id);
+}
+
+/// What must be admitted is found in every partition, the best first, and nothing else is.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_must_be_admitted_is_wanted() {
+    let home = Home::on(Server::shared(), 64);
+    let process = home.open().await;
+    let control =
+        Control { quotas: [ResourceName::new("api").unwrap()].into(), ..Control::default() };
+    let plain = submit_many(&process, 20).await;
+    let mut expected = Vec::new();
+    for priority in 0..40 {
+        let limited = Submit { priority, control: control.clone(), ..work(&process) };
+        expected.insert(0, try_submit(&process, limited).await.unwrap());
+    }
+    let elsewhere = Submit { lane: Lane::new("other").unwrap(), control, ..work(&process) };
+    try_submit(&process, elsewhere).await.unwrap();
+    let store = process.store();
+    let wanted = async |most: usize| -> Vec<ExecutionId> {
+        let found = store.wanted(&claim(1), most).await.unwrap();
+        found.iter().map(|wanted| wanted.execution).collect()
+    };
+    assert_eq!(wanted(1_000).await, expected);
+    let first = wanted(3).await;
+    assert!((1..=3).contains(&first.len()) && expected.starts_with(&first), "{first:?}");
+    let order = LaneOrder { paused: Some(true), ..LaneOrder::default() };
+    process.order_lane(order).await.unwrap();
+    assert!(wanted(1_000).await.is_empty(), "nothing of a paused lane is asked for");
+    let order = LaneOrder { paused: Some(false), ..LaneOrder::default() };
+    process.order_lane(LaneOrder { max_active: ff_core::Amend::Put(1), ..order }).await.unwrap();
+    let all: BTreeSet<_> = expected.into_iter().chain(plain).collect();
+    let found = wanted(1_000).await;
+    assert_eq!(BTreeSet::from_iter(found), all, "a limited lane must admit everything");
 }

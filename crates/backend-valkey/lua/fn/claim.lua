@@ -37,8 +37,7 @@ local function claimable(exec, id, place, key, now, limited)
     return nil
   end
   local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
-  local control = string.byte(bytes, C.CONTROL_AT)
-  if control == 1 or control == 0 and limited then
+  if ff.asks(string.byte(bytes, C.CONTROL_AT), limited) then
     return bytes, false, input_len, true
   end
   local own = input_at == C.OWN_KEY and call('GET', exec .. ':in')
@@ -135,8 +134,8 @@ local function choose(k, now, max, bound, queue_name, keys, passes)
   return candidates, chosen, wanted, 0, limited
 end
 
--- The number of the queue of a record, how long its input is, where that lies, and 1 if it must be
--- admitted, 0 if its lane decides that; nil if it cannot plainly be taken.
+-- The number of the queue of a record, how long its input is, where that lies, and its control; nil if
+-- it cannot plainly be taken.
 local function placed(record, queues, now)
   if string.byte(record) ~= C.FORMAT then
     return nil
@@ -167,7 +166,7 @@ local function choose_named(k, now, max, names, ids, admitted)
       if not queue then
         return candidates, false
       end
-      local asks = (control == 1 or control == 0 and limited) and not admitted[id]
+      local asks = ff.asks(control, limited) and not admitted[id]
       if not asks and paused then
         return candidates, false
       end

@@ -27,7 +27,7 @@ local function unblock(k, now, packed, joined, left)
     ff.queue.open(k, queue, ns, lane, class, requires)
   end
   state, until_at, detail, blocked = C.QUEUED, 0, '', ''
-  score, timer = queued_at - priority * C.PRIORITY_STEP, deadline
+  score, timer = ff.blocked.place(queued_at, priority), deadline
   if name ~= '' then
     control, admission = control + 2, name
   end

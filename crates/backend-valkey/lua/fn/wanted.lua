@@ -18,12 +18,11 @@ local function wanted(k, names, limit)
   for i = 1, math.min(#best / 3, limit) do
     local id = best[3 * i - 2]
     local bytes = call('GET', k.exec .. id)
-    if bytes and string.byte(bytes) == C.FORMAT and string.byte(bytes, 2) == C.QUEUED then
-      local control = string.byte(bytes, C.CONTROL_AT)
-      if control == 1 or control == 0 and limited then
-        found[#found + 1] = id
-        found[#found + 1] = bytes
-      end
+    if bytes and string.byte(bytes) == C.FORMAT and string.byte(bytes, 2) == C.QUEUED
+      and ff.asks(string.byte(bytes, C.CONTROL_AT), limited)
+    then
+      found[#found + 1] = id
+      found[#found + 1] = bytes
     end
   end
   return found

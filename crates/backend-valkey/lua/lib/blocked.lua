@@ -13,15 +13,19 @@ function ff.blocked.name(r)
 end
 
 -- The place of a record, among those that wait and in its queue.
-function ff.blocked.place(r)
-  return r.queued_at - r.priority * C.PRIORITY_STEP
+function ff.blocked.place(queued_at, priority)
+  return queued_at - priority * C.PRIORITY_STEP
+end
+
+local function place(r)
+  return ff.blocked.place(r.queued_at, r.priority)
 end
 
 -- Puts an execution among those that wait, in its place. Answers how much was missing.
 function ff.blocked.join(k, id, r)
   local name = ff.blocked.name(r)
   return call('SADD', k.blockers, name)
-    + call('ZADD', ff.blocked.key(k, name), 'CH', ff.blocked.place(r), id)
+    + call('ZADD', ff.blocked.key(k, name), 'CH', place(r), id)
 end
 
 -- Takes an execution out of those that wait for a name.
@@ -39,7 +43,7 @@ end
 
 -- What an update of a record changes: new places come first.
 function ff.blocked.moved(k, id, was, r)
-  if r.blocked ~= '' and (r.blocked ~= was.blocked or ff.blocked.place(r) ~= ff.blocked.place(was)) then
+  if r.blocked ~= '' and (r.blocked ~= was.blocked or place(r) ~= place(was)) then
     ff.blocked.join(k, id, r)
   end
   if was.blocked ~= '' and r.blocked ~= was.blocked then

@@ -63,3 +63,8 @@ function ff.gate(k, queue)
   local gate = byte == '' and 0 or string.byte(byte)
   return gate % 2 >= 1, gate % 4 >= 2, gate % 8 >= 4, gate % 16 >= 8
 end
+
+-- Whether budgets, quotas or its lane must admit what has this control, and have not.
+function ff.asks(control, limited)
+  return control == 1 or control == 0 and limited
+end

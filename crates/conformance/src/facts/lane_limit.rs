@@ -4,11 +4,11 @@ use ff_core::explain::Reason;
 use ff_core::limits::QUOTA;
 use ff_core::machine::{Assignment, Claim, SetLane, Submit};
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Amend, Code, ExecutionId, Lane, Millis, PublicState, Resource, ResourceKey, When};
+use ff_core::{Amend, Code, ExecutionId, Lane, PublicState, Resource, ResourceKey};
 use ff_store::roles::LaneOrder;
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, Refused, at_once, failure, lane, ms, named, permanent};
+use crate::ground::{Ground, Refused, at_once, lane, ms, named};
 
 /// As much work in lane `default`.
 async fn several(g: &Ground, count: usize) -> Vec<ExecutionId> {
@@ -87,23 +87,7 @@ pub(crate) async fn who_waits_for_a_lane_says_so(g: Ground) {
 pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Ground) {
     g.limit(1).await;
     let ids = several(&g, 9).await;
-    let held = g.claimed().await;
-    assert_eq!(held.execution, ids[0]);
-    assert!(g.nothing_to_claim().await);
-    g.complete(&held, "done").await.unwrap();
-    let held = g.claimed().await;
-    assert_eq!(held.execution, ids[1], "the first that waits is served first");
-    g.fail(&held, permanent("broken")).await.unwrap();
-    let held = g.claimed().await;
-    g.cancel_held(&held, None).await.unwrap();
-    let held = g.claimed().await;
-    g.cancel(held.execution, None).await.unwrap();
-    let held = g.claimed().await;
-    g.delay(&held, When::After(Millis::from_hours(1))).await.unwrap();
-    let held = g.claimed().await;
-    g.fail(&held, failure("again")).await.unwrap();
-    let held = g.claimed().await;
-    assert_eq!(held.execution, ids[6]);
+    g.stop_in_every_way(&ids).await;
     // A lease that runs out: the place goes with it.
     g.pass(ms(10_000)).await;
     let next = g.claimed().await;

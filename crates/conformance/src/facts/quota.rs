@@ -4,9 +4,9 @@ use ff_core::control::Blocker;
 use ff_core::machine::{Claim, Reply, Submit, Unblock};
 use ff_core::quota::QuotaLimits;
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Code, ExecutionId, Millis, PublicState, ResourceKind, When};
+use ff_core::{Code, ExecutionId, Millis, PublicState, ResourceKind};
 
-use crate::ground::{Ground, Refused, at_once, failure, in_ten_seconds, ms, named, permanent};
+use crate::ground::{Ground, Refused, at_once, in_ten_seconds, ms, named};
 
 /// As many claims as give something.
 async fn drain(g: &Ground) -> Vec<ExecutionId> {
@@ -62,23 +62,7 @@ pub(crate) async fn a_place_is_free_however_work_stops(g: Ground) {
     for _ in 0..9 {
         ids.push(g.under(&["api"]).await);
     }
-    let held = g.claimed().await;
-    assert_eq!(held.execution, ids[0]);
-    assert!(g.nothing_to_claim().await);
-    g.complete(&held, "done").await.unwrap();
-    let held = g.claimed().await;
-    assert_eq!(held.execution, ids[1], "the first that waits is served first");
-    g.fail(&held, permanent("broken")).await.unwrap();
-    let held = g.claimed().await;
-    g.cancel_held(&held, None).await.unwrap();
-    let held = g.claimed().await;
-    g.cancel(held.execution, None).await.unwrap();
-    let held = g.claimed().await;
-    g.delay(&held, When::After(Millis::from_hours(1))).await.unwrap();
-    let held = g.claimed().await;
-    g.fail(&held, failure("again")).await.unwrap();
-    let held = g.claimed().await;
-    assert_eq!(held.execution, ids[6]);
+    g.stop_in_every_way(&ids).await;
     // A lease that runs out: the place goes with it.
     g.pass(ms(10_000)).await;
     assert_eq!(g.tickets().await.len(), 1, "it is handed over to the next");

@@ -5,10 +5,10 @@ use ff_core::control::{Amounts, Control};
 use ff_core::machine::{Assignment, ReportUsage, Submit};
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::resource::Ticket;
-use ff_core::{Dimension, ExecutionId, Millis, ResourceName};
+use ff_core::{Dimension, ExecutionId, Millis, ResourceName, When};
 use ff_store::roles::Answer;
 
-use super::{Ground, key, ms};
+use super::{Ground, failure, key, ms, permanent};
 
 pub(crate) fn named(name: &str) -> ResourceName {
     ResourceName::new(name).unwrap()
@@ -95,6 +95,27 @@ impl Ground {
     ) -> Answer<Amounts> {
         let report = ReportUsage { hold: of.hold(), key: key(name), amounts, release: false };
         self.backend().report_usage(report).await
+    }
+
+    /// Of `ids`, of which one may run at a time, six stop, each in another way; the seventh then runs.
+    pub(crate) async fn stop_in_every_way(&self, ids: &[ExecutionId]) {
+        let held = self.claimed().await;
+        assert_eq!(held.execution, ids[0]);
+        assert!(self.nothing_to_claim().await);
+        self.complete(&held, "done").await.unwrap();
+        let held = self.claimed().await;
+        assert_eq!(held.execution, ids[1], "the first that waits is served first");
+        self.fail(&held, permanent("broken")).await.unwrap();
+        let held = self.claimed().await;
+        self.cancel_held(&held, None).await.unwrap();
+        let held = self.claimed().await;
+        self.cancel(held.execution, None).await.unwrap();
+        let held = self.claimed().await;
+        self.delay(&held, When::After(Millis::from_hours(1))).await.unwrap();
+        let held = self.claimed().await;
+        self.fail(&held, failure("again")).await.unwrap();
+        let held = self.claimed().await;
+        assert_eq!(held.execution, ids[6]);
     }
 
     /// The tickets there are.
