@@ -1,6 +1,7 @@
 //! What a command works with: a server or a store, a namespace, an output.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ff_api::client::{HttpClient, HttpOptions};
 use ff_core::machine::Target;
@@ -19,6 +20,9 @@ const NOT_CONNECTED: &str = "client error (Connect): ";
 /// How it ends telling that the server wants a token.
 const NOT_KNOWN: &str = "(unauthenticated)";
 
+/// How long a store may take, at the end, for what was left to do in it.
+const DRAIN: Duration = Duration::from_secs(5);
+
 /// What a command works with.
 pub(crate) struct Session<'a> {
     url: String,
@@ -26,6 +30,8 @@ pub(crate) struct Session<'a> {
     pub(crate) token: Option<String>,
     pub(crate) namespace: Namespace,
     pub(crate) output: &'a Output,
+    /// The stores that were opened.
+    opened: Mutex<Vec<Arc<dyn EngineBackend>>>,
 }
 
 /// Where the work is.
@@ -57,13 +63,14 @@ impl<'a> Session<'a> {
             token: global.token,
             namespace: global.namespace,
             output,
+            opened: Mutex::default(),
         }
     }
 
     /// Where the work is: in the store, if one is given, else behind the server.
     pub(crate) async fn place(&self) -> Result<Place, Error> {
-        if let Some(url) = &self.store {
-            return Ok(Place::Store(ff_backends::open(url).await?));
+        if self.store.is_some() {
+            return Ok(Place::Store(self.open_store().await?));
         }
         let options = HttpOptions { token: self.token.clone(), ..HttpOptions::new(&*self.url) };
         Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
@@ -84,7 +91,20 @@ impl<'a> Session<'a> {
 
     /// The store, which must be given: this command does what a server cannot be asked for.
     pub(crate) async fn open_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
-        Ok(ff_backends::open(self.store_url()?).await?)
+        let backend = ff_backends::open(self.store_url()?).await?;
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(backend.clone());
+        Ok(backend)
+    }
+
+    /// Waits until nothing is left to do in the stores that were opened.
+    pub(crate) async fn drain(&self) {
+        let opened =
+            std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
+        for backend in opened {
+            if tokio::time::timeout(DRAIN, backend.drain()).await.is_err() {
+                self.output.talk("the store does not take back in time what was claimed last");
+            }
+        }
     }
 
     /// `error`, with what a caller of the server can do about it.

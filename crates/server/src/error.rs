@@ -26,6 +26,17 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
         "The query is not what the route takes; the message says what is wrong.",
     ),
     ("unauthenticated", 401, "The request shows no token, or not the right one."),
+    (
+        "host_not_allowed",
+        403,
+        "A server without a token answers only to loopback names in `Host`: localhost, 127.0.0.0/8 \
+         and [::1].",
+    ),
+    (
+        "origin_not_allowed",
+        403,
+        "A server without a token takes nothing from web pages of other origins.",
+    ),
     ("no_such_route", 404, "The server has no such path."),
     ("method_not_allowed", 405, "The path exists, but not with this method; see `Allow`."),
     ("request_timeout", 408, "The body did not arrive in time."),

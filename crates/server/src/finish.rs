@@ -9,9 +9,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ff_api::http::Problem;
 
-use crate::bounds;
 use crate::error::ApiError;
 use crate::state::AppState;
+use crate::{bounds, browser};
 
 /// Finishes a request.
 pub(crate) async fn finish(
@@ -41,7 +41,11 @@ pub(crate) async fn finish(
 }
 
 async fn answer(state: &AppState, request: Request, next: Next) -> Response {
-    if let Err(error) = bounds::check(&request) {
+    let welcome = match state.config.token {
+        Some(_) => bounds::check(&request),
+        None => bounds::check(&request).and_then(|()| browser::check(&request)),
+    };
+    if let Err(error) = welcome {
         return error.into_response();
     }
     match tokio::time::timeout(state.config.request_timeout, next.run(request)).await {

@@ -1,17 +1,20 @@
 //! The HTTP server in front of a store: routes, authentication, limits, metrics.
 //!
-//! Safe by default: it binds loopback; any other address needs a token. Every input has a bound,
+//! Safe by default: it binds loopback; any other address needs a token. Without one, it answers to
+//! loopback names only, and not to web pages. Every input has a bound,
 //! every refusal is `application/problem+json` with a stable code, and a slow, silent or huge
 //! client costs only itself.
 
 mod auth;
 mod body;
 mod bounds;
+mod browser;
 mod census;
 mod complaint;
 mod config;
 mod error;
 mod finish;
+mod health;
 mod metrics;
 mod params;
 mod router;
@@ -23,5 +26,5 @@ mod stream;
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code};
 pub use metrics::all as metrics;
-pub use router::{openapi, router};
+pub use router::openapi;
 pub use serve::Server;

@@ -1,13 +1,9 @@
 //! The routes, and the OpenAPI document made from them.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use ff_api::http::Problem;
-use ff_store::EngineBackend;
-use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -15,7 +11,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::authenticate;
-use crate::config::{Config, ConfigError};
 use crate::error::ApiError;
 use crate::finish::finish;
 use crate::routes::{
@@ -58,16 +53,11 @@ impl Modify for Bearer {
     }
 }
 
-/// Everything the server answers. A store that could never have work is refused.
-pub fn router(
-    backend: Arc<dyn EngineBackend>,
-    config: Config,
-    stopping: CancellationToken,
-) -> Result<Router, ConfigError> {
-    let state = AppState::new(backend, config, stopping)?;
+/// Everything the server answers.
+pub(crate) fn router(state: AppState) -> Router {
     let (guarded, _) = guarded().split_for_parts();
     let (open, _) = open().split_for_parts();
-    let app = guarded
+    guarded
         .layer(middleware::from_fn_with_state(state.clone(), authenticate))
         .merge(open)
         .fallback(|| async {
@@ -75,8 +65,7 @@ pub fn router(
             ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)
         })
         .layer(middleware::from_fn_with_state(state.clone(), finish))
-        .with_state(state);
-    Ok(app)
+        .with_state(state)
 }
 
 /// The OpenAPI document of the routes.
@@ -128,5 +117,9 @@ fn guarded() -> OpenApiRouter<AppState> {
 
 /// Routes that do not.
 fn open() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(meta::healthz)).routes(routes!(meta::error_page))
+    OpenApiRouter::new()
+        .routes(routes!(meta::livez))
+        .routes(routes!(meta::readyz))
+        .routes(routes!(meta::healthz))
+        .routes(routes!(meta::error_page))
 }

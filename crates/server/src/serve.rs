@@ -16,41 +16,40 @@ use tokio_util::task::TaskTracker;
 use crate::bounds;
 use crate::config::{Config, ConfigError};
 use crate::router::router;
+use crate::state::AppState;
 use crate::stream::Stream;
 
 /// A server that is bound and not yet serving.
 pub struct Server {
     listener: TcpListener,
-    app: Router,
-    config: Config,
-    /// Set when it stops.
-    stopping: CancellationToken,
+    state: AppState,
 }
 
 impl Server {
-    /// Checks the configuration and binds the address.
+    /// Checks the configuration and binds the address. A store that could never have work is refused.
     pub async fn bind(
         backend: Arc<dyn EngineBackend>,
         config: Config,
     ) -> Result<Server, ConfigError> {
         config.check()?;
-        let stopping = CancellationToken::new();
-        let app = router(backend, config.clone(), stopping.clone())?;
         let address = config.listen;
+        let state = AppState::new(backend, config, CancellationToken::new())?;
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|error| ConfigError::Bind { address, error })?;
         crate::metrics::install();
-        Ok(Server { listener, app, config, stopping })
+        Ok(Server { listener, state })
     }
 
     /// The address it is bound to.
     pub fn address(&self) -> SocketAddr {
-        self.listener.local_addr().unwrap_or(self.config.listen)
+        self.listener.local_addr().unwrap_or(self.state.config.listen)
     }
 
-    /// Serves until `shutdown`, then lets running requests finish for the drain time.
+    /// Serves until `shutdown`, then lets running requests finish for the drain time. When it
+    /// returns, what claims have taken is answered or handed back.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Server { listener, app, config, stopping } = self;
+        let Server { listener, state } = self;
+        let (app, config) = (router(state.clone()), state.config.clone());
         let permits = Arc::new(Semaphore::new(config.connections));
         let (open, cut) = (TaskTracker::new(), CancellationToken::new());
         let accepting = async {
@@ -67,7 +66,7 @@ impl Server {
             }
         };
         shutdown.run_until_cancelled(accepting).await;
-        stopping.cancel();
+        state.stopping.cancel();
         drop(listener);
         open.close();
         if tokio::time::timeout(config.drain, open.wait()).await.is_err() {
@@ -75,6 +74,19 @@ impl Server {
             cut.cancel();
             open.wait().await;
         }
+        drain(&state).await;
+    }
+}
+
+/// Waits until nothing is left to do for claims whose callers were not answered.
+async fn drain(state: &AppState) {
+    state.tasks.close();
+    let drained = async {
+        state.tasks.wait().await;
+        state.backend.drain().await;
+    };
+    if tokio::time::timeout(state.config.drain, drained).await.is_err() {
+        tracing::warn!("the store does not take back in time what unanswered claims have taken");
     }
 }
 
@@ -91,7 +103,12 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-async fn connection(stream: TcpStream, app: Router, config: Config, shutdown: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    app: Router,
+    config: Arc<Config>,
+    shutdown: CancellationToken,
+) {
     if stream.set_nodelay(true).is_err() {
         return;
     }

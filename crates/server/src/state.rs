@@ -6,8 +6,10 @@ use ff_scheduler::{Scheduler, SchedulerConfig, SchedulerError};
 use ff_store::EngineBackend;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
+use crate::health::Health;
 
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone)]
@@ -15,10 +17,14 @@ pub(crate) struct AppState {
     pub(crate) backend: Arc<dyn EngineBackend>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) config: Arc<Config>,
+    /// Whether the store answers.
+    pub(crate) health: Arc<Health>,
     /// A permit per claim that waits for work.
     pub(crate) waiting: Arc<Semaphore>,
     /// Set when the server stops: waiting claims answer at once.
     pub(crate) stopping: CancellationToken,
+    /// What goes on after its request has ended.
+    pub(crate) tasks: TaskTracker,
 }
 
 impl AppState {
@@ -30,6 +36,7 @@ impl AppState {
         let scheduler = Scheduler::new(backend.clone(), SchedulerConfig::default())?;
         let waiting = Arc::new(Semaphore::new(config.waiting_claims));
         let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
-        Ok(AppState { backend, scheduler, config, waiting, stopping })
+        let (health, tasks) = (Arc::default(), TaskTracker::new());
+        Ok(AppState { backend, scheduler, config, health, waiting, stopping, tasks })
     }
 }

@@ -138,6 +138,10 @@ fn stats(&self) -> Option<Stats> {
     self.store.stats()
 }
 
+async fn drain(&self) {
+    self.store.drain().await;
+}
+
 fn partitions(&self) -> u16 {
     self.store.partitions()
 });

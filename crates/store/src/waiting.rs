@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ff_core::Millis;
 use ff_core::machine::{Claim, Claimed, HandBack};
+use tokio_util::task::TaskTracker;
 
 use crate::admission;
 use crate::error::StoreError;
@@ -12,9 +13,10 @@ use crate::store::Store;
 use crate::wakeups::{Call, Ticket};
 use crate::{meter, mint, settlement};
 
-/// Claims, waiting up to `wait` for work to appear.
+/// Claims, waiting up to `wait` for work to appear. `tasks` has what goes on without the caller.
 pub(crate) async fn claim<S: Store>(
     store: &Arc<S>,
+    tasks: &TaskTracker,
     claim: Claim,
     wait: Millis,
 ) -> Result<Claimed, StoreError> {
@@ -23,7 +25,7 @@ pub(crate) async fn claim<S: Store>(
     let give_up = tokio::time::Instant::now() + Duration::from_millis(wait.get());
     let mut call = Call::Announced;
     loop {
-        let claimed = look(store, &claim, &ticket).await?;
+        let claimed = look(store, tasks, &claim, &ticket).await?;
         if !claimed.assignments.is_empty() {
             if call == Call::Net || claimed.again {
                 ticket.pass_on();
@@ -42,12 +44,13 @@ pub(crate) async fn claim<S: Store>(
 
 async fn look<S: Store>(
     store: &Arc<S>,
+    tasks: &TaskTracker,
     claim: &Claim,
     ticket: &Ticket,
 ) -> Result<Claimed, StoreError> {
     ticket.join();
     let began = Instant::now();
-    let claimed = claim_or_hand_back(store, claim.clone()).await;
+    let claimed = claim_or_hand_back(store, tasks, claim.clone()).await;
     ticket.looked();
     let outcome = match &claimed {
         Ok(claimed) if !claimed.assignments.is_empty() => "claimed",
@@ -61,13 +64,17 @@ async fn look<S: Store>(
 
 /// Claims in a task of its own: when the caller goes away before it has the answer, what was taken
 /// is handed back at once instead of waiting for its lease to run out.
-async fn claim_or_hand_back<S: Store>(store: &Arc<S>, claim: Claim) -> Result<Claimed, StoreError> {
+async fn claim_or_hand_back<S: Store>(
+    store: &Arc<S>,
+    tasks: &TaskTracker,
+    claim: Claim,
+) -> Result<Claimed, StoreError> {
     let (answer, receive) = tokio::sync::oneshot::channel();
-    let store = store.clone();
-    tokio::spawn(async move {
+    let (store, handing_back) = (store.clone(), tasks.clone());
+    tasks.spawn(async move {
         let claimed = admission::claim(&*store, claim).await;
         settlement::settle_stopped(&*store).await;
-        let _ = answer.send(claimed.map(|claimed| Taken { store, claimed }));
+        let _ = answer.send(claimed.map(|claimed| Taken { store, tasks: handing_back, claimed }));
     });
     let gone = |_| StoreError::Unavailable("the runtime is shutting down".into());
     receive.await.map_err(gone)?.map(Taken::accept)
@@ -77,6 +84,7 @@ async fn claim_or_hand_back<S: Store>(store: &Arc<S>, claim: Claim) -> Result<Cl
 /// drop that hands back.
 struct Taken<S: Store> {
     store: Arc<S>,
+    tasks: TaskTracker,
     claimed: Claimed,
 }
 
@@ -94,12 +102,14 @@ impl<S: Store> Drop for Taken<S> {
             return;
         }
         let store = self.store.clone();
-        runtime.spawn(async move {
+        let handing_back = async move {
             let holds = orphaned.iter().map(|assignment| assignment.hold());
             let commands = holds.map(|hold| mint::command(HandBack { hold })).collect();
             for error in store.execute(commands).await.into_iter().filter_map(Result::err) {
                 tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
             }
-        });
+            settlement::settle_stopped(&*store).await;
+        };
+        self.tasks.spawn_on(handing_back, &runtime);
     }
 }

@@ -10,7 +10,7 @@ use ff_store::{AllowanceBackend, StoreError};
 
 use super::roles::page_path;
 use super::transport::{HttpClient, broken};
-use crate::http::{BudgetRequest, QuotaRequest};
+use crate::http::{BudgetRequest, QuotaRequest, ResetRequest};
 use crate::{BudgetPageView, BudgetView, QuotaPageView, QuotaView};
 
 #[async_trait]
@@ -31,7 +31,7 @@ impl AllowanceBackend for HttpClient {
         name: &ResourceName,
     ) -> Result<budget::BudgetView, StoreError> {
         let path = path("budgets", namespace, name, "/reset");
-        let view = self.post(&path, &serde_json::Map::new(), Duration::ZERO).await?;
+        let view = self.post(&path, &ResetRequest {}, Duration::ZERO).await?;
         meant(view.ok_or_else(|| broken("no content"))?)
     }
 

@@ -132,6 +132,11 @@ impl From<&BudgetLimits> for BudgetRequest {
     }
 }
 
+/// A reset, which says nothing: `{}`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResetRequest {}
+
 /// What a quota is to allow: so many in a window, so many at once, or both.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -19,7 +19,8 @@ mod tags;
 mod worker;
 
 pub use allowance::{
-    BudgetRequest, ControlRequest, DimensionRequest, QuotaRequest, UsageRequest, UsedView,
+    BudgetRequest, ControlRequest, DimensionRequest, QuotaRequest, ResetRequest, UsageRequest,
+    UsedView,
 };
 pub use content::Content;
 pub use holder::{

@@ -54,7 +54,9 @@ impl From<Verdict> for ExitCode {
 /// Does what the command line asks for.
 pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
     let session = Session::new(cli.global, output);
-    carry_out(cli.command, &session).await.map_err(|error| session.explained(error))
+    let verdict = carry_out(cli.command, &session).await;
+    session.drain().await;
+    verdict.map_err(|error| session.explained(error))
 }
 
 async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, Error> {

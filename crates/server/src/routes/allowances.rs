@@ -4,7 +4,7 @@ use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::http::StatusCode;
 use ff_api::http::schema::Name;
-use ff_api::http::{BudgetRequest, QuotaRequest};
+use ff_api::http::{BudgetRequest, QuotaRequest, ResetRequest};
 use ff_api::{BudgetPageView, BudgetView, QuotaPageView, QuotaView};
 
 use super::Problems;
@@ -59,13 +59,15 @@ pub(crate) async fn put_budget(
 
 /// Forgets what was used of a budget. Who waited for it is let go.
 #[utoipa::path(post, path = "/v1/budgets/{name}/reset", tag = "budgets",
-    params(("name" = Name, Path, description = "The budget."), Scope), responses(
+    params(("name" = Name, Path, description = "The budget."), Scope),
+    request_body = ResetRequest, responses(
     (status = 200, description = "What holds now.", body = BudgetView),
     Problems
 ))]
 pub(crate) async fn reset_budget(
     State(state): State<AppState>,
     Of { namespace, name }: Of,
+    Json(ResetRequest {}): Json<ResetRequest, SMALL>,
 ) -> Result<JsonBody<BudgetView>, ApiError> {
     let reset = state.backend.reset_budget(&namespace, &name).await;
     Ok(JsonBody((&reset.inspect_err(metrics::refused)?).into()))

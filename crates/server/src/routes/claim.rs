@@ -13,6 +13,7 @@ use ff_core::Millis;
 use ff_core::limits::CLAIM_WAIT_MAX;
 use ff_core::machine::Claimed;
 use ff_store::EngineBackend;
+use tokio_util::task::TaskTracker;
 
 use super::Problems;
 use crate::body::{Json, SMALL};
@@ -42,13 +43,15 @@ pub(crate) async fn claim(
         _ => Some(state.waiting.clone().try_acquire_owned().map_err(|_| overloaded())?),
     };
     let claimed = tokio::select! {
+        biased;
+        // A claim that waits takes nothing more once the server stops.
+        () = stopping(&state, wait) => Claimed::default(),
         claimed = state.backend.claim(claim, wait) => {
             claimed.inspect_err(metrics::refused)?
         }
-        () = stopping(&state, wait) => Claimed::default(),
     };
     drop(permit);
-    let taken = Taken { backend: state.backend, claimed };
+    let taken = Taken { backend: state.backend, tasks: state.tasks, claimed };
     // The connection gets a turn: if its client has gone meanwhile, this is as far as it comes.
     tokio::task::yield_now().await;
     let claimed = taken.delivered();
@@ -75,6 +78,7 @@ fn overloaded() -> ApiError {
 /// What was taken for a client that may have gone. Dropping it hands everything back.
 struct Taken {
     backend: Arc<dyn EngineBackend>,
+    tasks: TaskTracker,
     claimed: Claimed,
 }
 
@@ -91,7 +95,7 @@ impl Drop for Taken {
             return;
         }
         let backend = self.backend.clone();
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let answers = backend.hand_back(holds).await.unwrap_or_else(|error| vec![Err(error)]);
             for error in answers.into_iter().filter_map(Result::err) {
                 tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");

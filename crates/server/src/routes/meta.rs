@@ -10,14 +10,38 @@ use crate::error::ApiError;
 use crate::params::Named;
 use crate::state::AppState;
 
-/// Whether the server and its store answer.
-#[utoipa::path(get, path = "/healthz", tag = "meta", security(()), responses(
-    (status = 200, description = "They do.", body = String, content_type = "text/plain"),
+/// Whether the process answers. It asks nobody else.
+#[utoipa::path(get, path = "/livez", tag = "meta", security(()), responses(
+    (status = 200, description = "It does.", body = String, content_type = "text/plain"),
     Problems
 ))]
-pub(crate) async fn healthz(State(state): State<AppState>) -> Result<&'static str, ApiError> {
-    state.backend.ping().await?;
-    Ok("ok\n")
+pub(crate) async fn livez() -> &'static str {
+    "ok\n"
+}
+
+/// Whether the store has answered within the last second. It is asked at most once a second, and
+/// the answer takes at most a second.
+#[utoipa::path(get, path = "/readyz", tag = "meta", security(()), responses(
+    (status = 200, description = "It has.", body = String, content_type = "text/plain"),
+    Problems
+))]
+pub(crate) async fn readyz(State(state): State<AppState>) -> Result<&'static str, ApiError> {
+    match state.health.ready(state.backend.ping()).await {
+        true => Ok("ok\n"),
+        false => {
+            let detail = "the store did not answer; ask again";
+            Err(ApiError::http(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", detail))
+        }
+    }
+}
+
+/// The same as `/readyz`.
+#[utoipa::path(get, path = "/healthz", tag = "meta", security(()), responses(
+    (status = 200, description = "It has.", body = String, content_type = "text/plain"),
+    Problems
+))]
+pub(crate) async fn healthz(state: State<AppState>) -> Result<&'static str, ApiError> {
+    readyz(state).await
 }
 
 /// What was counted, in Prometheus's text format.

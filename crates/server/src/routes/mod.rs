@@ -23,6 +23,9 @@ pub(crate) enum Problems {
     /// No token, or not the right one.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthenticated(Problem),
+    /// A server without a token is asked by a foreign name, or by a web page.
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(Problem),
     /// No such execution in this namespace, or no such path.
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),

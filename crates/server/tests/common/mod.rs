@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 pub(crate) mod raw;
+pub(crate) mod routes;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -125,7 +125,7 @@ pub(crate) async fn ask(address: SocketAddr, request: impl AsRef<[u8]>) -> Answe
 
 /// A request without a body.
 pub(crate) fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: ff\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
 }
 
 /// A request with a JSON body.
@@ -152,7 +152,7 @@ fn send_with(method: &str, path: &str, headers: &str, body: impl AsRef<[u8]>) ->
     let body = body.as_ref();
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: ff\r\ncontent-length: {length}\r\n{headers}\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n{headers}\r\n"
     );
     [head.as_bytes(), body].concat()
 }

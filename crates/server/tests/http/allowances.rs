@@ -25,8 +25,12 @@ async fn see(server: &Fixture, path: &str) -> Value {
 }
 
 async fn call(server: &Fixture, method: &str, path: &str) -> Answer {
-    let request = format!("{method} /v1/{path} HTTP/1.1\r\nhost: ff\r\n\r\n");
+    let request = format!("{method} /v1/{path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     ask(server.address, request).await
+}
+
+async fn reset(server: &Fixture, path: &str) -> Answer {
+    ask(server.address, post(&format!("/v1/{path}"), "{}")).await
 }
 
 /// Submits work that is limited like this.
@@ -48,7 +52,7 @@ async fn a_budget_is_made_changed_reset_and_removed() {
     for method in ["GET", "DELETE"] {
         call(&server, method, "budgets/team").await.problem(404, "not_found");
     }
-    let missing = call(&server, "POST", "budgets/team/reset").await.problem(404, "not_found");
+    let missing = reset(&server, "budgets/team/reset").await.problem(404, "not_found");
     assert!(missing.detail.contains("no such budget"), "{}", missing.detail);
     let body = json!({
         "dimensions": {"tokens": {"hard": 100, "soft": 80}, "usd": {"soft": 5}},
@@ -71,7 +75,7 @@ async fn a_budget_is_made_changed_reset_and_removed() {
     assert_eq!((&changed["on_breach"], &changed["resets"]), (&json!("block"), &Value::Null));
     assert_eq!(changed["dimensions"].as_object().unwrap().len(), 1);
     assert_eq!(changed["since"], made["since"]);
-    let reset = call(&server, "POST", "budgets/team/reset").await;
+    let reset = reset(&server, "budgets/team/reset").await;
     assert_eq!(reset.status, 200, "{}", reset.text());
     let reset: Value = serde_json::from_slice(&reset.body).unwrap();
     assert_ne!(reset["since"], made["since"]);
@@ -131,7 +135,7 @@ async fn both_are_listed_page_by_page_and_by_namespace() {
             assert_eq!(problem.field.as_deref(), Some("limit"));
         }
     }
-    call(&server, "POST", "budgets/a/reset?namespace=rival").await.problem(404, "not_found");
+    reset(&server, "budgets/a/reset?namespace=rival").await.problem(404, "not_found");
 }
 
 #[tokio::test]

@@ -4,38 +4,17 @@ use ff_api::client::{HttpClient, HttpOptions};
 use ff_server::{Config, ConfigError, Server, Token};
 use ff_store::{StoreError, WorkerBackend};
 
-use crate::common::raw::{Answer, ask, get};
+use crate::common::raw::{Answer, Wire, ask, get};
+use crate::common::routes::{METHODS, Route, paths, routes};
 use crate::common::{Fixture, TOKEN, config};
-
-/// The paths that need no token.
-const OPEN: [&str; 2] = ["/healthz", "/errors/{code}"];
 
 async fn guarded() -> Fixture {
     Fixture::with(Config { token: Some(Token::new(TOKEN).unwrap()), ..config() }).await
 }
 
-/// Every route of the document: its method, path and whether it is open.
-fn routes() -> Vec<(&'static str, String, bool)> {
-    let mut routes = Vec::new();
-    for (path, item) in ff_server::openapi().paths.paths {
-        let open = OPEN.contains(&path.as_str());
-        let path = path.replace("{id}", "a").replace("{code}", "not_found");
-        for (method, operation) in [
-            ("GET", item.get),
-            ("POST", item.post),
-            ("PUT", item.put),
-            ("DELETE", item.delete),
-            ("PATCH", item.patch),
-        ] {
-            routes.extend(operation.map(|_| (method, path.clone(), open)));
-        }
-    }
-    routes
-}
-
 async fn call(server: &Fixture, method: &str, path: &str, header: &str) -> Answer {
     let request =
-        format!("{method} {path} HTTP/1.1\r\nhost: ff\r\ncontent-length: 0\r\n{header}\r\n");
+        format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n{header}\r\n");
     ask(server.address, request).await
 }
 
@@ -43,7 +22,7 @@ async fn call(server: &Fixture, method: &str, path: &str, header: &str) -> Answe
 async fn every_route_but_the_open_ones_asks_for_the_token() {
     let server = guarded().await;
     assert!(routes().len() >= 26, "{}", routes().len());
-    for (method, path, open) in routes() {
+    for Route { method, path, open } in routes() {
         let answer = call(&server, method, &path, "").await;
         match open {
             true => assert_eq!(answer.status, 200, "{path}"),
@@ -55,6 +34,26 @@ async fn every_route_but_the_open_ones_asks_for_the_token() {
         let shown =
             call(&server, method, &path, &format!("authorization: Bearer {TOKEN}\r\n")).await;
         assert_ne!(shown.status, 401, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn every_method_of_every_path_asks_for_the_token_whether_the_path_takes_it_or_not() {
+    let server = guarded().await;
+    for (path, open) in paths() {
+        for method in METHODS {
+            let mut wire = Wire::open(server.address).await;
+            let request = format!("{method} {path} HTTP/1.1\r\nhost: ff\r\n\r\n");
+            wire.send(request).await;
+            let answer = wire.answer_to(method).await.unwrap();
+            match open {
+                true => assert_ne!(answer.status, 401, "{method} {path}"),
+                false => assert_eq!(answer.status, 401, "{method} {path}"),
+            }
+            if method == "HEAD" && !open {
+                assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{path}");
+            }
+        }
     }
 }
 
@@ -91,34 +90,33 @@ async fn an_absent_a_malformed_and_a_wrong_token_get_one_answer() {
 #[tokio::test]
 async fn the_token_is_asked_for_before_the_body_is_read() {
     let server = guarded().await;
-    let request = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-length: 999999999\r\n\r\n";
+    let request =
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 999999999\r\n\r\n";
     ask(server.address, request).await.problem(401, "unauthenticated");
 }
 
 #[tokio::test]
 async fn health_tells_nothing_but_health() {
     let server = guarded().await;
-    let answer = call(&server, "GET", "/healthz", "").await;
-    assert_eq!(answer.text(), "ok\n");
+    for path in ["/livez", "/readyz", "/healthz"] {
+        let answer = call(&server, "GET", path, "").await;
+        assert_eq!((answer.status, answer.text()), (200, "ok\n"), "{path}");
+    }
     call(&server, "GET", "/metrics", "").await.problem(401, "unauthenticated");
 }
 
 #[tokio::test]
 async fn no_answer_invites_other_origins_and_all_are_safe_in_a_browser() {
     let server = Fixture::start().await;
-    for (method, path, _) in routes().into_iter().chain([("GET", "/nowhere".into(), true)]) {
-        let answer = call(&server, method, &path, "origin: http://evil.example\r\n").await;
+    let nowhere = Route { method: "GET", path: "/nowhere".into(), open: true };
+    for Route { method, path, .. } in routes().into_iter().chain([nowhere]) {
+        let answer = call(&server, method, &path, "").await;
         let cors = answer.headers.iter().find(|(name, _)| name.starts_with("access-control"));
         assert_eq!(cors, None, "{method} {path}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         assert!(answer.header("content-security-policy").unwrap().contains("sandbox"));
     }
-    let preflight = "OPTIONS /v1/executions HTTP/1.1\r\nhost: ff\r\norigin: http://evil.example\r\n\
-                     access-control-request-method: POST\r\n\r\n";
-    let answer = ask(server.address, preflight).await;
-    answer.problem(405, "method_not_allowed");
-    assert!(answer.headers.iter().all(|(name, _)| !name.starts_with("access-control")));
 }
 
 #[tokio::test]

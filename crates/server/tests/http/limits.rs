@@ -35,7 +35,7 @@ async fn a_body_of_ten_mebibytes_is_refused_and_the_connection_ended() {
 async fn a_body_that_grows_past_its_limit_is_refused_while_it_comes() {
     let server = Fixture::start().await;
     let mut wire = Wire::open(server.address).await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     wire.send(head).await;
     let chunk = [b"100000\r\n", &vec![b' '; 1 << 20][..], b"\r\n"].concat();
@@ -52,7 +52,7 @@ async fn a_body_that_grows_past_its_limit_is_refused_while_it_comes() {
 async fn a_client_that_asks_first_is_told_before_it_sends() {
     let server = Fixture::start().await;
     let mut wire = Wire::open(server.address).await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 expect: 100-continue\r\n";
     wire.send(format!("{head}content-length: 10485760\r\n\r\n")).await;
     wire.answer().await.unwrap().problem(413, "too_large");
@@ -105,10 +105,10 @@ async fn a_long_path_is_refused() {
 async fn what_is_not_http_is_refused_and_the_connection_ended() {
     let server = Fixture::start().await;
     for request in [
-        "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}x",
-        "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-length: -1\r\n\r\n",
-        "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-length: 2x\r\n\r\n{}",
-        "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ntransfer-encoding: gzip\r\n\r\n",
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}x",
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2x\r\n\r\n{}",
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nhost : ff\r\n\r\n",
         "GET /healthz HTTP/9.9\r\n\r\n",
         "GET  /healthz\r\n\r\n",
@@ -126,7 +126,7 @@ async fn what_is_not_http_is_refused_and_the_connection_ended() {
 #[tokio::test]
 async fn a_body_with_bad_chunks_is_refused_and_the_connection_ended() {
     let server = Fixture::start().await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     for chunks in ["zz\r\n{}\r\n0\r\n\r\n", "2\r\n{}0\r\n\r\n", "fffffffffffffffff\r\n{}"] {
         let mut wire = Wire::open(server.address).await;
@@ -144,7 +144,8 @@ async fn a_length_beside_chunks_hides_no_second_request() {
         "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
     ] {
         let mut wire = Wire::open(server.address).await;
-        let head = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-type: application/json\r\n";
+        let head =
+            "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
         wire.send(format!("{head}{lengths}\r\n2\r\n{{}}\r\n0\r\n\r\n{}", get("/healthz"))).await;
         assert_eq!(wire.answer().await.unwrap().status, 201, "the chunks are the body");
         // What follows the chunks is the next request, or the connection is ended.

@@ -8,6 +8,7 @@ mod allowances;
 mod auth;
 mod bad_input;
 mod bad_json;
+mod browser;
 mod explain;
 mod lanes;
 mod limits;

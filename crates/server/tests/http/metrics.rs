@@ -95,7 +95,7 @@ async fn live(server: &Fixture) -> String {
     });
     Scanning::new(UnblockScanner::default(), backend.clone()).run_once().await.unwrap();
     Scanning::new(AuditScanner::default(), backend).run_once().await.unwrap();
-    ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: ff\r\n\r\n").await;
+    ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     within(async {
         while !scraped(server).await.contains("ff_timers_total") {
             tokio::task::yield_now().await;

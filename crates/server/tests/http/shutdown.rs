@@ -36,7 +36,7 @@ async fn a_waiting_claim_is_answered_at_once() {
 async fn a_request_that_has_begun_is_finished() {
     let mut server = Fixture::start().await;
     let mut wire = Wire::open(server.address).await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 expect: 100-continue\r\ncontent-length: 2\r\n\r\n";
     wire.send(head).await;
     assert_eq!(wire.answer().await.unwrap().status, 100, "its handler runs");
@@ -65,7 +65,7 @@ async fn idle_and_silent_connections_are_ended_at_once() {
 async fn the_listener_is_closed_while_requests_finish() {
     let mut server = Fixture::start().await;
     let mut wire = Wire::open(server.address).await;
-    wire.send("POST /v1/executions HTTP/1.1\r\nhost: ff\r\nexpect: 100-continue\r\n").await;
+    wire.send("POST /v1/executions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n").await;
     wire.send("content-type: application/json\r\ncontent-length: 2\r\n\r\n").await;
     assert_eq!(wire.answer().await.unwrap().status, 100);
     server.shutdown.cancel();
@@ -85,7 +85,7 @@ async fn what_does_not_finish_in_time_is_cut_off() {
     let drain = Duration::from_millis(200);
     let mut server = Fixture::with(Config { drain, ..config() }).await;
     let mut wire = Wire::open(server.address).await;
-    wire.send("POST /v1/executions HTTP/1.1\r\nhost: ff\r\nexpect: 100-continue\r\n").await;
+    wire.send("POST /v1/executions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n").await;
     wire.send("content-type: application/json\r\ncontent-length: 2\r\n\r\n").await;
     assert_eq!(wire.answer().await.unwrap().status, 100);
     let took = stopped(&mut server).await;

@@ -97,7 +97,8 @@ async fn a_client_that_drips_its_next_request_is_dropped() {
 #[tokio::test]
 async fn a_client_that_drips_its_body_is_told_and_dropped() {
     let server = impatient().await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: ff\r\ncontent-type: application/json\r\n";
+    let head =
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     for framing in ["content-length: 1000\r\n\r\n", "transfer-encoding: chunked\r\n\r\n3e8\r\n"] {
         ends_while_others_are_served(&server, async {
             let mut wire = Wire::open(server.address).await;

@@ -63,6 +63,10 @@ pub trait MaintenanceBackend: Send + Sync {
 
     /// Where this process hears of new work and timers.
     fn wakeups(&self) -> &Wakeups;
+
+    /// Waits until every claim under way is answered, or what it took is handed back. A process
+    /// calls it before it ends, when it claims no more.
+    async fn drain(&self);
 }
 
 #[async_trait]
@@ -135,5 +139,10 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
 
     fn wakeups(&self) -> &Wakeups {
         self.store().wakeups()
+    }
+
+    async fn drain(&self) {
+        self.claims.close();
+        self.claims.wait().await;
     }
 }

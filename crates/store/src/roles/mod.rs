@@ -16,6 +16,8 @@ pub use client::{ClientBackend, LaneOrder, LaneView};
 pub use maintenance::MaintenanceBackend;
 pub use worker::{Registering, Session, WorkerBackend};
 
+use tokio_util::task::TaskTracker;
+
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::{mint, settlement};
@@ -35,23 +37,27 @@ impl<T: Roles + MaintenanceBackend + ?Sized> EngineBackend for T {}
 
 /// The roles of a store.
 #[derive(Debug)]
-pub struct Backend<S>(Arc<S>);
+pub struct Backend<S> {
+    store: Arc<S>,
+    /// Claims under way, and hand-backs of what a claim took for a caller that went away.
+    claims: TaskTracker,
+}
 
 impl<S: Store> Backend<S> {
     /// Puts the roles on `store`.
     pub fn new(store: S) -> Backend<S> {
-        Backend(Arc::new(store))
+        Backend { store: Arc::new(store), claims: TaskTracker::new() }
     }
 
     /// The store beneath.
     pub fn store(&self) -> &Arc<S> {
-        &self.0
+        &self.store
     }
 }
 
 impl<S> Clone for Backend<S> {
     fn clone(&self) -> Self {
-        Backend(self.0.clone())
+        Backend { store: self.store.clone(), claims: self.claims.clone() }
     }
 }
 

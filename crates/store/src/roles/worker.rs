@@ -117,7 +117,7 @@ impl<S: Store> WorkerBackend for Backend<S> {
 
     async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
         wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
-        waiting::claim(self.store(), claim, wait).await
+        waiting::claim(self.store(), &self.claims, claim, wait).await
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {

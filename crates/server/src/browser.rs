@@ -1,0 +1,127 @@
+//! What keeps web pages out of a server that asks for no token.
+//!
+//! Such a server listens on loopback, and so does every browser on the machine. A page may have its
+//! own name resolve to 127.0.0.1, or post a form to it: the first shows in `Host`, the second in
+//! `Origin`. Every request that changes something also has to be JSON, which no form can send.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use crate::error::ApiError;
+
+/// Refuses a request that a web page of another origin may have made.
+pub(crate) fn check(request: &Request) -> Result<(), ApiError> {
+    let host = host(request.headers());
+    let target = request.uri().authority();
+    let Some(host) = host.filter(|host| is_loopback(host) && target.is_none_or(is_loopback)) else {
+        return Err(forbidden(
+            "host_not_allowed",
+            "a server without a token answers only to localhost, 127.0.0.1 and [::1]; name it so, \
+             or start it with FF_TOKEN",
+        ));
+    };
+    match request.headers().get(header::ORIGIN) {
+        Some(origin) if !is_own(origin, &host) => Err(forbidden(
+            "origin_not_allowed",
+            "a server without a token takes nothing from web pages of other origins; start it with \
+             FF_TOKEN",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The one `Host` of the request.
+fn host(headers: &HeaderMap) -> Option<Authority> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => Authority::try_from(host.as_bytes()).ok(),
+        _ => None,
+    }
+}
+
+fn is_loopback(authority: &Authority) -> bool {
+    let host = authority.host();
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    !authority.as_str().contains('@')
+        && (host.eq_ignore_ascii_case("localhost")
+            || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
+}
+
+/// Whether `origin` is the server itself, under the name it is asked by.
+fn is_own(origin: &HeaderValue, host: &Authority) -> bool {
+    let origin = origin.to_str().unwrap_or("");
+    let own = |scheme: &str| {
+        origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()))
+    };
+    own("http://") || own("https://")
+}
+
+fn forbidden(code: &'static str, detail: &str) -> ApiError {
+    ApiError::http(StatusCode::FORBIDDEN, code, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    fn asked(target: &str, headers: &[(&str, &str)]) -> Result<(), &'static str> {
+        let mut request = Request::builder().uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        check(&request.body(Body::empty()).unwrap()).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn only_loopback_names_are_answered_to() {
+        for host in
+            ["localhost", "LocalHost:1", "127.0.0.1", "127.9.9.9:7272", "[::1]", "[::1]:7272"]
+        {
+            assert_eq!(asked("/", &[("host", host)]), Ok(()), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:7272",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost@evil.example",
+            "evil@localhost",
+            "192.0.2.1",
+            "0.0.0.0",
+            "[::]",
+            "[2001:db8::1]:7272",
+            "localhost, evil.example",
+        ] {
+            assert_eq!(asked("/", &[("host", host)]), Err("host_not_allowed"), "{host}");
+        }
+        assert_eq!(asked("/", &[]), Err("host_not_allowed"));
+        let twice = [("host", "localhost"), ("host", "evil.example")];
+        assert_eq!(asked("/", &twice), Err("host_not_allowed"));
+        let proxied = asked("http://evil.example/", &[("host", "localhost")]);
+        assert_eq!(proxied, Err("host_not_allowed"));
+    }
+
+    #[test]
+    fn only_the_servers_own_origin_may_be_shown() {
+        let own = |origin| asked("/", &[("host", "localhost:7272"), ("origin", origin)]);
+        for origin in ["http://localhost:7272", "https://LOCALHOST:7272"] {
+            assert_eq!(own(origin), Ok(()), "{origin}");
+        }
+        for origin in [
+            "",
+            "null",
+            "http://evil.example",
+            "http://localhost:3000",
+            "http://127.0.0.1:7272",
+            "http://localhost:7272.evil.example",
+            "localhost:7272",
+        ] {
+            assert_eq!(own(origin), Err("origin_not_allowed"), "{origin}");
+        }
+    }
+}
