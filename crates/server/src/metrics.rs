@@ -45,6 +45,10 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
 const SECONDS: [f64; 12] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0, 60.0];
 
+/// How often what was recorded is folded into the counts. Samples of histograms are kept one by one
+/// until then, so this bounds the memory they take.
+const UPKEEP: Duration = Duration::from_secs(1);
+
 static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
 /// Starts counting. One process counts once, however many servers it runs.
@@ -54,6 +58,7 @@ pub(crate) fn install() {
         match builder.and_then(PrometheusBuilder::install_recorder) {
             Ok(handle) => {
                 describe();
+                keep_up(handle.clone());
                 Some(handle)
             }
             Err(error) => {
@@ -62,6 +67,20 @@ pub(crate) fn install() {
             }
         }
     });
+}
+
+/// Folds what was recorded into the counts, again and again, in a thread of its own: whether anybody
+/// scrapes, and whichever runtime the server is on.
+fn keep_up(handle: PrometheusHandle) {
+    let upkeep = move || {
+        loop {
+            std::thread::sleep(UPKEEP);
+            handle.run_upkeep();
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("ff-metrics".into()).spawn(upkeep) {
+        tracing::warn!(%error, "metrics grow until they are scraped");
+    }
 }
 
 fn describe() {
@@ -77,10 +96,7 @@ fn describe() {
 /// What was counted, as text.
 pub(crate) fn render() -> String {
     match HANDLE.get() {
-        Some(Some(handle)) => {
-            handle.run_upkeep();
-            handle.render()
-        }
+        Some(Some(handle)) => handle.render(),
         _ => String::new(),
     }
 }
@@ -121,4 +137,24 @@ pub(crate) fn exit(outcome: &str) {
 
 pub(crate) fn refused(error: &StoreError) {
     metrics::counter!("ff_refusals_total", "code" => error.code()).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_testkit::wait;
+
+    #[test]
+    fn samples_are_folded_into_the_counts_without_a_scrape() {
+        install();
+        metrics::histogram!("ff_folded_seconds").record(0.001);
+        let handle = HANDLE.get().unwrap().as_ref().unwrap();
+        // Rendering would fold it too; this only looks.
+        let folded = wait::until(Duration::from_secs(20), || {
+            let shown = format!("{handle:?}");
+            let (_, distributions) = shown.split_once("distributions: ").unwrap();
+            distributions.contains("ff_folded_seconds").then_some(())
+        });
+        assert!(folded.is_some(), "nothing folds what is recorded");
+    }
 }
