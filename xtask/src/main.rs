@@ -9,6 +9,7 @@ mod bench;
 mod clean_clone;
 mod codegen;
 mod command;
+mod edges;
 mod repeat;
 mod report;
 mod test;
@@ -35,6 +36,9 @@ usage: cargo xtask TASK
   kill              kill servers, workers and stores under load, 20 rounds of each
   race              race the last claim of a partition with a submit, 100,000 times
     --rounds N        so often instead
+  edges [NAME]      cut, kill, overload and damage running servers; one harness, or all
+    --minutes N       so long each, instead of seconds
+    --seed S          the choices of an earlier run
   clean-clone       run `test` in a fresh clone of HEAD";
 
 fn main() -> ExitCode {
@@ -62,6 +66,7 @@ fn dispatch(words: &[&str]) -> Result {
         ["kill", "--rounds", rounds] => repeat::KILL.run(&root, Some(rounds)),
         ["race"] => repeat::RACE.run(&root, None),
         ["race", "--rounds", rounds] => repeat::RACE.run(&root, Some(rounds)),
+        ["edges", words @ ..] => edges::run(&root, words),
         ["clean-clone"] => clean_clone::run(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

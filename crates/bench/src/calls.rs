@@ -7,7 +7,9 @@ use ff_core::control::Control;
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{Assignment, Claim, Complete, Submit};
 use ff_core::state::Worker;
-use ff_core::{Ask, Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
+use ff_core::{
+    Amend, Ask, Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId,
+};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 
 use crate::BenchError;
@@ -58,6 +60,12 @@ impl Producer {
     /// The same executions, limited by this.
     pub(crate) fn limited(self, control: Control) -> Producer {
         Producer { control, ..self }
+    }
+
+    /// The same executions, with a deadline.
+    pub(crate) fn until(mut self, deadline: Millis) -> Producer {
+        self.policy.deadline = Amend::Put(deadline);
+        self
     }
 
     /// Submits `count` executions in one call.

@@ -15,6 +15,7 @@ mod latency;
 mod load;
 mod memory;
 mod meter;
+mod overload;
 mod queue;
 mod report;
 mod samples;
@@ -62,6 +63,11 @@ pub enum Scenario {
     Backlog {
         /// How many executions are queued.
         queued: u64,
+    },
+    /// Three times as much work as a rate quota lets through, with deadlines.
+    Overload {
+        /// For how long.
+        span: Duration,
     },
     /// Memory of the store per execution.
     Memory,
@@ -139,6 +145,9 @@ pub async fn run(
         }
         Scenario::Backlog { queued } => {
             backlog::run(url, open().await?, load, queued, progress).await
+        }
+        Scenario::Overload { span } => {
+            overload::run(url, open().await?, load, span, progress).await
         }
         Scenario::Memory => memory::run(url, open().await?, load, progress).await,
         Scenario::Urgent { queued } => {

@@ -26,7 +26,7 @@ pub struct Report {
     pub queued: Option<u64>,
     /// How long finished executions stayed, when they were removed during the run.
     pub retention_ms: Option<u64>,
-    /// How long it took until all that waited could be claimed.
+    /// How long it took until all that waited could be claimed; for `overload`, how long that was.
     pub span_ms: Option<f64>,
     /// Executions per second, submit to complete; for `raise`, until they could be claimed.
     pub per_second: Option<f64>,
@@ -73,6 +73,10 @@ pub struct Report {
     pub syncs_per_execution: Option<f64>,
     /// How many executions shared one commit that waited for the disk.
     pub commands_per_sync: Option<f64>,
+    /// What was done in time, as a part of what the limit allows.
+    pub goodput_fraction: Option<f64>,
+    /// The same for each third of the time.
+    pub goodput_thirds: Option<[f64; 3]>,
     /// Bytes of the store's memory per execution that waits.
     pub bytes_waiting: Option<f64>,
     /// Bytes of the store's memory per execution that is finished.

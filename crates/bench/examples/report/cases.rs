@@ -114,6 +114,11 @@ const RAISE: &[Figure] = &[goal(
     "ms until all that wait for a raised budget can be claimed",
     AtMost(2_000.0),
 )];
+const OVERLOAD: &[Figure] = &[goal(
+    "goodput_fraction",
+    "of a rate quota used, under three times as much work with deadlines",
+    AtLeast(0.8),
+)];
 const URGENT: &[Figure] =
     &[goal("claims_until_urgent", "claims until the urgent one, at worst", AtMost(2.0))];
 
@@ -164,6 +169,7 @@ pub(crate) const CASES: &[Case] = &[
     case(Sqlite, "scarce", "scarce --executions 2000", SCARCE),
     case(Sqlite, "admission", "admission --executions 2000", ADMISSION),
     case(Sqlite, "raise --executions 50000", "raise --executions 5000", RAISE),
+    case(Sqlite, "overload", "overload --span 5s", OVERLOAD),
     case(
         Valkey,
         "cycle --workers 16",
@@ -244,6 +250,7 @@ pub(crate) const CASES: &[Case] = &[
     case(Valkey, "scarce", "scarce --executions 2000", SCARCE),
     case(Valkey, "admission", "admission --executions 2000", ADMISSION),
     case(Valkey, "raise --executions 50000", "raise --executions 5000", RAISE),
+    case(Valkey, "overload", "overload --span 5s", OVERLOAD),
     case(Valkey, "urgent", "urgent --queued 1000", URGENT),
     case(
         ValkeyAof,

@@ -24,6 +24,7 @@ latency    from a submit to a waiting worker, with nothing else going on
 http       the worker protocol over HTTP, beside the same in process
 idle       calls to the store while workers wait and nothing happens
 backlog    how long claims take with a long queue, beside a short one
+overload   how much is done of three times what a rate quota lets through, with deadlines
 memory     memory of the store per waiting and per finished execution
 urgent     how many claims it takes until an urgent execution is claimed
 
@@ -58,9 +59,9 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     retention: Option<Millis>,
 
-    /// idle: how long to measure.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
-    span: Millis,
+    /// idle, overload: how long to measure; 10s and 60s when absent.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    span: Option<Millis>,
 
     /// idle: wait in this many other processes instead of this one.
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 100))]
@@ -91,6 +92,7 @@ enum Which {
     Http,
     Idle,
     Backlog,
+    Overload,
     Memory,
     Urgent,
     /// One of the processes of idle: waits until its input ends.
@@ -126,6 +128,8 @@ impl Bench {
             Which::Http => (20_000, 64, 16),
             Which::Memory => (100_000, 64, 1),
             Which::Idle | Which::IdleChild => (1, 16, 1),
+            // How many executions there are depends on the span.
+            Which::Overload => (1, 64, 1),
             Which::Latency | Which::Backlog | Which::Urgent => (1_000, 64, 1),
         };
         Load {
@@ -154,14 +158,21 @@ impl Bench {
             Which::Latency => Scenario::Latency,
             Which::Http => Scenario::Http,
             Which::Backlog => Scenario::Backlog { queued: self.queued.unwrap_or(1_000_000) },
+            Which::Overload => Scenario::Overload { span: self.span(60) },
             Which::Memory => Scenario::Memory,
             Which::Urgent => Scenario::Urgent { queued: self.queued.unwrap_or(10_000) },
             Which::Idle | Which::IdleChild => Scenario::Idle {
-                span: Duration::from_millis(self.span.get()),
+                span: self.span(10),
                 processes: self.processes.map(|count| self.children(count)).transpose()?,
                 namespaces: self.namespaces,
             },
         })
+    }
+
+    /// How long to measure, or so many seconds.
+    fn span(&self, seconds: u64) -> Duration {
+        let span = self.span.unwrap_or(Millis::from_secs(seconds));
+        Duration::from_millis(span.get())
     }
 
     /// This program again, as one of the processes of idle.

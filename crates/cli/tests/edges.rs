@@ -1,0 +1,27 @@
+//! The harnesses of `ff-edges` on the built program, in a form short enough for every run.
+//! `cargo xtask edges` runs them for longer.
+
+use ff_edges::Place;
+
+/// One test per store.
+macro_rules! edges {
+    ($($name:ident: $harness:path;)+) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn sqlite() {
+                $harness(Place::sqlite(env!("CARGO_BIN_EXE_ff")));
+            }
+
+            #[test]
+            fn valkey() {
+                $harness(Place::valkey(env!("CARGO_BIN_EXE_ff")));
+            }
+        })+
+    };
+}
+
+edges! {
+    edge_restart_frozen: ff_edges::frozen;
+}

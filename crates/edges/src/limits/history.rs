@@ -1,0 +1,131 @@
+//! What workers noted: what they were given, when they ended it, what they reported.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::api::Held;
+
+/// One lease that a worker was given. Times are those of the store, which shares its clock with
+/// the workers here, in milliseconds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hold {
+    pub(super) execution: String,
+    pub(super) epoch: u64,
+    pub(super) kind: String,
+    pub(super) lane: String,
+    pub(super) worker: String,
+    /// The store's time of the claim.
+    pub(super) began: u64,
+    /// It was held until here at least: here its holder sent something that was accepted.
+    pub(super) ended: u64,
+    /// When the lease is over unless it is renewed.
+    pub(super) until: u64,
+    /// The last of what was accepted.
+    pub(super) how: &'static str,
+}
+
+/// The notes of all workers.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    holds: Mutex<BTreeMap<(String, u64), Hold>>,
+    reports: Mutex<BTreeMap<String, Reports>>,
+    cuts: AtomicU64,
+}
+
+/// The tokens that were reported of one execution.
+#[derive(Debug, Default)]
+struct Reports {
+    accepted: u64,
+    /// Reports whose answers were lost: counted or not.
+    unknown: u64,
+}
+
+impl Hold {
+    pub(super) fn told(&self) -> String {
+        let Hold { execution, epoch, kind, lane, worker, began, ended, how, .. } = self;
+        format!("{began}..{ended} {execution} epoch {epoch} {kind} in {lane} by {worker}, {how}")
+    }
+}
+
+impl History {
+    /// A worker was given this; it may be told so more than once.
+    pub(super) fn began(&self, worker: &str, held: &Held) {
+        let epoch = held.fence["epoch"].as_u64().unwrap();
+        let hold = Hold {
+            execution: held.execution.clone(),
+            epoch,
+            kind: held.kind.clone(),
+            lane: held.lane.clone(),
+            worker: worker.to_owned(),
+            began: held.claimed,
+            ended: held.claimed,
+            until: held.until,
+            how: "given",
+        };
+        let key = (held.execution.clone(), epoch);
+        self.holds.lock().unwrap().entry(key).or_insert(hold);
+    }
+
+    /// The lease goes on until this moment of the store.
+    pub(super) fn renewed(&self, held: &Held, until: u64) {
+        self.change(held, |hold| hold.until = hold.until.max(until));
+    }
+
+    /// What its holder first sent at `sent` was accepted: so it was held then, unless the lease was
+    /// over by then.
+    pub(super) fn was_held(&self, held: &Held, sent: u64, how: &'static str) {
+        self.change(held, |hold| {
+            (hold.ended, hold.how) = (hold.ended.max(sent.min(hold.until)), how);
+        });
+    }
+
+    fn change(&self, held: &Held, change: impl FnOnce(&mut Hold)) {
+        let key = (held.execution.clone(), held.fence["epoch"].as_u64().unwrap());
+        self.holds.lock().unwrap().get_mut(&key).map(change);
+    }
+
+    pub(super) fn accepted(&self, execution: &str, tokens: u64) {
+        self.reports.lock().unwrap().entry(execution.to_owned()).or_default().accepted += tokens;
+    }
+
+    pub(super) fn unknown(&self, execution: &str, tokens: u64) {
+        self.reports.lock().unwrap().entry(execution.to_owned()).or_default().unknown += tokens;
+    }
+
+    pub(super) fn cut(&self) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::SeqCst)
+    }
+
+    /// What an execution may have used.
+    pub(super) fn reported(&self, execution: &str) -> RangeInclusive<u64> {
+        let reports = self.reports.lock().unwrap();
+        let (accepted, unknown) =
+            reports.get(execution).map_or((0, 0), |reports| (reports.accepted, reports.unknown));
+        accepted..=accepted + unknown
+    }
+
+    /// All leases.
+    pub(super) fn holds(&self) -> Vec<Hold> {
+        self.holds.lock().unwrap().values().cloned().collect()
+    }
+
+    /// The leases in the order of their beginnings, a line each.
+    pub(super) fn told(&self) -> String {
+        let mut holds = self.holds();
+        holds.sort_by_key(|hold| hold.began);
+        holds.iter().map(Hold::told).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The time of this machine, which is that of the stores on it.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
+}

@@ -1,0 +1,216 @@
+//! Limits as a user sees them: several servers on one store are killed, stopped and cut off while
+//! workers start, hold and end limited work, and a model that knows nothing of the engine judges
+//! by what the workers noted.
+//!
+//! Every note is on the safe side, so a violation is one. A start is the store's own time of a
+//! claim that a worker was answered; claims whose answers nobody read are not counted. Work was held
+//! from then until its holder sent something that was accepted under that lease, and at most until
+//! the lease was over: what a holder does after that, or after a server has taken the work of a
+//! lost connection back, is not held any more by the store's clock.
+
+mod chaos;
+mod history;
+mod model;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ff_testkit::report;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::api::{self, Limits};
+use crate::http::Client;
+use crate::place::Place;
+use crate::settings::Settings;
+use crate::view::{self, must};
+use chaos::Chaos;
+use history::History;
+use model::{Cap, Rate};
+use worker::Crew;
+
+const SERVERS: usize = 2;
+const WORKERS: u64 = 9;
+const BUDGET: &str = "money";
+const PLENTY: u64 = 1_000_000_000;
+const FREE_LANE: &str = "free";
+/// At most [`LANE_CAP`] of it run at once.
+const LIMITED_LANE: &str = "limited";
+const LANE_CAP: usize = 3;
+/// What a killed or silent worker holds is taken by another after this.
+const LEASE_MS: u64 = 2_000;
+
+/// What a quota allows, for the servers and for the model.
+struct Quota {
+    name: &'static str,
+    rate: Option<(u32, u64)>,
+    cap: Option<u32>,
+}
+
+const QUOTAS: [Quota; 4] = [
+    Quota { name: "rate", rate: Some((12, 1_000)), cap: None },
+    Quota { name: "slow", rate: Some((4, 2_000)), cap: None },
+    Quota { name: "cap", rate: None, cap: Some(3) },
+    Quota { name: "both", rate: Some((8, 800)), cap: Some(4) },
+];
+
+/// A kind of work: the quotas that it names, and how much of it is submitted for each second of a
+/// run, which is about what the limits let through.
+struct Kind {
+    name: &'static str,
+    quotas: &'static [&'static str],
+    per_second: f64,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind { name: "budget", quotas: &[], per_second: 3.0 },
+    Kind { name: "rate", quotas: &["rate"], per_second: 5.0 },
+    Kind { name: "rate-cap", quotas: &["rate", "cap"], per_second: 2.0 },
+    Kind { name: "slow", quotas: &["slow"], per_second: 0.5 },
+    Kind { name: "slow-cap", quotas: &["slow", "cap"], per_second: 0.8 },
+    Kind { name: "slow-rate", quotas: &["slow", "rate"], per_second: 0.7 },
+    Kind { name: "both", quotas: &["both"], per_second: 4.0 },
+    Kind { name: "cap", quotas: &["cap"], per_second: 1.0 },
+];
+
+/// How long the work that is left may take once nothing fails any more, besides what its limits
+/// demand: the lease and the ticket of a killed server, each with its own time, and a busy machine.
+const REST: Duration = Duration::from_secs(30);
+
+/// Lets servers fail for a while, and judges what the workers noted.
+///
+/// # Panics
+///
+/// When a limit was passed, when something is charged wrongly or is stuck, or when nothing happened.
+pub fn limits(place: Place) {
+    let settings = Settings::read("limits", Duration::from_secs(9));
+    let servers: Vec<_> = (0..SERVERS).map(|_| place.serve()).collect();
+    let clients: Vec<_> = servers.iter().map(|serving| serving.client()).collect();
+    let runtime = Runtime::new().unwrap();
+    let history = Arc::new(History::default());
+    let mut chaos = Chaos::new(servers, settings.rng(0));
+    let submitted = runtime.block_on(prepare(clients[0], settings));
+    let crew = runtime.block_on(Crew::start(WORKERS, settings, &clients, &history));
+    chaos.rage(settings.end());
+    runtime.block_on(crew.calm());
+    let rest = runtime.block_on(drain(clients[0], submitted));
+    runtime.block_on(crew.end());
+    let charged = runtime.block_on(charges(clients[0], &history));
+    chaos.stop();
+
+    let verdict = judge(&history);
+    let starts = history.holds().len();
+    eprintln!(
+        "limits on {}: {submitted} submitted, {starts} starts, {}, {} cuts, {charged} charged, \
+         the rest done {rest:?} after the last fault",
+        place.name(),
+        chaos.told(),
+        history.cuts(),
+    );
+    if !verdict.is_empty() {
+        eprintln!("the history:\n{}", history.told());
+        panic!("{} violations on {}:\n{}", verdict.len(), place.name(), verdict.join("\n"));
+    }
+    assert!(starts as u64 >= submitted, "every execution starts");
+    place.assert_sound();
+    report::count(&place.counted("limits_starts"), starts as u64);
+    report::count(&place.counted("limits_faults"), chaos.faults());
+}
+
+/// Makes the limits and submits all the work.
+async fn prepare(client: Client, settings: Settings) -> u64 {
+    for Quota { name, rate, cap } in QUOTAS {
+        must(client, &api::put_quota(name, rate, cap)).await;
+    }
+    must(client, &api::put_budget(BUDGET, PLENTY)).await;
+    must(client, &api::patch_lane(LIMITED_LANE, json!({"max_active": LANE_CAP}))).await;
+    let mut rng = settings.rng(u64::MAX);
+    let seconds = settings.length().as_secs_f64();
+    let mut kinds: Vec<_> = KINDS
+        .iter()
+        .flat_map(|kind| (0..(kind.per_second * seconds) as usize).map(move |_| kind))
+        .collect();
+    rng.shuffle(&mut kinds);
+    for (number, kind) in kinds.iter().enumerate() {
+        let lane = if rng.u8(0..3) == 0 { LIMITED_LANE } else { FREE_LANE };
+        let limits = Limits { budgets: &[BUDGET], quotas: kind.quotas, tokens: 20 };
+        let policy = json!({
+            "lease_ttl_ms": LEASE_MS, "max_attempts": 100, "max_reclaims": 1_000,
+            "backoff": {"base_ms": 1, "cap_ms": 1},
+        });
+        let submit = api::submit(&format!("work-{number}"), lane, kind.name, limits, policy);
+        must(client, &submit).await;
+    }
+    kinds.len() as u64
+}
+
+/// Sees all work done, and answers how long that took.
+async fn drain(client: Client, submitted: u64) -> Duration {
+    let began = Instant::now();
+    let states = async || {
+        let mut states = BTreeMap::<String, u64>::new();
+        for execution in view::executions(client, None).await {
+            let state = execution["state"].as_str().unwrap().to_owned();
+            *states.entry(state).or_default() += 1;
+        }
+        states
+    };
+    let left = submitted - states().await.get("completed").copied().unwrap_or(0);
+    let limit = REST + least(left);
+    view::settles(limit, "all work is done while there is room", async || {
+        let states = states().await;
+        let done = states.get("completed") == Some(&submitted);
+        done.then_some(()).ok_or_else(|| format!("{submitted} submitted: {states:?}"))
+    })
+    .await;
+    began.elapsed()
+}
+
+/// How long so many executions take if the slowest of the quotas has to let all of them through.
+fn least(executions: u64) -> Duration {
+    let slowest = QUOTAS.iter().filter_map(|quota| quota.rate);
+    let slowest = slowest.map(|(starts, window)| window / u64::from(starts)).max().unwrap_or(0);
+    Duration::from_millis(slowest * executions)
+}
+
+/// The budget is charged what executions used, and they used what workers reported.
+async fn charges(client: Client, history: &History) -> u64 {
+    let all = view::executions(client, None).await;
+    let used: u64 = all.iter().map(view::used).sum();
+    view::settles(Duration::from_secs(15), "charged is what was used", async || {
+        let charged = view::budget(client, BUDGET).await;
+        let same = charged == (used, 0);
+        same.then_some(()).ok_or_else(|| format!("{charged:?} charged and reserved, {used} used"))
+    })
+    .await;
+    for execution in &all {
+        let (id, used) = (execution["id"].as_str().unwrap(), view::used(execution));
+        let reported = history.reported(id);
+        assert!(reported.contains(&used), "{id} used {used}, and {reported:?} was reported");
+    }
+    used
+}
+
+/// Everything that is wrong with a history, in sentences.
+fn judge(history: &History) -> Vec<String> {
+    let holds = history.holds();
+    let names = |kind: &str, quota: &str| {
+        KINDS.iter().any(|known| known.name == kind && known.quotas.contains(&quota))
+    };
+    let mut wrong = Vec::new();
+    for Quota { name, rate, cap } in QUOTAS {
+        let of_quota: Vec<_> = holds.iter().filter(|hold| names(&hold.kind, name)).collect();
+        if let Some((starts, window_ms)) = rate {
+            let rate = Rate { starts: starts as usize, window_ms };
+            wrong.extend(rate.passed(name, &of_quota));
+        }
+        if let Some(most) = cap {
+            wrong.extend(Cap { most: most as usize }.passed(name, &of_quota));
+        }
+    }
+    let in_lane: Vec<_> = holds.iter().filter(|hold| hold.lane == LIMITED_LANE).collect();
+    wrong.extend(Cap { most: LANE_CAP }.passed("the limited lane", &in_lane));
+    wrong
+}

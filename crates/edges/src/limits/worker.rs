@@ -1,0 +1,238 @@
+//! Workers that take limited work from any of the servers, and note what they were given.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fastrand::Rng;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::history::{History, now};
+use super::{FREE_LANE, LIMITED_LANE};
+use crate::api::{self, Held, Request};
+use crate::http::{Answer, Client, Cut};
+use crate::settings::Settings;
+
+/// How long a request is repeated before its outcome is left unknown.
+const TRIES: u64 = 60;
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a worker waits for work, in milliseconds.
+const WAIT_MS: u64 = 300;
+/// How long a grant lasts, in milliseconds: longer than any window.
+const GRANT_MS: u64 = 4_000;
+/// How many grants are collected before they are claimed together.
+const GRANTS: usize = 6;
+/// How often a grant is asked for while some are collected.
+const ASKS: usize = 12;
+const BETWEEN_ASKS: Duration = Duration::from_millis(150);
+/// How long some work is held, in milliseconds: so long that others wait for its place.
+const LONG_MS: std::ops::Range<u64> = 400..1_500;
+/// How long most work is held.
+const SHORT_MS: std::ops::Range<u64> = 0..60;
+
+/// All workers of a run.
+pub(super) struct Crew {
+    tasks: Vec<JoinHandle<()>>,
+    calm: Arc<AtomicBool>,
+    end: Arc<AtomicBool>,
+}
+
+impl Crew {
+    pub(super) async fn start(
+        workers: u64,
+        settings: Settings,
+        clients: &[Client],
+        history: &Arc<History>,
+    ) -> Crew {
+        let (calm, end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let tasks = (1..=workers).map(|number| {
+            let worker = Worker {
+                habit: Habit::of(number),
+                name: format!("worker-{number}"),
+                clients: clients.to_vec(),
+                rng: settings.rng(number),
+                history: history.clone(),
+                calm: calm.clone(),
+            };
+            tokio::spawn(worker.run(end.clone()))
+        });
+        Crew { tasks: tasks.collect(), calm, end }
+    }
+
+    /// From here on nobody cuts, and all work is completed.
+    pub(super) async fn calm(&self) {
+        self.calm.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) async fn end(self) {
+        self.end.store(true, Ordering::SeqCst);
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+    }
+}
+
+/// What a worker does with work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Habit {
+    /// Takes some and completes it.
+    Steady,
+    /// Reports usage, and hands most of it back at once.
+    Returns,
+    /// Collects grants for a while and then claims all of them.
+    Collects,
+}
+
+impl Habit {
+    fn of(number: u64) -> Habit {
+        match number % 3 {
+            0 => Habit::Collects,
+            1 => Habit::Returns,
+            _ => Habit::Steady,
+        }
+    }
+}
+
+struct Worker {
+    habit: Habit,
+    name: String,
+    clients: Vec<Client>,
+    rng: Rng,
+    history: Arc<History>,
+    calm: Arc<AtomicBool>,
+}
+
+impl Worker {
+    async fn run(mut self, end: Arc<AtomicBool>) {
+        while !end.load(Ordering::SeqCst) {
+            let lane = if self.rng.u8(0..3) == 0 { LIMITED_LANE } else { FREE_LANE };
+            let taken = match self.habit {
+                Habit::Collects => self.claim_by_grant(lane).await,
+                _ => self.claim(lane).await,
+            };
+            for held in &taken {
+                self.history.began(&self.name, held);
+            }
+            for held in taken {
+                self.hold(&held).await;
+            }
+        }
+    }
+
+    fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::SeqCst)
+    }
+
+    /// Whether something that happens so many times in a hundred happens now; in a calm nothing
+    /// does.
+    fn chance(&mut self, percent: u8) -> bool {
+        !self.is_calm() && self.rng.u8(0..100) < percent
+    }
+
+    async fn claim(&mut self, lane: &str) -> Vec<Held> {
+        let max = self.rng.u16(1..4);
+        let claim = api::claim(&mut self.rng, &self.name, lane, max, WAIT_MS);
+        match self.send(&claim).await {
+            Some(answer) => api::assignments(&answer.body),
+            None => Vec::new(),
+        }
+    }
+
+    /// Reserves several, and then takes them all at once.
+    async fn claim_by_grant(&mut self, lane: &str) -> Vec<Held> {
+        let mut offers = Vec::new();
+        for _ in 0..ASKS {
+            let grant = api::grant(&mut self.rng, &self.name, lane, GRANT_MS);
+            let granted = self.send(&grant).await;
+            let offer = granted.map(|answer| answer.body["offer"].clone());
+            offers.extend(offer.filter(|offer| !offer.is_null()));
+            if offers.len() >= GRANTS {
+                break;
+            }
+            sleep(BETWEEN_ASKS).await;
+        }
+        let mut taken = Vec::new();
+        for offer in offers {
+            let claim = api::claim_granted(&self.name, &offer);
+            let claimed = self.send(&claim).await.filter(Answer::is_ok);
+            taken.extend(claimed.iter().flat_map(|answer| api::assignments(&answer.body)));
+        }
+        taken
+    }
+
+    /// Holds an execution for a while, and ends it in some way.
+    async fn hold(&mut self, held: &Held) {
+        let least = u64::from(self.habit == Habit::Returns);
+        for number in 0..self.rng.u64(least..3) {
+            let tokens = self.rng.u64(1..6);
+            let key = format!("{}-{number}", held.fence["epoch"]);
+            let sent = now();
+            match self.send(&api::usage(held, &key, tokens)).await {
+                Some(answer) if answer.is_ok() => {
+                    self.history.accepted(&held.execution, tokens);
+                    self.history.was_held(held, sent, "reported");
+                }
+                Some(_) => return,
+                None => self.history.unknown(&held.execution, tokens),
+            }
+        }
+        let returns = self.habit == Habit::Returns && self.chance(80);
+        if !returns {
+            let is_long = self.habit == Habit::Steady && self.chance(15);
+            self.pass(if is_long { LONG_MS } else { SHORT_MS }).await;
+        }
+        if self.chance(20) {
+            self.renew(held).await;
+        }
+        let (request, how) = match self.rng.u8(0..20) {
+            _ if returns => (api::hand_back(&self.name, held), "handed back"),
+            0 if !self.is_calm() => (api::fail(held, true), "failed"),
+            1 if !self.is_calm() => (api::delay(held, 5), "delayed"),
+            2 if !self.is_calm() => return,
+            _ => (api::complete(held), "completed"),
+        };
+        let sent = now();
+        let answer = self.send(&request).await.filter(Answer::is_ok);
+        // One answer of several may be an error.
+        if answer.is_some_and(|answer| answer.body["answers"][0]["error"].is_null()) {
+            self.history.was_held(held, sent, how);
+        }
+    }
+
+    async fn renew(&mut self, held: &Held) {
+        let sent = now();
+        let Some(answer) = self.send(&api::heartbeat(&self.name, held)).await else { return };
+        let until = &answer.body["leases"][0]["until"];
+        if !until.is_null() {
+            self.history.was_held(held, sent, "renewed");
+            self.history.renewed(held, api::moment(until));
+        }
+    }
+
+    /// Sends a request to any of the servers, sometimes cuts it, and repeats it until there is an
+    /// answer; `None` when its outcome stays unknown.
+    async fn send(&mut self, request: &Request) -> Option<Answer> {
+        let mut request = request.clone();
+        for _ in 0..TRIES {
+            let client = self.clients[self.rng.usize(0..self.clients.len())];
+            let cut = if self.chance(15) { Cut::random(&mut self.rng) } else { Cut::Nowhere };
+            if cut != Cut::Nowhere {
+                self.history.cut();
+            }
+            let answer = client.send(&request, cut).await;
+            match answer.filter(Answer::is_final) {
+                Some(answer) => return Some(answer),
+                None if self.chance(10) => return None,
+                None => {}
+            }
+            request = request.repeated();
+            sleep(PAUSE).await;
+        }
+        None
+    }
+
+    async fn pass(&mut self, ms: std::ops::Range<u64>) {
+        sleep(Duration::from_millis(self.rng.u64(ms))).await;
+    }
+}

@@ -1,0 +1,109 @@
+//! `cargo xtask edges`: the harnesses that go where a server and its store fail, for longer than
+//! every run of the tests does.
+
+use std::path::Path;
+
+use crate::{Result, command};
+
+/// One harness: tests that read how long and with which seed from the environment.
+struct Edge {
+    name: &'static str,
+    package: &'static str,
+    /// The file of tests, and what the names of the harness's tests begin with or have in them.
+    test: &'static str,
+    filter: &'static str,
+}
+
+/// Every harness.
+const EDGES: &[Edge] = &[Edge::of_server("restart", "edge_restart")];
+
+/// What a person asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked<'a> {
+    name: Option<&'a str>,
+    minutes: Option<&'a str>,
+    seed: Option<&'a str>,
+}
+
+impl Edge {
+    /// A harness of `ff-edges`, which the tests of the program run.
+    const fn of_server(name: &'static str, filter: &'static str) -> Edge {
+        Edge { name, package: "ff-cli", test: "edges", filter }
+    }
+
+    fn run(&self, root: &Path, asked: &Asked<'_>) -> Result {
+        eprintln!("== {}", self.name);
+        let args = ["test", "--quiet", "--locked", "--package", self.package, "--test", self.test];
+        let mut cargo = command::cargo(root, &args);
+        // One at a time, so that each has the machine to itself.
+        cargo.args(["--", "--nocapture", "--test-threads", "1", self.filter]);
+        let settings = [("FF_EDGES_MINUTES", asked.minutes), ("FF_EDGES_SEED", asked.seed)];
+        for (variable, value) in settings {
+            if let Some(value) = value {
+                cargo.env(variable, value);
+            }
+        }
+        command::run(&mut cargo)
+    }
+}
+
+/// Runs the harness that is named, or all of them.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result {
+    let asked = Asked::read(words)?;
+    for edge in EDGES.iter().filter(|edge| asked.name.is_none_or(|name| name == edge.name)) {
+        edge.run(root, &asked)?;
+    }
+    Ok(())
+}
+
+impl<'a> Asked<'a> {
+    fn read(words: &[&'a str]) -> Result<Asked<'a>> {
+        let mut asked = Asked::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let place = match *word {
+                "--minutes" => &mut asked.minutes,
+                "--seed" => &mut asked.seed,
+                name if EDGES.iter().any(|edge| edge.name == name) => {
+                    asked.name = Some(name);
+                    continue;
+                }
+                other => {
+                    let names: Vec<_> = EDGES.iter().map(|edge| edge.name).collect();
+                    let names = names.join(", ");
+                    return Err(format!("no such harness: {other}; there are {names}"));
+                }
+            };
+            let number = words.next().filter(|text| text.parse::<u64>().is_ok());
+            *place = Some(number.ok_or_else(|| format!("{word} needs a number"))?);
+        }
+        Ok(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_and_numbers_are_read_in_any_order() {
+        let asked = Asked::read(&["--seed", "7", "restart", "--minutes", "2"]).unwrap();
+        assert_eq!(asked, Asked { name: Some("restart"), minutes: Some("2"), seed: Some("7") });
+        assert_eq!(Asked::read(&[]).unwrap(), Asked::default());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for words in [&["nowhere"][..], &["--minutes"], &["--seed", "x"]] {
+            assert!(Asked::read(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn every_harness_has_a_name_of_its_own() {
+        let mut names: Vec<_> = EDGES.iter().map(|edge| edge.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), EDGES.len());
+    }
+}
