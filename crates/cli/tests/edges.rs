@@ -23,5 +23,6 @@ macro_rules! edges {
 }
 
 edges! {
+    edge_restart: ff_edges::restart;
     edge_restart_frozen: ff_edges::frozen;
 }
