@@ -11,6 +11,10 @@ use crate::query;
 /// A place in a queue: lower goes first.
 type Place = (i64, ExecutionId);
 
+/// How many entries of a queue that name no execution are passed over: so many rows are read beyond
+/// what was asked for, when they are needed.
+const UNREADABLE: usize = 8;
+
 /// Adds the best candidates and their records to `loaded`. A candidate whose record is missing or
 /// cannot be read is listed without one.
 pub(crate) fn nominate(
@@ -77,11 +81,13 @@ fn from_one_class(
          WHERE namespace = ?1 AND lane = ?2 AND class = '' \
          ORDER BY score, queue.id LIMIT ?3",
     )?;
-    let parameters = (nominate.namespace.as_str(), nominate.lane.as_str(), nominate.limit as i64);
+    let most = (nominate.limit + UNREADABLE) as i64;
+    let parameters = (nominate.namespace.as_str(), nominate.lane.as_str(), most);
     let mut rows = select.query(parameters)?;
     let mut candidates = Vec::new();
-    while let Some(row) = rows.next()? {
-        let id = query::id(row, 0)?;
+    while candidates.len() < nominate.limit {
+        let Some(row) = rows.next()? else { break };
+        let Some(id) = query::entry(row, 0)? else { continue };
         let bytes = row.get_ref(1)?.as_blob_or_null()?;
         let record = bytes.map(|bytes| codec::record(id, bytes)).transpose();
         loaded.records.insert(id, readable(id, record)?);
@@ -127,11 +133,15 @@ fn head_of(
         "SELECT score, id FROM queue WHERE namespace = ?1 AND lane = ?2 AND class = ?3 \
          ORDER BY score, id LIMIT ?4",
     )?;
-    let parameters = (nominate.namespace.as_str(), nominate.lane.as_str(), class, limit as i64);
+    let most = (limit + UNREADABLE) as i64;
+    let parameters = (nominate.namespace.as_str(), nominate.lane.as_str(), class, most);
     let mut rows = select.query(parameters)?;
     let mut places = Vec::new();
-    while let Some(row) = rows.next()? {
-        places.push((row.get(0)?, query::id(row, 1)?));
+    while places.len() < limit {
+        let Some(row) = rows.next()? else { break };
+        if let Some(id) = query::entry(row, 1)? {
+            places.push((row.get(0)?, id));
+        }
     }
     Ok(places)
 }

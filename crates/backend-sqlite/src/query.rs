@@ -51,6 +51,18 @@ pub(crate) fn id(row: &Row<'_>, column: usize) -> Result<ExecutionId, Fault> {
         .map_err(|_| Fault::Unreadable(format!("{bytes:02x?} is not an execution id")))
 }
 
+/// The id in column `column` of an index; nothing when the entry names none, which costs that entry
+/// alone and is told by an audit.
+pub(crate) fn entry(row: &Row<'_>, column: usize) -> Result<Option<ExecutionId>, Fault> {
+    match id(row, column) {
+        Err(Fault::Unreadable(why)) => {
+            tracing::warn!(why, "an index entry is passed over");
+            Ok(None)
+        }
+        found => found.map(Some),
+    }
+}
+
 /// The time in column `column`.
 pub(crate) fn time(row: &Row<'_>, column: usize) -> Result<Time, Fault> {
     let ms: i64 = row.get(column)?;
@@ -152,7 +164,9 @@ pub(crate) fn due(
     let mut rows = select.query((now_ms, after_due, after_id, limit as i64))?;
     let mut due = Vec::new();
     while let Some(row) = rows.next()? {
-        due.push((time(row, 0)?, id(row, 1)?));
+        if let Some(id) = entry(row, 1)? {
+            due.push((time(row, 0)?, id));
+        }
     }
     let mut first = transaction
         .prepare_cached("SELECT due FROM timer WHERE due > ?1 ORDER BY due, id LIMIT 1")?;
@@ -177,7 +191,8 @@ pub(crate) fn blocked(
          ORDER BY score, id LIMIT ?4",
     )?;
     let parameters = (namespace.as_str(), on.kind.as_str(), on.name.as_str(), limit as i64);
-    select.query_and_then(parameters, |row| id(row, 0))?.collect()
+    let entries = select.query_and_then(parameters, |row| entry(row, 0))?;
+    entries.filter_map(Result::transpose).collect()
 }
 
 /// The budgets and quotas that executions wait for.

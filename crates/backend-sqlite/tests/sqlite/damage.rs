@@ -1,12 +1,18 @@
 //! One bad item costs one item. The damage is planted past the store.
 
+use std::time::Duration;
+
 use crate::common::{self, Place, accepted, claim, command, complete, submit, take, target};
 use ff_core::ExecutionId;
 use ff_core::Namespace;
-use ff_core::machine::{GrantNext, Reply, Submit, Tick};
-use ff_core::{Millis, payload::BlobKey, payload::BlobPart};
+use ff_core::machine::{Claim, GrantNext, Reply, Submit, Tick};
+use ff_core::{Capabilities, Millis, When, payload::BlobKey, payload::BlobPart};
 use ff_store::listing::{Filter, Listing};
-use ff_store::{ClientBackend, Store, StoreError};
+use ff_store::{ClientBackend, Share, Store, StoreError, WorkerBackend};
+use ff_testkit::wait;
+
+/// How long a timer of a millisecond may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn spoil(place: &Place, id: ExecutionId) {
     let sql = "UPDATE execution SET record = x'01ff' WHERE id = ?1";
@@ -58,6 +64,38 @@ async fn work_behind_an_unreadable_record_is_claimed() {
     let taken = take(&backend, 1).await;
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0].execution, good);
+}
+
+#[tokio::test]
+async fn work_behind_an_entry_that_names_nothing_is_claimed() {
+    for capabilities in [&[][..], &["gpu"]] {
+        let place = Place::new();
+        let backend = place.open();
+        let requires = Capabilities::new(capabilities).unwrap();
+        let work = Submit { requires: requires.clone(), ..Submit::new(common::new_id()) };
+        let good = submit(&backend, work).await;
+        let sql = "INSERT INTO queue (namespace, lane, class, score, id) \
+                   SELECT namespace, lane, class, score - 1, x'00' FROM queue";
+        assert_eq!(place.sql().execute(sql, ()).unwrap(), 1);
+        let claim = Claim { capabilities: requires, ..claim(1) };
+        let taken = backend.claim(claim, Millis::ZERO).await.unwrap().assignments;
+        assert_eq!(taken.len(), 1);
+        assert_eq!(taken[0].execution, good);
+    }
+}
+
+#[tokio::test]
+async fn a_timer_that_names_nothing_keeps_no_other_from_running() {
+    let place = Place::new();
+    let backend = place.open();
+    let start = When::After(Millis::new(1));
+    let delayed = submit(&backend, Submit { start, ..Submit::new(common::new_id()) }).await;
+    place.sql().execute("INSERT INTO timer (due, id) VALUES (1, x'00')", ()).unwrap();
+    let found = wait::until_async(PATIENCE, async || {
+        let due = backend.store().due(&Share::All, None, 10).await.unwrap().due;
+        due.iter().any(|(_, id)| *id == delayed).then_some(())
+    });
+    found.await.expect("the timer is found");
 }
 
 #[tokio::test]
