@@ -13,12 +13,11 @@ mod history;
 mod model;
 mod worker;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ff_testkit::{report, wait};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::api::{self, Limits};
@@ -39,6 +38,8 @@ const FREE_LANE: &str = "free";
 /// At most [`LANE_CAP`] of it run at once.
 const LIMITED_LANE: &str = "limited";
 const LANE_CAP: usize = 3;
+/// Its work names the budget alone, and is handed back over and over.
+const CHURN_LANE: &str = "churn";
 /// What a killed or silent worker holds is taken by another after this.
 const LEASE_MS: u64 = 2_000;
 
@@ -65,7 +66,7 @@ struct Kind {
 }
 
 const KINDS: [Kind; 8] = [
-    Kind { name: "budget", quotas: &[], per_second: 3.0 },
+    Kind { name: "budget", quotas: &[], per_second: 1.0 },
     Kind { name: "rate", quotas: &["rate"], per_second: 5.0 },
     Kind { name: "rate-cap", quotas: &["rate", "cap"], per_second: 2.0 },
     Kind { name: "slow", quotas: &["slow"], per_second: 0.5 },
@@ -77,7 +78,7 @@ const KINDS: [Kind; 8] = [
 
 /// How long the work that is left may take once nothing fails any more, besides what its limits
 /// demand: the lease and the ticket of a killed server, each with its own time, and a busy machine.
-const REST: Duration = Duration::from_secs(30);
+const REST: Duration = Duration::from_secs(20);
 
 /// How long the last charges may take.
 const SETTLE: Duration = Duration::from_secs(15);
@@ -137,7 +138,11 @@ async fn prepare(client: Client, settings: Settings) -> u64 {
         .collect();
     rng.shuffle(&mut kinds);
     for (number, kind) in kinds.iter().enumerate() {
-        let lane = if rng.u8(0..3) == 0 { LIMITED_LANE } else { FREE_LANE };
+        let lane = match kind.quotas {
+            [] => CHURN_LANE,
+            _ if rng.u8(0..3) == 0 => LIMITED_LANE,
+            _ => FREE_LANE,
+        };
         let limits = Limits { budgets: &[BUDGET], quotas: kind.quotas, tokens: 20 };
         let policy = json!({
             "lease_ttl_ms": LEASE_MS, "max_attempts": 100, "max_reclaims": 1_000,
@@ -152,30 +157,38 @@ async fn prepare(client: Client, settings: Settings) -> u64 {
 /// Sees all work done, and answers how long that took.
 async fn drain(client: Client, submitted: u64) -> Duration {
     let began = Instant::now();
-    let states = async || {
-        let mut states = BTreeMap::<String, u64>::new();
-        for execution in view::executions(client, None).await {
-            let state = execution["state"].as_str().unwrap().to_owned();
-            *states.entry(state).or_default() += 1;
-        }
-        states
+    let left = async || {
+        let mut all = view::executions(client, None).await;
+        assert_eq!(all.len() as u64, submitted, "what was accepted is there");
+        all.retain(|execution| execution["state"] != "completed");
+        all
     };
-    let left = submitted - states().await.get("completed").copied().unwrap_or(0);
-    let limit = REST + least(left);
+    let limit = REST + least(&left().await);
     view::settles(limit, "all work is done while there is room", async || {
-        let states = states().await;
-        let done = states.get("completed") == Some(&submitted);
-        done.then_some(()).ok_or_else(|| format!("{submitted} submitted: {states:?}"))
+        let left = left().await;
+        match left.first() {
+            None => Ok(()),
+            Some(first) => Err(format!("{} are left, such as {first}", left.len())),
+        }
     })
     .await;
     began.elapsed()
 }
 
-/// How long so many executions take if the slowest of the quotas has to let all of them through.
-fn least(executions: u64) -> Duration {
-    let slowest = QUOTAS.iter().filter_map(|quota| quota.rate);
-    let slowest = slowest.map(|(starts, window)| window / u64::from(starts)).max().unwrap_or(0);
-    Duration::from_millis(slowest * executions)
+/// How long these executions take if the slowest of their quotas is always used to the full.
+fn least(executions: &[Value]) -> Duration {
+    let of_quota = |quota: &Quota| {
+        let (starts, window) = quota.rate?;
+        let names = |execution: &&Value| names(execution["kind"].as_str().unwrap(), quota.name);
+        let count = executions.iter().filter(names).count() as u64;
+        Some(Duration::from_millis(count * window / u64::from(starts)))
+    };
+    QUOTAS.iter().filter_map(of_quota).max().unwrap_or_default()
+}
+
+/// Whether work of this kind names a quota.
+fn names(kind: &str, quota: &str) -> bool {
+    KINDS.iter().any(|known| known.name == kind && known.quotas.contains(&quota))
 }
 
 /// What executions used, and what is wrong with that: the budget is charged as much, and they used
@@ -207,9 +220,6 @@ async fn charges(client: Client, history: &History) -> (u64, Vec<String>) {
 /// Everything that is wrong with a history, in sentences.
 fn judge(history: &History) -> Vec<String> {
     let holds = history.holds();
-    let names = |kind: &str, quota: &str| {
-        KINDS.iter().any(|known| known.name == kind && known.quotas.contains(&quota))
-    };
     let mut wrong = Vec::new();
     for Quota { name, rate, cap } in QUOTAS {
         let of_quota: Vec<_> = holds.iter().filter(|hold| names(&hold.kind, name)).collect();

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::history::{History, now};
-use super::{FREE_LANE, LIMITED_LANE};
+use super::{CHURN_LANE, FREE_LANE, LIMITED_LANE};
 use crate::api::{self, Held, Request};
 use crate::http::{Answer, Client, Cut};
 use crate::settings::Settings;
@@ -106,7 +106,11 @@ struct Worker {
 impl Worker {
     async fn run(mut self, end: Arc<AtomicBool>) {
         while !end.load(Ordering::SeqCst) {
-            let lane = if self.rng.u8(0..3) == 0 { LIMITED_LANE } else { FREE_LANE };
+            let lane = match self.habit {
+                Habit::Returns => CHURN_LANE,
+                _ if self.rng.u8(0..3) == 0 => LIMITED_LANE,
+                _ => FREE_LANE,
+            };
             let taken = match self.habit {
                 Habit::Collects => self.claim_by_grant(lane).await,
                 _ => self.claim(lane).await,
@@ -177,7 +181,7 @@ impl Worker {
                 None => self.history.unknown(&held.execution, tokens),
             }
         }
-        let returns = self.habit == Habit::Returns && self.chance(80);
+        let returns = self.habit == Habit::Returns && self.chance(97);
         if !returns {
             let is_long = self.habit == Habit::Steady && self.chance(15);
             self.pass(if is_long { LONG_MS } else { SHORT_MS }).await;
@@ -188,6 +192,7 @@ impl Worker {
         let (request, how) = match self.rng.u8(0..20) {
             _ if returns => (api::hand_back(&self.name, held), "handed back"),
             0 if !self.is_calm() => (api::fail(held, true), "failed"),
+            3 | 4 if !self.is_calm() => (api::hand_back(&self.name, held), "handed back"),
             1 if !self.is_calm() => (api::delay(held, 5), "delayed"),
             2 if !self.is_calm() => return,
             _ => (api::complete(held), "completed"),
