@@ -44,7 +44,7 @@ const HEAD: &[(&str, &str)] = &[
 
 /// What only the making and the removal of a record, and the general way, look at.
 const TAIL: &[(&str, &str)] = &[
-    ("priority", "I2"),
+    ("priority", "i2"),
     ("created", "I6"),
     ("started", "I6"),
     ("failures", "I4"),

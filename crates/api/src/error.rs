@@ -41,12 +41,12 @@ mod tests {
 
     #[test]
     fn a_refusal_names_its_code_and_field() {
-        let view = ErrorView::from(&Refusal::invalid("priority", "is 9001; give 0 to 9000"));
+        let view = ErrorView::from(&Refusal::invalid("priority", "is 9001; give -9000 to 9000"));
         assert_eq!(
             serde_json::to_value(view).unwrap(),
             serde_json::json!({
                 "code": "invalid_argument",
-                "message": "priority is 9001; give 0 to 9000",
+                "message": "priority is 9001; give -9000 to 9000",
                 "field": "priority",
                 "retryable": false,
             })

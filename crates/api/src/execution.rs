@@ -52,7 +52,7 @@ pub struct ExecutionView {
     /// For whom it is reserved.
     pub grant: Option<ReservationView>,
     /// Higher goes first.
-    pub priority: u16,
+    pub priority: i16,
     /// Its labels.
     #[schema(value_type = std::collections::BTreeMap<String, String>)]
     pub tags: Tags,

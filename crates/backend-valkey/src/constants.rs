@@ -4,7 +4,7 @@
 use ff_core::Time;
 use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
 use ff_core::machine::WANTED;
-use ff_core::placement::PRIORITY_STEP;
+use ff_core::placement::{PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
 use ff_core::state::Why;
 use ff_store::optimistic::MAX_AGE_MS;
@@ -38,6 +38,7 @@ pub(crate) fn lua() -> String {
         ("TIME_MAX", Time::MAX.as_ms() as i64),
         ("RETIRE_STEP", RETIRE_STEP.get() as i64),
         ("PRIORITY_STEP", PRIORITY_STEP),
+        ("SCORE_MAX", SCORE_MAX),
         ("BATCH_BYTES", BATCH_BYTES as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),

@@ -66,7 +66,7 @@ async fn sixty_four_partitions_are_emptied_with_everything_taken_once() {
 /// Submits work of ten priorities, mixed.
 async fn of_ten_priorities(process: &Process, count: usize) {
     let mut works: Vec<_> =
-        (0..count).map(|number| Submit { priority: number as u16 % 10, ..work(process) }).collect();
+        (0..count).map(|number| Submit { priority: number as i16 % 10, ..work(process) }).collect();
     fastrand::shuffle(&mut works);
     for batch in works.chunks(100) {
         for answer in process.submit(batch.to_vec()).await.unwrap() {
@@ -76,7 +76,7 @@ async fn of_ten_priorities(process: &Process, count: usize) {
 }
 
 /// The priority and age of what a process takes, in the order in which it does.
-async fn taken_in_order(process: &Process, max: u16) -> Vec<(u16, u64)> {
+async fn taken_in_order(process: &Process, max: u16) -> Vec<(i16, u64)> {
     let mut order = Vec::new();
     loop {
         let taken = take(process, max).await;
@@ -114,7 +114,7 @@ async fn two_processes_take_nearly_in_order_of_priority() {
         let (producer, other) = (home.open().await, home.open().await);
         home.until_heard_by(Server::shared(), 2).await;
         of_ten_priorities(&producer, COUNT).await;
-        let mut order: Vec<u16> = Vec::new();
+        let mut order: Vec<i16> = Vec::new();
         while order.len() < COUNT {
             for process in [&producer, &other] {
                 for assignment in take(process, 1).await {
@@ -126,8 +126,8 @@ async fn two_processes_take_nearly_in_order_of_priority() {
         // Of the best tenth, the best two tenths and so on: how many were not among as many
         // first taken. Nobody is told that a head was taken, so a process learns at its next
         // claim there that the other was first.
-        let late = |tenths: u16| {
-            let place = COUNT / 10 * usize::from(tenths);
+        let late = |tenths: i16| {
+            let place = COUNT / 10 * tenths as usize;
             order[place..].iter().filter(|priority| **priority >= 10 - tenths).count()
         };
         let late: Vec<_> = (1..10).map(late).collect();

@@ -114,7 +114,7 @@ async fn play(home: &Home) -> BTreeMap<String, Ending> {
     until_waiting(&consumer).await;
     let mut all = BTreeMap::new();
     for number in 0..60 {
-        let (sort, priority) = (["done", "retry", "delay", "later"][number % 4], number as u16 % 3);
+        let (sort, priority) = (["done", "retry", "delay", "later"][number % 4], number as i16 % 3);
         let input = format!("{sort} {number}");
         let mut submit = Submit { input: Payload::bytes(input.clone()), ..work(&producer) };
         submit.priority = priority;

@@ -24,7 +24,7 @@ impl<T: ClientBackend + WorkerBackend + ?Sized + 'static> Both for T {}
 pub(crate) struct Producer {
     input: Payload,
     policy: Ask,
-    priority: u16,
+    priority: i16,
     requires: Capabilities,
     control: Control,
 }
@@ -48,7 +48,7 @@ impl Producer {
     }
 
     /// The same executions, of some priority.
-    pub(crate) fn urgent(self, priority: u16) -> Producer {
+    pub(crate) fn urgent(self, priority: i16) -> Producer {
         Producer { priority, ..self }
     }
 

@@ -171,6 +171,7 @@ macro_rules! every_fact {
             }
             priority {
                 a_raised_priority_goes_first
+                work_below_the_default_priority_goes_last
                 a_change_of_priority_keeps_the_place_among_equals
                 work_that_is_not_queued_keeps_its_new_priority
                 the_same_priority_again_changes_nothing
@@ -400,6 +401,7 @@ macro_rules! every_fact {
                 a_period_that_is_over_resets_by_itself
                 a_budget_made_after_the_usage_has_its_limits
                 an_unknown_dimension_is_refused
+                an_execution_uses_only_so_many_dimensions
                 a_stale_holder_charges_nothing
                 what_was_reported_can_be_taken_back
                 an_estimate_is_reserved_and_settled

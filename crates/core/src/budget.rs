@@ -58,7 +58,7 @@ impl BudgetLimits {
             }
         }
         if let Some(period) = self.period {
-            period.within("period", limits::WINDOW_MIN, limits::WINDOW_MAX)?;
+            period.within("period", limits::PERIOD_MIN, limits::WINDOW_MAX)?;
         }
         Ok(())
     }

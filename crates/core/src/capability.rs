@@ -31,13 +31,15 @@ impl Capabilities {
     /// Checks every token and makes the canonical set.
     pub fn new<T: AsRef<str>>(tokens: impl IntoIterator<Item = T>) -> Result<Self, Refusal> {
         let mut sorted: Vec<T> = Vec::new();
-        for token in tokens {
-            check(token.as_ref())?;
-            sorted.push(token);
-            Refusal::cap("capabilities", sorted.len(), CAPABILITY_TOKENS, "tokens")?;
+        for (place, token) in tokens.into_iter().enumerate() {
+            check(place, token.as_ref())?;
+            // A token that comes again counts once.
+            let known = sorted.binary_search_by(|known| known.as_ref().cmp(token.as_ref()));
+            if let Err(place) = known {
+                sorted.insert(place, token);
+            }
+            Refusal::cap("capabilities", sorted.len(), CAPABILITY_TOKENS, "different tokens")?;
         }
-        sorted.sort_by(|a, b| a.as_ref().cmp(b.as_ref()));
-        sorted.dedup_by(|a, b| a.as_ref() == b.as_ref());
         let mut text = String::new();
         for token in &sorted {
             if !text.is_empty() {
@@ -89,15 +91,20 @@ impl Capabilities {
     }
 }
 
-fn check(token: &str) -> Result<(), Refusal> {
+/// Most characters of a token that its refusal repeats.
+const REPEATED: usize = 40;
+
+fn check(place: usize, token: &str) -> Result<(), Refusal> {
     if token.is_empty() {
-        return Err(Refusal::invalid("capabilities", "has an empty token; remove it"));
+        let why = format!("has an empty token as number {}; remove it", place + 1);
+        return Err(Refusal::invalid("capabilities", why));
     }
     if token.chars().any(|c| c == ',' || c.is_whitespace() || c.is_control()) {
-        return Err(Refusal::invalid(
-            "capabilities",
-            "has a token with a comma, a space or a control character; remove it",
-        ));
+        let short: String = token.chars().take(REPEATED).collect();
+        let why = format!(
+            "has the token {short:?} with a comma, a space or a control character; give it without"
+        );
+        return Err(Refusal::invalid("capabilities", why));
     }
     Ok(())
 }
@@ -140,6 +147,23 @@ mod tests {
             assert_eq!(refusal.field(), Some("capabilities"), "{bad:?}");
         }
         assert!(Capabilities::new(["größe", "{x}:y"]).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_names_the_token() {
+        let told = |tokens: &[&str]| Capabilities::new(tokens).unwrap_err().to_string();
+        assert!(told(&["gpu", "two words"]).contains("\"two words\""));
+        assert!(told(&["gpu", "", "x"]).contains("number 2"));
+        let long = format!("{} b", "Z".repeat(100));
+        assert!(!told(&[&long]).contains(&"Z".repeat(REPEATED + 1)));
+    }
+
+    #[test]
+    fn a_token_that_comes_again_counts_once() {
+        let many: Vec<String> = (0..256).map(|i| format!("t{i}")).collect();
+        let twice = Capabilities::new(many.iter().chain(&many)).unwrap();
+        assert_eq!(twice, Capabilities::new(&many).unwrap());
+        assert_eq!(Capabilities::new(vec!["gpu"; 300]).unwrap().as_str(), "gpu");
     }
 
     #[test]

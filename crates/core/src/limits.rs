@@ -25,8 +25,10 @@ pub const CAPABILITY_TOKENS: usize = 256;
 pub const CAPABILITY_BYTES: usize = 4_096;
 /// Most distinct required sets queued in one lane at submit.
 pub const CLASSES_PER_LANE: usize = 1_024;
-/// Highest priority; the lowest, and the default, is 0.
-pub const PRIORITY: u16 = 9_000;
+/// Highest priority; the default is 0.
+pub const PRIORITY: i16 = 9_000;
+/// Lowest priority.
+pub const PRIORITY_MIN: i16 = -PRIORITY;
 /// Most attempts ended by failure in one run.
 pub const ATTEMPTS: u32 = 1_000;
 /// Most leases lost in one run.
@@ -76,10 +78,14 @@ pub const DIMENSIONS: usize = 16;
 pub const AMOUNT: u64 = 1 << 53;
 /// Most requests in a window, and most executions at once, of one quota.
 pub const QUOTA: u32 = 1_000_000;
+/// Most dimensions of all that one execution has used: as many as all its budgets can count.
+pub const USED_DIMENSIONS: usize = BUDGETS * DIMENSIONS;
 /// Usage reports of one execution whose keys are remembered.
 pub const USAGE_REPORTS: usize = 32;
-/// Shortest window of a quota or period of a budget.
+/// Shortest window of a quota.
 pub const WINDOW_MIN: Millis = Millis::new(1);
+/// Shortest period of a budget: each end of one is a write, whether anybody uses the budget or not.
+pub const PERIOD_MIN: Millis = Millis::from_secs(1);
 /// Longest window of a quota or period of a budget.
 pub const WINDOW_MAX: Millis = Millis::from_days(3_650);
 /// Longest jitter of a quota.
@@ -120,7 +126,7 @@ pub const ALL: &[Limit] = &[
     limit("capability set, tokens", CAPABILITY_TOKENS as u64, "tokens"),
     limit("capability set, joined by commas", CAPABILITY_BYTES as u64, "bytes"),
     limit("distinct required sets queued in one lane", CLASSES_PER_LANE as u64, "sets"),
-    limit("priority", PRIORITY as u64, ""),
+    limit("priority, up and down from 0", PRIORITY as u64, ""),
     limit("attempts ended by failure in one run", ATTEMPTS as u64, "attempts"),
     limit("leases lost in one run", RECLAIMS as u64, "leases"),
     limit("runs of one execution", RUNS as u64, "runs"),
@@ -141,9 +147,11 @@ pub const ALL: &[Limit] = &[
     limit("budgets that one execution spends from", BUDGETS as u64, "budgets"),
     limit("quotas that one execution counts against", QUOTAS as u64, "quotas"),
     limit("dimensions of one budget or usage report", DIMENSIONS as u64, "dimensions"),
+    limit("dimensions that one execution has used", USED_DIMENSIONS as u64, "dimensions"),
     limit("amount of one dimension", AMOUNT, "units"),
     limit("requests in a window, or executions at once, of one quota", QUOTA as u64, ""),
     limit("usage reports of one execution that are known again", USAGE_REPORTS as u64, "reports"),
+    limit("period of a budget, shortest", PERIOD_MIN.get(), "ms"),
     limit("window of a quota or period of a budget", WINDOW_MAX.get(), "ms"),
     limit("jitter of a quota", JITTER_MAX.get(), "ms"),
     limit("lanes that one worker serves", WORKER_LANES as u64, "lanes"),

@@ -18,6 +18,10 @@ use crate::timer;
 /// One step of priority outweighs any difference in time: 10^12 ms are 31 years.
 pub const PRIORITY_STEP: i64 = 1_000_000_000_000;
 
+/// The last place: whole numbers up to here are exact as doubles. A clock past the year 2197 puts work
+/// of the lowest priorities here.
+pub const SCORE_MAX: i64 = (1 << 53) - 1;
+
 /// The index entries of a record that change during its life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
@@ -40,8 +44,9 @@ pub struct Score(i64);
 
 impl Score {
     /// Strict priority, then first in, first out.
-    pub fn of(priority: u16, queued_at: Time) -> Score {
+    pub fn of(priority: i16, queued_at: Time) -> Score {
         let score = queued_at.as_ms() as i64 - i64::from(priority) * PRIORITY_STEP;
+        let score = score.min(SCORE_MAX);
         assert!(score.unsigned_abs() < 1 << 53, "a score is exact as a double");
         Score(score)
     }

@@ -68,7 +68,7 @@ pub struct Description {
     /// When it was accepted.
     pub created: Time,
     /// Higher goes first.
-    pub priority: u16,
+    pub priority: i16,
     /// Its labels.
     pub tags: Tags,
     /// Its place in the queue among equals.

@@ -37,11 +37,12 @@ fn queued_at(world: &World) -> Time {
 #[test]
 fn a_higher_priority_goes_first_and_equals_go_first_in_first_out() {
     let mut world = World::new();
-    for (n, priority) in [(1, 0), (2, 5), (3, 0), (4, 5), (5, limits::PRIORITY)] {
+    let (most, least) = (limits::PRIORITY, limits::PRIORITY_MIN);
+    for (n, priority) in [(1, 0), (6, least), (7, -1), (2, 5), (3, 0), (4, 5), (5, most), (8, -1)] {
         world.act(Submit { priority, ..submit(n, brief()) }).unwrap();
         world.advance(ms(1));
     }
-    assert_eq!(order(&mut world), [5, 2, 4, 1, 3].map(id));
+    assert_eq!(order(&mut world), [5, 2, 4, 1, 3, 7, 8, 6].map(id));
 }
 
 #[test]
@@ -70,10 +71,10 @@ fn a_claim_sees_only_its_namespace_its_lane_and_what_it_covers() {
 proptest! {
     #[test]
     fn scores_order_by_priority_then_time_and_stay_exact(
-        a in (0..=limits::PRIORITY, 0..=1_000_000_000_000u64),
-        b in (0..=limits::PRIORITY, 0..=1_000_000_000_000u64),
+        a in (limits::PRIORITY_MIN..=limits::PRIORITY, 0..=1_000_000_000_000u64),
+        b in (limits::PRIORITY_MIN..=limits::PRIORITY, 0..=1_000_000_000_000u64),
     ) {
-        let score = |(priority, at): (u16, u64)| Score::of(priority, START + ms(at));
+        let score = |(priority, at): (i16, u64)| Score::of(priority, START + ms(at));
         let earlier = a.0 > b.0 || (a.0 == b.0 && a.1 < b.1);
         // Within the 31 years that a step of priority outweighs.
         prop_assume!(a.0 == b.0 || a.1.abs_diff(b.1) < 1_000_000_000_000);
@@ -84,7 +85,7 @@ proptest! {
 
 #[test]
 fn every_score_that_a_record_can_have_is_exact() {
-    for priority in [0, 1, limits::PRIORITY] {
+    for priority in [limits::PRIORITY_MIN, -1, 0, 1, limits::PRIORITY] {
         for at in [Time::EPOCH, START, Time::MAX] {
             assert!(Score::of(priority, at).get().unsigned_abs() < 1 << 53);
         }

@@ -157,7 +157,7 @@ impl NewTask<'_> {
     }
 
     /// Higher goes first.
-    pub fn priority(mut self, priority: u16) -> Self {
+    pub fn priority(mut self, priority: i16) -> Self {
         self.submit.priority = priority;
         self
     }

@@ -32,9 +32,10 @@ pub struct Queued {
 impl Census {
     /// Counts `count` executions of one class in one partition, of which the next has this score.
     pub fn add_queue(&mut self, namespace: Namespace, lane: Lane, count: u64, head: Score) {
-        // What was queued in the future of the store's clock is queued now.
-        let late = (self.now.as_ms() as i64 - head.get()).div_euclid(PRIORITY_STEP).max(0);
-        let since = head.get() + late * PRIORITY_STEP;
+        // The priority that brings the score nearest to now: a step is longer than anything waits.
+        let late = self.now.as_ms() as i64 - head.get();
+        let priority = (late + PRIORITY_STEP / 2).div_euclid(PRIORITY_STEP);
+        let since = head.get() + priority * PRIORITY_STEP;
         let oldest = Time::from_ms(u64::try_from(since).unwrap_or(0));
         let queued = self.queues.entry((namespace, lane)).or_insert(Queued { count: 0, oldest });
         queued.count += count;
@@ -49,7 +50,7 @@ mod tests {
     #[test]
     fn the_moment_is_read_from_the_score_whatever_the_priority() {
         let now = Time::from_ms(1_800_000_000_000);
-        for priority in [0, 1, 2, 500, 9_000] {
+        for priority in [-9_000, -1, 0, 1, 2, 500, 9_000] {
             for age in [0, 1, 60_000, 86_400_000 * 365] {
                 let queued = Time::from_ms(now.as_ms() - age);
                 let mut census = Census { now, ..Census::default() };

@@ -72,9 +72,9 @@ pub struct BudgetRequest {
     #[serde(deserialize_with = "strict::objects")]
     #[schema(value_type = BTreeMap<schema::Name, DimensionRequest>)]
     pub dimensions: BTreeMap<Dimension, DimensionRequest>,
-    /// After so long what was used is forgotten; absent is never.
+    /// After so long, a second or more, what was used is forgotten; absent is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 315360000000u64)]
+    #[schema(minimum = 1000, maximum = 315360000000u64)]
     pub period_ms: Option<u64>,
     /// What happens to what runs when a hard limit is reached: `block` (it goes on, and nothing new
     /// is admitted) when absent, or `cancel`.

@@ -34,9 +34,9 @@ pub struct ReplayRequest {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityRequest {
-    /// Higher goes first: 0 to 9000.
-    #[schema(maximum = 9000)]
-    pub priority: u16,
+    /// Higher goes first: -9000 to 9000.
+    #[schema(minimum = -9000, maximum = 9000)]
+    pub priority: i16,
 }
 
 /// A change of tags; the rest stay.

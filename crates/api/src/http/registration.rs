@@ -26,7 +26,7 @@ pub struct RegisterRequest {
     pub lanes: Vec<Lane>,
     /// What it offers.
     #[serde(default)]
-    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
+    #[schema(value_type = Vec<schema::Capability>)]
     pub capabilities: Vec<String>,
     /// How long it may be silent before it counts as gone.
     #[schema(minimum = 1000, maximum = 86400000)]

@@ -50,10 +50,10 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "strict::map")]
     #[schema(value_type = BTreeMap<schema::Name, schema::TagText>)]
     pub tags: BTreeMap<TagKey, TagValue>,
-    /// Higher goes first: 0 to 9000.
+    /// Higher goes first: -9000 to 9000; 0 when absent.
     #[serde(default)]
-    #[schema(maximum = 9000)]
-    pub priority: u16,
+    #[schema(minimum = -9000, maximum = 9000)]
+    pub priority: i16,
     /// Not before this long from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 315360000000u64)]
@@ -67,7 +67,7 @@ pub struct SubmitRequest {
     pub idempotency_key: Option<IdempotencyKey>,
     /// What a worker must offer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
+    #[schema(value_type = Vec<schema::Capability>)]
     pub requires: Vec<String>,
     /// What limits it besides workers.
     #[serde(default, deserialize_with = "strict::object")]

@@ -31,7 +31,7 @@ pub struct ClaimRequest {
     pub lane: Lane,
     /// What the worker offers.
     #[serde(default)]
-    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
+    #[schema(value_type = Vec<schema::Capability>)]
     pub capabilities: Vec<String>,
     /// How many at most; 1 when absent.
     #[serde(default = "one")]
@@ -257,7 +257,7 @@ pub struct GrantRequest {
     pub lane: Lane,
     /// What the worker offers.
     #[serde(default)]
-    #[schema(value_type = Vec<schema::Capability>, max_items = 256)]
+    #[schema(value_type = Vec<schema::Capability>)]
     pub capabilities: Vec<String>,
     /// How long it lasts.
     #[schema(minimum = 1, maximum = 300000)]

@@ -40,7 +40,7 @@ local function submit(k, now, gates, origin, packed, own_input)
   if state == C.DELAYED and until_at <= now then
     state, why, until_at = C.QUEUED, C.FRESH, 0
   end
-  score = state == C.QUEUED and now - priority * C.PRIORITY_STEP or C.NO_SCORE
+  score = state == C.QUEUED and math.min(now - priority * C.PRIORITY_STEP, C.SCORE_MAX) or C.NO_SCORE
   timer = ff.earliest(deadline, until_at)
   local bytes =
     struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(packed, rest_at))

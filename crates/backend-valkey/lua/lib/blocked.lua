@@ -14,7 +14,7 @@ end
 
 -- The place of a record, among those that wait and in its queue.
 function ff.blocked.place(queued_at, priority)
-  return queued_at - priority * C.PRIORITY_STEP
+  return math.min(queued_at - priority * C.PRIORITY_STEP, C.SCORE_MAX)
 end
 
 local function place(r)

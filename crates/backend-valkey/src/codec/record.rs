@@ -121,7 +121,7 @@ pub(crate) fn encode(
     let blocked = placed.blocked.as_ref().map_or_else(String::new, |(on, _)| keys::blocker(on));
     packer.bytes::<1>(blocked.as_bytes());
     packer.bytes::<1>(&record.admission.map(holder).unwrap_or_default());
-    packer.number::<2>(record.priority.into());
+    packer.number::<2>(u64::from(record.priority as u16));
     packer.number::<6>(record.created.as_ms());
     packer.number::<6>(record.run.started.as_ms());
     packer.number::<4>(record.run.failures.into());
@@ -360,7 +360,7 @@ impl Stored {
             [] => None,
             name => Some(lease(name)?),
         };
-        let priority = from.number::<2>()? as u16;
+        let priority = from.number::<2>()? as u16 as i16;
         let created = time(from.number::<6>()?);
         let started = time(from.number::<6>()?);
         let failures = from.number::<4>()? as u32;

@@ -231,7 +231,7 @@ pub(crate) fn revoke(n: u32, r: u128) -> Revoke {
     Revoke { target: target(n), lease: LeaseId { request: RequestId::new(r), index: 0 } }
 }
 
-pub(crate) fn set_priority(n: u32, priority: u16) -> SetPriority {
+pub(crate) fn set_priority(n: u32, priority: i16) -> SetPriority {
     SetPriority { target: target(n), priority }
 }
 

@@ -47,6 +47,21 @@ pub(crate) fn number<T: TryFrom<u64>>(
     }
 }
 
+/// Reads a whole number from `least` to `most`, either of which may be below zero.
+pub(crate) fn integer<T: TryFrom<i64>>(
+    least: i64,
+    most: i64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let bare = text.strip_prefix('-').unwrap_or(text);
+        let digits = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| digits && (least..=most).contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            format!("'{text}' is not a whole number from {least} to {most}; give one")
+        })
+    }
+}
+
 /// The command for the page after `last`.
 pub(crate) fn continued(command: &str, limit: usize, last: &str) -> String {
     let limit = if limit == 50 { String::new() } else { format!(" --limit {limit}") };

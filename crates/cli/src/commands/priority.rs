@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ff_api::ExecutionView;
-use ff_core::limits::PRIORITY;
+use ff_core::limits::{PRIORITY, PRIORITY_MIN};
 use ff_core::{ExecutionId, machine};
 
 use super::{Verdict, parse};
@@ -15,10 +15,10 @@ pub(crate) struct Priority {
     /// The execution.
     id: ExecutionId,
 
-    /// Higher goes first.
+    /// Higher goes first: -9000 to 9000.
     #[arg(value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = parse::number::<u16>(0, PRIORITY.into()))]
-    priority: u16,
+    #[arg(value_parser = parse::integer::<i16>(PRIORITY_MIN.into(), PRIORITY.into()))]
+    priority: i16,
 }
 
 impl Priority {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use ff_api::SubmittedView;
-use ff_core::limits::PRIORITY;
+use ff_core::limits::{PRIORITY, PRIORITY_MIN};
 use ff_core::machine;
 use ff_core::payload::ContentType;
 use ff_core::{
@@ -43,10 +43,10 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "TYPE", requires = "input_raw", value_parser = ContentType::new)]
     content_type: Option<ContentType>,
 
-    /// Higher goes first.
+    /// Higher goes first: -9000 to 9000.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = parse::number::<u16>(0, PRIORITY.into()))]
-    priority: u16,
+    #[arg(value_parser = parse::integer::<i16>(PRIORITY_MIN.into(), PRIORITY.into()))]
+    priority: i16,
 
     /// Start it this much later.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]

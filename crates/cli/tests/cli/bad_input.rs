@@ -56,11 +56,15 @@ fn ids_that_are_no_ids_are_refused() {
 
 #[test]
 fn numbers_out_of_range_are_refused() {
-    for bad in ["-1", "9001", "99999999999999999999", "NaN", "1.5", "", "0x1"] {
+    for bad in ["-9001", "9001", "99999999999999999999", "-", "+1", "NaN", "1.5", "", "0x1"] {
         refused(&["submit", "--priority", bad], 2, &["--priority"]);
         refused(&["priority", ID, bad], 2, &["N"]);
     }
-    refused(&["submit", "--priority", "9001"], 2, &["'9001' is not a whole number from 0 to 9000"]);
+    refused(
+        &["submit", "--priority", "9001"],
+        2,
+        &["'9001' is not a whole number from -9000 to 9000"],
+    );
     for (flag, bad) in [
         ("--max-attempts", "0"),
         ("--max-attempts", "1001"),

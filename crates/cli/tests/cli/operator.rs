@@ -63,11 +63,15 @@ fn what_makes_no_sense_in_a_state_is_refused() {
 fn a_higher_priority_goes_first() {
     let ff = Ff::new();
     let first = ff.submit(&["--input", "1"]);
+    let lowest = ff.submit(&["--input", "3", "--priority", "-9000"]);
     let second = ff.submit(&["--input", "2"]);
     let raised = ff.json(&["priority", &second, "9000"]);
     assert_eq!((&raised["id"], &raised["priority"]), (&second.as_str().into(), &9000.into()));
+    let lowered = ff.submit(&["--input", "4"]);
+    assert_eq!(ff.json(&["priority", &lowered, "-1"])["priority"], -1);
+    assert_eq!(ff.show(&lowest)["priority"], -9000);
     ff.work("cat >> order; echo >> order");
-    assert_eq!(std::fs::read_to_string(ff.path("order")).unwrap(), "2\n1\n");
+    assert_eq!(std::fs::read_to_string(ff.path("order")).unwrap(), "2\n1\n4\n3\n");
     assert_eq!(ff.show(&first)["state"], "completed");
 }
 

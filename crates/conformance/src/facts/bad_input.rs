@@ -109,6 +109,11 @@ pub(crate) async fn a_submit_out_of_bounds_is_refused(g: Ground) {
     let far = When::After(Millis::new(limits::DELAY.get() + 1));
     let submits = [
         ("priority", Submit { priority: limits::PRIORITY + 1, ..g.work() }, Code::InvalidArgument),
+        (
+            "priority",
+            Submit { priority: limits::PRIORITY_MIN - 1, ..g.work() },
+            Code::InvalidArgument,
+        ),
         ("tags", Submit { tags: too_many, ..g.work() }, Code::TooLarge),
         ("far", Submit { start: far, ..g.work() }, Code::InvalidArgument),
         ("9999", Submit { start: When::At(Time::MAX), ..g.work() }, Code::InvalidArgument),
@@ -202,7 +207,8 @@ pub(crate) async fn numbers_out_of_range_are_refused(g: Ground) {
         ("delay", Delay { hold: held.clone(), until: When::At(Time::MAX) }.into()),
         ("no grace", grace(ms(0)).into()),
         ("long grace", grace(Millis::from_hours(25)).into()),
-        ("priority", SetPriority { target: target(), priority: u16::MAX }.into()),
+        ("priority", SetPriority { target: target(), priority: i16::MAX }.into()),
+        ("priority", SetPriority { target: target(), priority: i16::MIN }.into()),
     ];
     let calls = calls.into_iter().map(|(call, action)| (call, action, Code::InvalidArgument));
     all_refused(&g, calls.collect()).await;

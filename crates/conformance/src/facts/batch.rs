@@ -12,7 +12,7 @@ use crate::ground::{Ground, Refused, ms, permanent};
 
 pub(crate) async fn each_submit_of_a_batch_has_its_own_answer(g: Ground) {
     let good = g.work();
-    let too_urgent = Submit { priority: u16::MAX, ..g.work() };
+    let too_urgent = Submit { priority: i16::MAX, ..g.work() };
     let other_body = Submit { priority: 1, ..good.clone() };
     let batch = vec![good.clone(), too_urgent, good.clone(), other_body, g.work()];
     let answers = g.backend().submit(batch).await.unwrap();

@@ -4,7 +4,7 @@ use ff_core::budget::{BudgetLimits, OnBreach};
 use ff_core::control::Amounts;
 use ff_core::machine::{Attend, Claim, House, RESERVED, Reply, ReportUsage, Settling};
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Code, Dimension, Millis, PublicState};
+use ff_core::{Code, Dimension, Millis, PublicState, limits};
 
 use crate::ground::{Ground, Refused, forged, key, ms, named, of_tokens, tokens};
 
@@ -113,6 +113,26 @@ pub(crate) async fn an_unknown_dimension_is_refused(g: Ground) {
     assert_eq!(used(&g.budget("team").await.used), 0);
 }
 
+/// Once its budget is removed, nobody knows which dimensions that would count.
+pub(crate) async fn an_execution_uses_only_so_many_dimensions(g: Ground) {
+    g.put_budget("team", of_tokens(50)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.backend().delete_budget(&g.namespace, &named("team")).await.unwrap();
+    let some = |report: usize| -> Amounts {
+        let names = (0..limits::DIMENSIONS).map(|n| format!("d{report}-{n}"));
+        names.map(|name| (Dimension::new(name).unwrap(), 1)).collect()
+    };
+    for report in 0..limits::BUDGETS {
+        g.report(&held, &format!("r{report}"), some(report)).await.unwrap();
+    }
+    let before = g.snapshot().await;
+    assert_eq!(g.report(&held, "more", some(99)).await.refused(), Code::TooLarge);
+    g.snapshot().await.assert_same(&before);
+    let again = g.report(&held, "known", some(0)).await.unwrap();
+    assert_eq!(again.len(), limits::USED_DIMENSIONS);
+}
+
 pub(crate) async fn a_stale_holder_charges_nothing(g: Ground) {
     g.put_budget("team", of_tokens(50)).await;
     g.spending(&["team"]).await;
@@ -195,7 +215,8 @@ pub(crate) async fn bad_limits_are_refused(g: Ground) {
     let none = BudgetLimits { dimensions: [].into(), ..of_tokens(1) };
     let huge = of_tokens(u64::MAX);
     let brief = BudgetLimits { period: Some(Millis::ZERO), ..of_tokens(1) };
-    for limits in [none, huge, brief] {
+    let short = BudgetLimits { period: Some(ms(999)), ..of_tokens(1) };
+    for limits in [none, huge, brief, short] {
         let put = g.backend().put_budget(&g.namespace, &named("team"), limits).await;
         assert_eq!(put.refused(), Code::InvalidArgument);
     }

@@ -26,7 +26,7 @@ pub(crate) async fn a_claim_looks_only_at_its_lane(g: Ground) {
 
 pub(crate) async fn higher_priority_goes_first(g: Ground) {
     let mut expected = Vec::new();
-    for priority in [5, 0, 9_000, 1, 300] {
+    for priority in [5, 0, -9_000, 9_000, 1, -1, 300] {
         expected.push((priority, g.submit(Submit { priority, ..g.work() }).await));
         g.advance(ms(1)).await;
     }

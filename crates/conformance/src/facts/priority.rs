@@ -5,7 +5,7 @@ use ff_core::{Code, ExecutionId, When};
 
 use crate::ground::{Ground, Refused, ms};
 
-async fn set(g: &Ground, id: ExecutionId, priority: u16) -> Result<(), ff_store::StoreError> {
+async fn set(g: &Ground, id: ExecutionId, priority: i16) -> Result<(), ff_store::StoreError> {
     g.backend().set_priority(SetPriority { target: g.target(id), priority }).await
 }
 
@@ -16,6 +16,28 @@ pub(crate) async fn a_raised_priority_goes_first(g: Ground) {
     set(&g, second, 1).await.unwrap();
     assert_eq!(g.claimed().await.execution, second);
     assert_eq!(g.claimed().await.execution, first);
+}
+
+pub(crate) async fn work_below_the_default_priority_goes_last(g: Ground) {
+    let [lowest, low, second] = [-9_000, -1, -1].map(|priority| Submit { priority, ..g.work() });
+    let (lowest, low) = (g.submit(lowest).await, g.submit(low).await);
+    g.advance(ms(1)).await;
+    let second = g.submit(second).await;
+    let (lowered, plain) = (g.waiting().await, g.waiting().await);
+    set(&g, lowered, -2).await.unwrap();
+    for id in [plain, low, second, lowered] {
+        assert_eq!(g.claimed().await.execution, id);
+    }
+    // It comes back to its place, and can be raised out of it.
+    let last = g.claimed().await;
+    assert_eq!(last.execution, lowest);
+    g.hand_back(&last).await.unwrap();
+    let plain = g.waiting().await;
+    assert_eq!(g.record(lowest).await.priority, -9_000);
+    set(&g, lowest, 1).await.unwrap();
+    for id in [lowest, plain] {
+        assert_eq!(g.claimed().await.execution, id);
+    }
 }
 
 pub(crate) async fn a_change_of_priority_keeps_the_place_among_equals(g: Ground) {

@@ -48,7 +48,7 @@ impl Generator {
                     dimensions.into_iter().map(|d| (Dimension::new(d).unwrap(), limit(rng)));
                 let limits = BudgetLimits {
                     dimensions: limits.collect::<BTreeMap<_, _>>(),
-                    period: one(rng, &[None, Some(500), Some(60_000)]).map(ff_core::Millis::new),
+                    period: one(rng, &[None, Some(1_000), Some(60_000)]).map(ff_core::Millis::new),
                     on_breach: one(rng, &[OnBreach::Block, OnBreach::Cancel]),
                 };
                 PutBudget { key: budget, limits }.into()

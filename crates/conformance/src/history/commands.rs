@@ -173,7 +173,7 @@ impl Generator {
     }
 
     fn set_priority(&mut self, view: View<'_>) -> SetPriority {
-        let priority = if chance(&mut self.rng, 5) { PRIORITY + 1 } else { self.rng.u16(..8) };
+        let priority = if chance(&mut self.rng, 5) { PRIORITY + 1 } else { self.rng.i16(-4..8) };
         SetPriority { target: self.steered(view), priority }
     }
 

@@ -76,8 +76,8 @@ pub(super) fn tags(rng: &mut Rng) -> Tags {
     some.collect()
 }
 
-pub(super) fn priority(rng: &mut Rng) -> u16 {
-    one(rng, &[0, 0, 0, 1, 5, 9_000])
+pub(super) fn priority(rng: &mut Rng) -> i16 {
+    one(rng, &[0, 0, 0, 1, 5, 9_000, -1, -9_000])
 }
 
 pub(super) fn category(rng: &mut Rng) -> Category {

@@ -1,7 +1,7 @@
 //! Change the priority of work that is not finished.
 
 use super::{Context, Decide, ReadSet, Reply, Step, Target};
-use crate::limits::PRIORITY;
+use crate::limits::{PRIORITY, PRIORITY_MIN};
 use crate::refusal::Refusal;
 
 /// Sets the priority. Its place among equals is kept.
@@ -10,7 +10,7 @@ pub struct SetPriority {
     /// Which execution.
     pub target: Target,
     /// Higher goes first.
-    pub priority: u16,
+    pub priority: i16,
 }
 
 impl Decide for SetPriority {
@@ -34,10 +34,12 @@ impl Decide for SetPriority {
 }
 
 /// Refuses a priority past its bound.
-pub(super) fn check(priority: u16) -> Result<(), Refusal> {
-    if priority > PRIORITY {
-        let why = format!("is {priority}; give 0 to {PRIORITY}");
-        return Err(Refusal::invalid("priority", why));
+pub(super) fn check(priority: i16) -> Result<(), Refusal> {
+    match (PRIORITY_MIN..=PRIORITY).contains(&priority) {
+        true => Ok(()),
+        false => {
+            let why = format!("is {priority}; give {PRIORITY_MIN} to {PRIORITY}");
+            Err(Refusal::invalid("priority", why))
+        }
     }
-    Ok(())
 }

@@ -33,7 +33,7 @@ pub struct Submit {
     /// Its labels.
     pub tags: Tags,
     /// Higher goes first.
-    pub priority: u16,
+    pub priority: i16,
     /// When it may start.
     pub start: When,
     /// The caller's own name for it: the same name with the same body is the same execution.
@@ -78,7 +78,7 @@ impl Submit {
                 fields.text(key.as_str());
                 fields.text(value.as_str());
             }
-            fields.number(self.priority.into());
+            fields.number(i64::from(self.priority) as u64);
             self.start.fingerprint(fields);
             fields.text(self.key.as_ref().map_or("", IdempotencyKey::as_str));
             fields.text(self.requires.as_str());

@@ -3,12 +3,12 @@
 use super::{Context, Decide, Hold, ReadSet, Step, Used};
 use crate::control::{Amounts, add, check_amounts, subtract};
 use crate::digest::Digest;
-use crate::limits::USAGE_REPORTS;
+use crate::limits::{USAGE_REPORTS, USED_DIMENSIONS};
 use crate::name::IdempotencyKey;
 use crate::refusal::Refusal;
 
 /// Adds to what an execution has used, or takes back from it. What was used is a fact: it is never
-/// refused because a limit is passed.
+/// refused because a limit is passed; only names of ever more dimensions are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportUsage {
     /// What is held.
@@ -63,6 +63,7 @@ impl Decide for ReportUsage {
             subtract(used, &self.amounts);
         } else {
             add(used, &self.amounts);
+            Refusal::cap("amounts", used.len(), USED_DIMENSIONS, "dimensions in all")?;
         }
         let answer = Used { amounts: used.clone(), seen: seen + 1 };
         let reports = &mut after.reports;

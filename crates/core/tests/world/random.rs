@@ -159,7 +159,7 @@ impl Script {
             kind: Kind::default(),
             input: self.payload(),
             tags: Tags::new(),
-            priority: self.rng.u16(0..3),
+            priority: self.rng.i16(-1..3),
             start,
             policy: self.policy(key.is_some()).into(),
             key,
@@ -325,7 +325,7 @@ impl Script {
     }
 
     fn priority(&mut self, target: Target) -> SetPriority {
-        SetPriority { target, priority: self.rng.u16(0..3) }
+        SetPriority { target, priority: self.rng.i16(-1..3) }
     }
 
     fn tags(&mut self, target: Target) -> SetTags {

@@ -74,7 +74,7 @@ async fn numbers_out_of_range_are_refused() {
     each_refused(
         "invalid_json",
         &[
-            (r#"{"priority":-1}"#, "priority: invalid value: integer `-1`, expected u16"),
+            (r#"{"priority":-32769}"#, "priority: invalid value: integer `-32769`, expected i16"),
             (r#"{"priority":65536}"#, "priority"),
             (r#"{"priority":1.5}"#, "priority"),
             (r#"{"priority":"1"}"#, "priority"),
