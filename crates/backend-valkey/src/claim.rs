@@ -9,8 +9,8 @@ use ff_core::machine::{
     self, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step, Wanted,
 };
 use ff_core::placement::Score;
-use ff_store::StoreError;
 use ff_store::optimistic::Optimistic;
+use ff_store::{StoreError, outage};
 use redis::Value;
 
 use crate::codec::{self, Inline, Packer};
@@ -45,7 +45,7 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
                     Ok(false) => break,
                     Err(error) if !claiming.has_some() => return Err(error),
                     Err(error) => {
-                        tracing::warn!(%error, "a claim was cut short");
+                        outage::failed(&error, "a claim was cut short");
                         break;
                     }
                 }
@@ -190,7 +190,7 @@ impl Claiming {
                 Ok(false) => break,
                 Err(error) if !self.has_some() => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, "a claim was cut short");
+                    outage::failed(&error, "a claim was cut short");
                     break;
                 }
             }
@@ -227,7 +227,7 @@ impl Claiming {
                 false => store.look().await,
             };
             if let Err(error) = looked {
-                tracing::warn!(%error, "cannot look for work");
+                outage::failed(&error, "cannot look for work");
             }
             self.take(claimed.assignments);
             self.all.again |= claimed.again;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ff_core::{Capabilities, Lane, Namespace, Time};
-use ff_store::StoreError;
 use ff_store::wakeups::{Announcement, NET};
+use ff_store::{StoreError, outage};
 use redis::Value;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::AbortHandle;
@@ -86,7 +86,7 @@ async fn watch(shared: Arc<Shared>) {
             continue;
         }
         if let Err(error) = shared.look().await {
-            tracing::warn!(%error, "cannot look for work");
+            outage::failed(&error, "cannot look for work");
         }
     }
 }

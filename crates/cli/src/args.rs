@@ -1,12 +1,16 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use ff_core::Namespace;
 
+use crate::address::Address;
 use crate::commands::{
     attempts, bench, budget, cancel, check, dev, docs, explain, lane, ls, payload, priority, quota,
     replay, revoke, serve, show, submit, tags, worker, workers,
 };
+use crate::log::Format;
 
 /// Durable execution from a shell: submit work, run it, look at it, steer it.
 #[derive(Debug, Parser)]
@@ -15,6 +19,8 @@ use crate::commands::{
     version,
     disable_help_subcommand = true,
     after_help = "Durations are a whole number and a unit: 500ms, 5s, 2m, 1h, 7d.\n\
+                  Warnings are logged to stderr; FF_LOG, or RUST_LOG without it, says what else: info, \
+                  ff_engine=debug.\n\
                   Exit codes: 0 done, 1 refused, failed or violated, 2 a wrong command line."
 )]
 pub(crate) struct Cli {
@@ -28,14 +34,19 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// The server to ask.
+    /// The server to ask: http:// or https://, a host, and a path if it stands behind one.
     #[arg(long, global = true, value_name = "URL", env = "FF_URL", hide_env_values = true)]
     #[arg(default_value = "http://127.0.0.1:7272")]
-    pub(crate) url: String,
+    pub(crate) url: Address,
 
     /// Work directly on a store instead of asking a server: sqlite:PATH or valkey://HOST:PORT.
     #[arg(long, global = true, value_name = "URL", env = "FF_STORE", hide_env_values = true)]
-    pub(crate) store: Option<String>,
+    pub(crate) store: Option<Address>,
+
+    /// Trust the certificate authorities in this PEM file, instead of those of the machine, when the
+    /// server is asked by https.
+    #[arg(long, global = true, value_name = "FILE", env = "FF_CA", hide_env_values = true)]
+    pub(crate) ca: Option<PathBuf>,
 
     /// Open a Valkey store although its server may evict keys or keeps no append-only file.
     #[arg(long, global = true)]
@@ -53,6 +64,17 @@ pub(crate) struct Global {
     /// Print JSON on stdout, and errors as JSON on stderr.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+
+    /// Write logs as text, or as one JSON object a line.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        env = "FF_LOG_FORMAT",
+        hide_env_values = true
+    )]
+    #[arg(value_enum, default_value_t = Format::Text)]
+    pub(crate) log_format: Format,
 }
 
 /// What is to be done.

@@ -3,6 +3,7 @@
 //! stdout is data, stderr is talk. Exit codes: 0 done, 1 refused, failed or violated, 2 a command
 //! line that makes no sense.
 
+mod address;
 mod args;
 mod commands;
 mod dev;
@@ -10,6 +11,7 @@ mod docs;
 mod duration;
 mod error;
 mod input;
+mod log;
 mod output;
 mod session;
 mod signals;
@@ -20,7 +22,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
 
 use crate::args::Cli;
 use crate::error::Error;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error),
     };
-    log_to_stderr();
+    log::start(cli.global.log_format);
     let output = Output::new(cli.global.json);
     match run(cli, &output) {
         Ok(verdict) => verdict.into(),
@@ -52,15 +53,4 @@ fn run(cli: Cli, output: &Output) -> Result<commands::Verdict, Error> {
     let verdict = runtime.block_on(commands::run(cli, output));
     runtime.shutdown_timeout(Duration::from_secs(1));
     verdict
-}
-
-/// Warnings of the engine are talk; `FF_LOG` chooses others.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("FF_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(output::style::stderr_is_coloured())
-        .log_internal_errors(false)
-        .init();
 }

@@ -1,5 +1,6 @@
 //! What a command works with: a server or a store, a namespace, an output.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace};
 use ff_store::{EngineBackend, Roles, StoreError};
 
+use crate::address::Address;
 use crate::args::Global;
 use crate::error::Error;
 use crate::output::Output;
@@ -25,8 +27,9 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 /// What a command works with.
 pub(crate) struct Session<'a> {
-    url: String,
-    store: Option<String>,
+    url: Address,
+    store: Option<Address>,
+    ca: Option<PathBuf>,
     pub(crate) token: Option<String>,
     pub(crate) namespace: Namespace,
     pub(crate) output: &'a Output,
@@ -58,8 +61,9 @@ impl<'a> Session<'a> {
             url: global.url,
             store: global
                 .store
-                .filter(|url| !url.is_empty())
+                .filter(|url| !url.reveal().is_empty())
                 .map(|url| lossy(url, global.accept_data_loss)),
+            ca: global.ca.filter(|path| !path.as_os_str().is_empty()),
             token: global.token,
             namespace: global.namespace,
             output,
@@ -72,7 +76,8 @@ impl<'a> Session<'a> {
         if self.store.is_some() {
             return Ok(Place::Store(self.open_store().await?));
         }
-        let options = HttpOptions { token: self.token.clone(), ..HttpOptions::new(&*self.url) };
+        let (token, ca) = (self.token.clone(), self.ca.clone());
+        let options = HttpOptions { token, ca, ..HttpOptions::new(self.url.reveal()) };
         Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
     }
 
@@ -83,7 +88,7 @@ impl<'a> Session<'a> {
 
     /// The URL of the store, which must be given.
     pub(crate) fn store_url(&self) -> Result<&str, Error> {
-        self.store.as_deref().ok_or_else(|| {
+        self.store.as_ref().map(Address::reveal).ok_or_else(|| {
             let why = "no store is given; give --store sqlite:PATH, or set FF_STORE to it";
             Error::usage("--store", why)
         })
@@ -109,7 +114,7 @@ impl<'a> Session<'a> {
 
     /// `error`, with what a caller of the server can do about it.
     pub(crate) fn explained(&self, error: Error) -> Error {
-        let url = self.url.clone();
+        let url = self.url.to_string();
         match error {
             Error::Store(StoreError::Unavailable(why)) if self.store.is_none() => {
                 match why.split_once(NOT_CONNECTED) {
@@ -136,15 +141,15 @@ impl<'a> Session<'a> {
         let mut line = format!("next: ff {command}");
         // A store from the environment is there for the next command too.
         if let Some(url) = &self.store
-            && std::env::var("FF_STORE").as_deref() != Ok(url)
+            && std::env::var("FF_STORE").as_deref() != Ok(url.reveal())
         {
-            line.push_str(&format!(" --store {}", quote(url)));
+            line.push_str(&format!(" --store {}", quote(&url.to_string())));
         }
         if self.store.is_none()
-            && self.url != DEFAULT_URL
-            && std::env::var("FF_URL").as_deref() != Ok(&self.url)
+            && self.url.reveal() != DEFAULT_URL
+            && std::env::var("FF_URL").as_deref() != Ok(self.url.reveal())
         {
-            line.push_str(&format!(" --url {}", quote(&self.url)));
+            line.push_str(&format!(" --url {}", quote(&self.url.to_string())));
         }
         if self.namespace != Namespace::default() {
             line.push_str(&format!(" --namespace {}", self.namespace));
@@ -163,11 +168,12 @@ pub(crate) fn quote(text: &str) -> String {
 }
 
 /// The URL of a store that may lose data, if that is accepted.
-fn lossy(url: String, accept: bool) -> String {
+fn lossy(address: Address, accept: bool) -> Address {
+    let url = address.reveal();
     let separator = if url.contains('?') { '&' } else { '?' };
     match accept && !url.starts_with("sqlite:") && !url.starts_with("memory:") {
-        true => format!("{url}{separator}accept_data_loss=true"),
-        false => url,
+        true => format!("{url}{separator}accept_data_loss=true").into(),
+        false => address,
     }
 }
 

@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
 
+use crate::address;
 use crate::output::Output;
 
 /// Prints help, a version or an error, and gives the exit code.
@@ -21,7 +22,11 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     if json || wrong_value {
         Output::new(json).error(&view(error));
     } else {
-        let _ = error.print();
+        let plain = error.to_string();
+        match without_passwords(plain.clone()) {
+            text if text == plain => drop(error.print()),
+            text => Output::new(false).talk(text.trim_end()),
+        }
     }
     ExitCode::from(2)
 }
@@ -38,7 +43,14 @@ fn view(error: &clap::Error) -> ErrorView {
         (Some(field), Some(source)) => about(field, &source.to_string()),
         _ => first_paragraph(error),
     };
+    let message = without_passwords(message);
     ErrorView { code: code.to_string(), message, field, retryable: false }
+}
+
+/// `text`, whatever it repeats of the command line.
+fn without_passwords(text: String) -> String {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    address::hidden(text, arguments)
 }
 
 /// `--lane` of `--lane <LANE>`, `ID` of `<ID>`.

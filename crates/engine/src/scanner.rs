@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use ff_store::{EngineBackend, Share, StoreError};
+use ff_store::{EngineBackend, Share, StoreError, outage};
 use tokio_util::sync::CancellationToken;
 
 use crate::meter;
@@ -66,8 +66,9 @@ impl<S: Scanner> Scanning<S> {
             let name = self.scanner.name();
             match self.run_once().await {
                 Ok(Scanned { errors: 0, .. }) => {}
-                Ok(scanned) => tracing::warn!(scanner = name, ?scanned, "some items failed"),
-                Err(error) => tracing::warn!(scanner = name, %error, "cannot scan"),
+                // Each was logged by itself.
+                Ok(scanned) => tracing::debug!(scanner = name, ?scanned, "some items failed"),
+                Err(error) => outage::failed(&error, &format!("cannot scan ({name})")),
             }
         }
     }

@@ -26,9 +26,14 @@ pub struct Services {
 impl Services {
     /// The services of `backend`, not yet running.
     pub fn new(backend: Arc<dyn EngineBackend>) -> Services {
+        Services::with(backend, UnblockScanner::default())
+    }
+
+    /// The same, with this unblock scanner.
+    pub fn with(backend: Arc<dyn EngineBackend>, unblock: UnblockScanner) -> Services {
         let shares = Arc::new(Shares::default());
         let timers = Timers::new(backend.clone(), timers::Options::default());
-        let unblock = Scanning::new(UnblockScanner::default(), backend.clone());
+        let unblock = Scanning::new(unblock, backend.clone());
         let audit = Scanning::new(AuditScanner::default(), backend);
         Services {
             timers: Arc::new(timers.sharing(shares.clone())),

@@ -6,7 +6,7 @@
 //! [`ENGINE_TTL`](ff_store::share::ENGINE_TTL). While nobody can be asked it keeps what it has.
 
 use ff_store::share::ENGINE_BEAT;
-use ff_store::{EngineBackend, EngineId, Share};
+use ff_store::{EngineBackend, EngineId, Share, outage};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -34,7 +34,7 @@ impl Shares {
                     *share = Share::of(self.engine, &alive, partitions);
                     *said = Some(Instant::now());
                 }
-                Err(error) => tracing::warn!(%error, "cannot say that this process is alive"),
+                Err(error) => outage::failed(&error, "cannot say that this process is alive"),
             }
         }
         share.clone()

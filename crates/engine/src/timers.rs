@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ff_core::{ExecutionId, Time};
-use ff_store::{EngineBackend, StoreError};
+use ff_store::{EngineBackend, StoreError, outage};
 use tokio_util::sync::CancellationToken;
 
 use crate::meter;
@@ -77,6 +77,9 @@ impl Timers {
                 () = shutdown.cancelled() => return,
             };
             if let Ok(report) = &cycle {
+                if report.errors == 0 {
+                    outage::answered();
+                }
                 meter::timers(report.fired, report.stale, report.errors);
             }
             let sleep = match cycle {
@@ -85,7 +88,7 @@ impl Timers {
                 Ok(report) if report.errors > 0 => self.options.rest_after_errors,
                 Ok(report) => report.sleep.unwrap_or(self.options.longest_sleep),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot read timers");
+                    outage::failed(&error, "cannot read timers");
                     self.options.rest_after_errors
                 }
             };
@@ -113,7 +116,7 @@ impl Timers {
                     Ok(true) => report.fired += 1,
                     Ok(false) => report.stale += 1,
                     Err(error) => {
-                        tracing::warn!(resource = ?key, %error, "a timer cannot be acted on");
+                        outage::failed(&error, &format!("the timer of {key:?} cannot be acted on"));
                         report.errors += 1;
                     }
                 }
@@ -133,7 +136,7 @@ impl Timers {
                 Ok(ticked) if ticked.did.is_some() => report.fired += 1,
                 Ok(_) => report.stale += 1,
                 Err(error) => {
-                    tracing::warn!(execution = %id, %error, "a timer cannot be acted on");
+                    outage::failed(&error, &format!("the timer of {id} cannot be acted on"));
                     report.errors += 1;
                 }
             }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_store::{EngineBackend, Share, StoreError};
+use ff_store::{EngineBackend, Share, StoreError, outage};
 
 use crate::scanner::{Scanned, Scanner};
 
@@ -44,7 +44,10 @@ impl Scanner for UnblockScanner {
             match backend.ease(&namespace, &on).await {
                 Ok(freed) => scanned.changed += u64::from(freed > 0),
                 Err(error) => {
-                    tracing::warn!(%namespace, ?on, %error, "who waits for it goes on waiting");
+                    outage::failed(
+                        &error,
+                        &format!("what waits for {on:?} in {namespace} waits on"),
+                    );
                     scanned.errors += 1;
                 }
             }

@@ -1,11 +1,14 @@
 //! How the server is configured, and what it refuses to start with.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ff_core::Millis;
 use ff_core::limits::CLAIM_WAIT_MAX;
 use sha2::{Digest, Sha256};
+
+use crate::tls::Tls;
 
 /// The address the server binds when it is told nothing else.
 pub const DEFAULT_LISTEN: SocketAddr =
@@ -18,6 +21,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// What callers must show; `None` only on loopback.
     pub token: Option<Token>,
+    /// Speaks HTTPS with this certificate; plain HTTP without.
+    pub tls: Option<Tls>,
     /// How many connections it keeps at once.
     pub connections: usize,
     /// How many claims may wait for work at once.
@@ -39,6 +44,7 @@ impl Default for Config {
         Config {
             listen: DEFAULT_LISTEN,
             token: None,
+            tls: None,
             connections: 4_096,
             waiting_claims: 2_048,
             longest_wait: CLAIM_WAIT_MAX,
@@ -72,6 +78,14 @@ pub enum ConfigError {
     /// The token is too easy to guess.
     #[error("the token has {0} characters; give at least 32 random visible ASCII characters")]
     WeakToken(usize),
+    /// The certificate or its key cannot be used.
+    #[error("TLS is not possible with {}: {why}; give PEM files that belong together", file.display())]
+    Tls {
+        /// Which file.
+        file: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// The store could never have work.
     #[error(transparent)]
     Scheduler(#[from] ff_scheduler::SchedulerError),

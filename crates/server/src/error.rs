@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
-use ff_store::StoreError;
+use ff_store::{StoreError, outage};
 
 /// A request that was not answered as asked. It travels as an extension of the response, and the
 /// outermost layer writes the body, because only that knows the request's id.
@@ -122,7 +122,7 @@ impl From<StoreError> for ApiError {
             }
         };
         if status.is_server_error() {
-            tracing::error!(%error, "the store failed");
+            outage::failed(&error, "a request was not answered");
         }
         ApiError {
             status,
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_in_its_own_words() {
-        let refusal = Refusal::invalid("priority", "is 9001; give 0 to 9000");
+        let refusal = Refusal::invalid("priority", "is 9001; give -9000 to 9000");
         let view = view(&refusal.clone().into());
         assert_eq!((view.message, view.field.as_deref()), (refusal.to_string(), Some("priority")));
     }

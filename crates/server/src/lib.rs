@@ -22,9 +22,11 @@ mod routes;
 mod serve;
 mod state;
 mod stream;
+mod tls;
 
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code};
 pub use metrics::all as metrics;
 pub use router::openapi;
 pub use serve::Server;
+pub use tls::Tls;

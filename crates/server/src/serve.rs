@@ -8,6 +8,7 @@ use ff_store::EngineBackend;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +58,7 @@ impl Server {
                 // A permit first: who comes past the cap waits in the listener's queue.
                 let Ok(permit) = permits.clone().acquire_owned().await else { return };
                 let stream = accept(&listener).await;
-                let serving = connection(stream, app.clone(), config.clone(), shutdown.clone());
+                let serving = secured(stream, app.clone(), config.clone(), shutdown.clone());
                 let cut = cut.clone();
                 open.spawn(async move {
                     cut.run_until_cancelled(serving).await;
@@ -103,15 +104,27 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-async fn connection(
-    stream: TcpStream,
-    app: Router,
-    config: Arc<Config>,
-    shutdown: CancellationToken,
-) {
+/// Serves a connection, by TLS if the server has a certificate. A client has as long to agree on keys
+/// as it has to send its headers.
+async fn secured(stream: TcpStream, app: Router, config: Arc<Config>, shutdown: CancellationToken) {
     if stream.set_nodelay(true).is_err() {
         return;
     }
+    let Some(tls) = &config.tls else { return connection(stream, app, &config, shutdown).await };
+    let agreed = tokio::time::timeout(config.header_timeout, tls.accept(stream));
+    match shutdown.run_until_cancelled(agreed).await {
+        Some(Ok(Ok(stream))) => connection(stream, app, &config, shutdown).await,
+        Some(Ok(Err(error))) => tracing::debug!(%error, "a client does not agree on TLS"),
+        Some(Err(_)) | None => {}
+    }
+}
+
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin,
+    app: Router,
+    config: &Config,
+    shutdown: CancellationToken,
+) {
     let stream = Stream::new(stream, config.body_timeout, shutdown.clone());
     let mut builder = http1::Builder::new();
     // The limit for headers starts when hyper begins to wait for them, so it also bounds how long a

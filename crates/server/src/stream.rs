@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -16,10 +15,10 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How much of it.
 const LINGER_BYTES: usize = 32 << 20;
 
-/// A TCP stream whose writes may stall only for so long, and which lingers when it is shut down:
+/// A stream whose writes may stall only for so long, and which lingers when it is shut down:
 /// closing a socket with unread bytes resets it, and the client would lose the answer.
-pub(crate) struct Stream {
-    tcp: TcpStream,
+pub(crate) struct Stream<T> {
+    inner: T,
     stall: Duration,
     stopping: CancellationToken,
     /// Set while a write waits, and while the stream lingers.
@@ -28,19 +27,19 @@ pub(crate) struct Stream {
     lingering: Option<usize>,
 }
 
-impl Stream {
+impl<T: AsyncRead + AsyncWrite + Unpin> Stream<T> {
     /// A stream whose client may take nothing for at most `stall`. It does not linger once
     /// `stopping`.
-    pub(crate) fn new(tcp: TcpStream, stall: Duration, stopping: CancellationToken) -> Stream {
-        Stream { tcp, stall, stopping, timer: None, lingering: None }
+    pub(crate) fn new(inner: T, stall: Duration, stopping: CancellationToken) -> Stream<T> {
+        Stream { inner, stall, stopping, timer: None, lingering: None }
     }
 
     /// Passes a write's outcome, or fails when writes have stalled for too long.
-    fn bound<T>(
+    fn bound<W>(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
+        written: Poll<io::Result<W>>,
+    ) -> Poll<io::Result<W>> {
         if written.is_ready() {
             self.timer = None;
             return written;
@@ -59,7 +58,7 @@ impl Stream {
         let mut scrap = [0; 16 << 10];
         while left > 0 && !self.stopping.is_cancelled() {
             let mut buffer = ReadBuf::new(&mut scrap);
-            match Pin::new(&mut self.tcp).poll_read(cx, &mut buffer) {
+            match Pin::new(&mut self.inner).poll_read(cx, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     left = left.saturating_sub(buffer.filled().len());
                     self.lingering = Some(left);
@@ -72,23 +71,23 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl<T: AsyncRead + Unpin> AsyncRead for Stream<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_read(cx, buffer)
+        Pin::new(&mut self.inner).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Stream {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write(cx, bytes);
+        let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.bound(cx, written)
     }
 
@@ -97,23 +96,23 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write_vectored(cx, slices);
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, slices);
         self.bound(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.inner.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(cx)
+        Pin::new(&mut self.inner).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let left = match self.lingering {
             Some(left) => left,
             None => {
-                ready!(Pin::new(&mut self.tcp).poll_shutdown(cx))?;
+                ready!(Pin::new(&mut self.inner).poll_shutdown(cx))?;
                 self.timer = None;
                 *self.lingering.insert(LINGER_BYTES)
             }

@@ -19,6 +19,7 @@ pub mod listing;
 pub mod meter;
 pub mod mint;
 pub mod optimistic;
+pub mod outage;
 pub mod roles;
 pub mod serial;
 mod settlement;

@@ -1,5 +1,6 @@
 //! One request: send, bound in time and size, read the answer or the problem.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::connect::{Connector, distrust, trust};
 use crate::http::Problem;
 
 /// Most bytes of an answer: a full page of executions or attempts with long messages.
@@ -23,10 +25,12 @@ const ANSWER: usize = 64 << 20;
 /// How to reach a server.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// The server, for example `http://127.0.0.1:7272`.
+    /// The server, for example `http://127.0.0.1:7272`, or `https://work.example/flow` behind a proxy.
     pub url: String,
     /// Its token, if it asks for one.
     pub token: Option<String>,
+    /// The PEM file of the certificate authorities to trust; those of this machine when absent.
+    pub ca: Option<PathBuf>,
     /// How long to try to connect.
     pub connect_timeout: Duration,
     /// How long an answer may take, on top of what the call itself waits for.
@@ -39,6 +43,7 @@ impl HttpOptions {
         HttpOptions {
             url: url.into(),
             token: None,
+            ca: None,
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(5),
         }
@@ -54,7 +59,7 @@ impl std::fmt::Debug for HttpOptions {
 /// A client of one server. Cheap to clone; connections are kept and shared.
 #[derive(Clone)]
 pub struct HttpClient {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
     base: String,
     authorization: Option<String>,
     timeout: Duration,
@@ -65,10 +70,20 @@ impl HttpClient {
     pub fn new(options: HttpOptions) -> Result<HttpClient, Refusal> {
         let base = options.url.trim_end_matches('/').to_owned();
         let uri: Uri = base.parse().map_err(|_| bad_url("is not a URL"))?;
-        let extra = uri.path().len() > 1 || uri.query().is_some();
-        if uri.scheme_str() != Some("http") || uri.host().is_none() || extra {
-            return Err(bad_url("is not http://HOST:PORT"));
+        let secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(bad_url("is neither http:// nor https://")),
+        };
+        if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
+            return Err(bad_url(
+                "has a user or a password; give the host alone, and a token apart",
+            ));
         }
+        if uri.query().is_some() || base.contains('#') {
+            return Err(bad_url("has more than a host and a path"));
+        }
+        let tls = secure.then(|| trust(options.ca.as_deref())).transpose()?;
         if options.token.as_deref().is_some_and(|t| !t.bytes().all(|b| b.is_ascii_graphic())) {
             return Err(Refusal::invalid("token", "must be visible ASCII characters"));
         }
@@ -78,7 +93,7 @@ impl HttpClient {
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(5))
-            .build(connector);
+            .build(Connector::new(connector, tls));
         Ok(HttpClient {
             client,
             base,
@@ -204,6 +219,11 @@ pub(super) fn broken(why: &str) -> StoreError {
 }
 
 fn unreachable(error: &(dyn std::error::Error + 'static)) -> StoreError {
+    if let Some(why) = distrust(error) {
+        let what = "the server's certificate is not trusted";
+        let cure = "name the file of its authority with --ca or FF_CA";
+        return StoreError::Incompatible(format!("{what}: {why}; {cure}"));
+    }
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {

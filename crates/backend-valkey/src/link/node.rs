@@ -219,7 +219,7 @@ async fn connect(node: Weak<Node>) {
                 return;
             }
             Err(fault) => {
-                tracing::warn!(error = fault.text, "cannot connect to the store");
+                tracing::debug!(error = fault.text, "cannot connect to the store");
                 node.state.send_replace(State::Connecting(Some(fault)));
             }
         }

@@ -125,7 +125,7 @@ impl Ears {
     fn lost(&mut self, done: Result<(Id, Ended), JoinError>) -> bool {
         let (id, worked) = match done {
             Ok((id, ended)) => {
-                tracing::warn!(error = ended.why.text, "no longer listening for work");
+                tracing::debug!(error = ended.why.text, "no longer listening for work");
                 (id, ended.worked)
             }
             Err(error) => (error.id(), false),

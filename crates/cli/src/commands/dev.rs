@@ -9,7 +9,7 @@ use ff_sdk::Client;
 use serde::Serialize;
 
 use super::Verdict;
-use super::serve::Service;
+use super::serve::{Options, Service};
 use crate::dev::{demo, trickle, watch};
 use crate::error::Error;
 use crate::output::style::Style;
@@ -38,7 +38,7 @@ impl Dev {
         let home = Home::make(self.dir).map_err(Error::Runtime)?;
         let store = format!("sqlite:{}", home.file().display());
         let backend = ff_backends::open(&store).await?;
-        let service = Service::start(backend.clone(), self.listen, session).await?;
+        let service = Service::start(backend.clone(), Options::at(self.listen), session).await?;
         let started = Started { url: &service.url, store: &store };
         session.output.answer(&started, |_| String::new())?;
         welcome(session, &started);

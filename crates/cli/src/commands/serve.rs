@@ -1,17 +1,22 @@
 //! `ff serve`: a store over HTTP.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
+use ff_core::Millis;
 use ff_engine::services::Services;
 use ff_engine::supervisor::Supervisor;
-use ff_server::{Config, Server, Token};
+use ff_engine::unblock::UnblockScanner;
+use ff_server::{Config, Server, Tls, Token};
 use ff_store::EngineBackend;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::Verdict;
+use crate::duration;
 use crate::error::Error;
 use crate::session::Session;
 use crate::signals::Signals;
@@ -27,6 +32,21 @@ pub(crate) struct Serve {
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
     listen: SocketAddr,
+
+    /// Speak HTTPS with the certificate in this PEM file, which may be followed there by those that
+    /// lead to its authority.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The PEM file of the certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// How often to look for work that waits for a budget or a quota with room, in case a process
+    /// died before it released it: 100ms to 1h.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    unblock_interval: Millis,
 }
 
 /// What a server that has started says of itself.
@@ -37,9 +57,10 @@ struct Started {
 
 impl Serve {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let options = self.options()?;
         let backend = session.open_store().await?;
         let mut signals = Signals::listen().map_err(Error::Runtime)?;
-        let service = Service::start(backend, self.listen, session).await?;
+        let service = Service::start(backend, options, session).await?;
         let started = Started { url: service.url.clone() };
         session.output.answer(&started, |started| format!("{}\n", started.url))?;
         session.output.talk("serving; Ctrl-C stops");
@@ -47,6 +68,31 @@ impl Serve {
         session.output.talk("stopping");
         service.stop().await;
         Ok(Verdict::Good)
+    }
+
+    fn options(&self) -> Result<Options, Error> {
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?),
+            _ => None,
+        };
+        let (least, most) = (Millis::new(100), Millis::from_hours(1));
+        let interval = self.unblock_interval.within("unblock_interval", least, most)?;
+        let unblock = UnblockScanner { interval: Duration::from_millis(interval.get()) };
+        Ok(Options { tls, unblock, ..Options::at(self.listen) })
+    }
+}
+
+/// How a store is served.
+pub(crate) struct Options {
+    listen: SocketAddr,
+    tls: Option<Tls>,
+    unblock: UnblockScanner,
+}
+
+impl Options {
+    /// By plain HTTP at `listen`.
+    pub(crate) fn at(listen: SocketAddr) -> Options {
+        Options { listen, tls: None, unblock: UnblockScanner::default() }
     }
 }
 
@@ -62,15 +108,17 @@ impl Service {
     /// Binds, serves and lets time pass, in the background.
     pub(crate) async fn start(
         backend: Arc<dyn EngineBackend>,
-        listen: SocketAddr,
+        options: Options,
         session: &Session<'_>,
     ) -> Result<Service, Error> {
         let token = session.token.as_deref().map(Token::new).transpose()?;
-        let server = Server::bind(backend.clone(), Config { listen, token, ..Config::default() });
-        let server = server.await?;
-        let url = format!("http://{}", server.address());
+        let Options { listen, tls, unblock } = options;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let config = Config { listen, token, tls, ..Config::default() };
+        let server = Server::bind(backend.clone(), config).await?;
+        let url = format!("{scheme}://{}", server.address());
         let stop = CancellationToken::new();
-        let background = Services::new(backend).start();
+        let background = Services::with(backend, unblock).start();
         Ok(Service { url, serving: tokio::spawn(server.run(stop.clone())), background, stop })
     }
 

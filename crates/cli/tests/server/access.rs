@@ -121,7 +121,14 @@ fn a_server_that_is_not_there_is_told_with_what_to_start() {
 
 #[test]
 fn a_url_that_is_none_is_refused_with_an_example() {
-    for bad in ["", "nonsense", "https://127.0.0.1:1", "http://127.0.0.1:1/v1", "ftp://x"] {
+    for bad in [
+        "",
+        "nonsense",
+        "http://127.0.0.1:1/?a",
+        "http://127.0.0.1:1/#a",
+        "http://u:p@127.0.0.1:1",
+        "ftp://x",
+    ] {
         let done = finish(&mut bare(&["ls", "--url", bad]), b"");
         assert_eq!(done.code, Some(1), "{bad}: {}", done.stderr);
         assert!(done.stderr.contains("http://127.0.0.1:7272"), "{bad}: {}", done.stderr);

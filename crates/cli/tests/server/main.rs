@@ -8,4 +8,7 @@ mod alike;
 mod crashes;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod logs;
+mod passwords;
 mod stopping;
+mod tls;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use ff_store::outage;
 
 use super::Problems;
 use crate::error::ApiError;
@@ -53,7 +54,7 @@ pub(crate) async fn metrics(State(state): State<AppState>) -> impl IntoResponse 
     match state.backend.census().await {
         Ok(census) => crate::census::show(&census),
         // What was counted before is shown all the same.
-        Err(error) => tracing::warn!(%error, "what waits cannot be counted"),
+        Err(error) => outage::failed(&error, "what waits cannot be counted"),
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], crate::metrics::render())
 }

@@ -20,4 +20,5 @@ mod proxy;
 mod registry;
 mod shutdown;
 mod slow;
+mod tls;
 mod usage;
