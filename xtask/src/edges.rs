@@ -15,7 +15,10 @@ struct Edge {
 }
 
 /// Every harness.
-const EDGES: &[Edge] = &[Edge::of_server("restart", "edge_restart")];
+const EDGES: &[Edge] = &[
+    Edge::of_server("restart", "edge_restart"),
+    Edge { name: "clock", package: "ff-backend-sqlite", test: "exam", filter: "edge_clock" },
+];
 
 /// What a person asked for.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -19,6 +19,9 @@ pub struct AuditView {
     /// What was put right before, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repaired: Option<RepairedView>,
+    /// How far the store's time is ahead of the system clock, if it is, because that was set back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ms: Option<u64>,
 }
 
 /// What a repair found and put right.
@@ -51,6 +54,7 @@ impl From<&Report> for AuditView {
             violations: report.violations.iter().map(ViolationView::from).collect(),
             further: report.further,
             repaired: None,
+            clock_offset_ms: None,
         }
     }
 }

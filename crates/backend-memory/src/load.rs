@@ -6,6 +6,7 @@ use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
 use ff_core::{Execution, ExecutionId, Partition, Resource, ResourceKey, ResourceKind, Time};
 use ff_store::census::Census;
+use ff_store::steady::Mark;
 use ff_store::{DueTimers, ListScan, Position, ResourceScan, Which};
 
 use crate::tables::Tables;
@@ -81,16 +82,21 @@ impl Tables {
         self.records.get(&ExecutionId::from_bytes(&place.id).ok()?)
     }
 
-    /// Timers at or before `now`.
+    /// Timers that are due.
     pub(crate) fn due(
         &self,
-        now: Time,
+        time: Mark,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> DueTimers {
+        let (now, confirmed) = (time.now, time.confirmed());
         let all = self.timers.range(..=now);
         let members = all.flat_map(|(at, ids)| ids.iter().map(|id| (*at, *id)));
-        let due = members.filter(|member| after.is_none_or(|after| *member > after));
+        let finished = |id: &ExecutionId| {
+            self.records.get(id).is_some_and(|record| record.outcome().is_some())
+        };
+        let certain = members.filter(|(at, id)| *at <= confirmed || !finished(id));
+        let due = certain.filter(|member| after.is_none_or(|after| *member > after));
         let next = self.timers.range((Excluded(now), Unbounded)).next();
         let due: Vec<_> = due.take(limit).collect();
         let more = due.last().copied().filter(|_| due.len() == limit);
@@ -104,7 +110,7 @@ impl Tables {
                 resources.push(key.clone());
             }
         }
-        DueTimers { now, due, more, resources, next }
+        DueTimers { now, due, more, resources, next, offset: time.offset() }
     }
 
     /// A stretch of the resources of a namespace.

@@ -45,9 +45,10 @@ impl Optimistic for MemoryStore {
         loaded: &mut Loaded,
         first: bool,
     ) -> Result<(), StoreError> {
-        let mut tables = self.tables();
+        let tables = self.tables();
         if first {
-            loaded.now = self.now(&mut tables);
+            let time = self.time();
+            (loaded.now, loaded.unconfirmed) = (time.now, time.unconfirmed());
         }
         tables.load(reads, loaded);
         Ok(())
@@ -63,8 +64,7 @@ impl Optimistic for MemoryStore {
             }
         }
         let mut tables = self.tables();
-        let now = self.now(&mut tables);
-        if decided.is_stale(now) {
+        if decided.is_stale(self.time().now) {
             return Ok(Commit::Stale);
         }
         if !tables.still_holds(&write) {

@@ -10,10 +10,11 @@ use ff_core::machine::{Claim, Command, Loaded, ReadSet, Reply, Wanted, WriteSet}
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::census::Census;
 use ff_store::serial::{self, Transaction};
+use ff_store::steady::{Mark, Steady};
 use ff_store::{
     Clock, Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store,
     StoreError, Wakeups, optimistic,
@@ -25,7 +26,7 @@ use crate::tables::Tables;
 /// A store in memory.
 pub struct MemoryStore {
     tables: Mutex<Tables>,
-    clock: Arc<dyn Clock>,
+    time: Steady,
     wakeups: Wakeups,
     desks: Desks,
     dice: Option<Dice>,
@@ -36,7 +37,7 @@ impl MemoryStore {
     pub fn serial(clock: Arc<dyn Clock>) -> MemoryStore {
         MemoryStore {
             tables: Mutex::default(),
-            clock,
+            time: Steady::new(clock),
             wakeups: Wakeups::default(),
             desks: Desks::default(),
             dice: None,
@@ -56,17 +57,15 @@ impl MemoryStore {
         self.dice.as_ref()
     }
 
-    /// The store's time, which never runs back.
-    pub(crate) fn now(&self, tables: &mut Tables) -> Time {
-        tables.clock = tables.clock.max(self.clock.now());
-        tables.clock
+    /// The store's time.
+    pub(crate) fn time(&self) -> Mark {
+        self.time.look(Mark::default())
     }
 
     fn execute_serially(&self, batch: &[Command]) -> Vec<Result<Reply, StoreError>> {
         let mut announcements = Vec::new();
         let mut tables = self.tables();
-        let now = self.now(&mut tables);
-        let mut turn = Turn { tables: &mut tables, now };
+        let mut turn = Turn { tables: &mut tables, time: self.time() };
         let run = |command| serial::run(&mut turn, command, &mut announcements);
         let answers = batch.iter().map(run).collect();
         drop(tables);
@@ -78,12 +77,16 @@ impl MemoryStore {
 /// One caller's turn at the tables.
 struct Turn<'a> {
     tables: &'a mut Tables,
-    now: Time,
+    time: Mark,
 }
 
 impl Transaction for Turn<'_> {
     fn now(&self) -> Time {
-        self.now
+        self.time.now
+    }
+
+    fn unconfirmed(&self) -> Millis {
+        self.time.unconfirmed()
     }
 
     fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError> {
@@ -140,9 +143,8 @@ impl Store for MemoryStore {
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        let mut tables = self.tables();
-        let now = self.now(&mut tables);
-        Ok(tables.due(now, after, limit))
+        let tables = self.tables();
+        Ok(tables.due(self.time(), after, limit))
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
@@ -177,9 +179,8 @@ impl Store for MemoryStore {
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
-        let mut tables = self.tables();
-        let now = self.now(&mut tables);
-        Ok(tables.census(now))
+        let tables = self.tables();
+        Ok(tables.census(self.time().now))
     }
 
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {

@@ -28,8 +28,6 @@ pub(crate) struct Tables {
     pub(crate) blocked: BTreeMap<(Namespace, Blocker), BTreeSet<(Score, ExecutionId)>>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
-    /// The latest time ever decided with: time never runs back.
-    pub(crate) clock: Time,
 }
 
 /// The queue of a lane, one ordered set per class that has something queued.

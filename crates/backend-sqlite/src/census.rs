@@ -12,7 +12,7 @@ use crate::query;
 pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Census, Fault> {
     // One transaction, so that all is of one moment.
     let connection = connection.unchecked_transaction()?;
-    let now = clock.read(&connection)?.now;
+    let now = clock.read(&connection)?.mark.now;
     let mut census = Census { now, ..Census::default() };
     let mut queues = connection.prepare_cached(
         "SELECT namespace, lane, class, COUNT(*), MIN(score) FROM queue

@@ -1,58 +1,82 @@
-//! The store's time, which never runs back.
+//! The store's time, as all processes on one file have it.
 //!
-//! The last moment at which anything was written is kept in the store. Time is the clock's or that
-//! moment, whichever is later, whatever process wrote it.
+//! The file keeps where time stood at the last write: the moment, what the system clock said, the
+//! offset between them and a jump that is still to be confirmed. What follows from that is
+//! [`ff_store::steady`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ff_core::Time;
 use ff_store::Clock;
+use ff_store::steady::{Mark, Steady};
 use rusqlite::Connection;
 
 use crate::error::Fault;
+use crate::query;
 
 /// The clock of one open store.
-pub(crate) struct StoreClock {
-    clock: Arc<dyn Clock>,
-    /// What this process has answered with, also when nothing was written.
-    seen: AtomicU64,
-}
+pub(crate) struct StoreClock(Steady);
 
 /// The time of one transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// The store's time.
-    pub(crate) now: Time,
-    /// The last moment kept in the store.
-    kept: Time,
+    /// Where time stands.
+    pub(crate) mark: Mark,
+    /// Where it stood at the last write.
+    kept: Mark,
 }
 
 impl StoreClock {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> StoreClock {
-        StoreClock { clock, seen: AtomicU64::new(0) }
+        StoreClock(Steady::new(clock))
     }
 
     /// The store's time, as the open transaction of `connection` sees it.
     pub(crate) fn read(&self, connection: &Connection) -> Result<Reading, Fault> {
-        let mut select =
-            connection.prepare_cached("SELECT value FROM meta WHERE name = 'clock'")?;
-        let kept = select.query_row((), |row| row.get::<_, i64>(0))?;
-        let kept = Time::from_ms(kept.max(0) as u64);
-        let ms = self.clock.now().max(kept).as_ms();
-        let now = Time::from_ms(self.seen.fetch_max(ms, Ordering::SeqCst).max(ms));
-        Ok(Reading { now, kept })
+        let kept = kept(connection)?;
+        Ok(Reading { mark: self.0.look(kept), kept })
     }
 }
 
 impl Reading {
-    /// Keeps this time in the store, if it is later than what is kept.
+    /// Keeps this time in the store, if it is another than what is kept.
     pub(crate) fn keep(self, connection: &Connection) -> Result<(), Fault> {
-        if self.now > self.kept {
-            let mut update =
-                connection.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'clock'")?;
-            update.execute([self.now.as_ms() as i64])?;
+        if self.mark != self.kept {
+            keep(connection, &self.mark)?;
         }
         Ok(())
     }
+}
+
+fn kept(connection: &Connection) -> Result<Mark, Fault> {
+    let mut select = connection
+        .prepare_cached("SELECT time, system_time, offset_us, before_jump, jumped FROM clock")?;
+    let mut rows = select.query(())?;
+    let Some(row) = rows.next()? else {
+        return Err(Fault::Unreadable("the table of the store's clock is empty".into()));
+    };
+    let before_jump = match row.get::<_, Option<i64>>(3)? {
+        Some(_) => Some(query::time(row, 3)?),
+        None => None,
+    };
+    Ok(Mark {
+        now: query::time(row, 0)?,
+        clock: query::time(row, 1)?,
+        offset_us: row.get::<_, i64>(2)?.unsigned_abs(),
+        before_jump,
+        jumped: query::time(row, 4)?,
+    })
+}
+
+/// Keeps where time stands.
+pub(crate) fn keep(connection: &Connection, mark: &Mark) -> Result<(), Fault> {
+    let mut update = connection.prepare_cached(
+        "UPDATE clock SET time = ?1, system_time = ?2, offset_us = ?3, before_jump = ?4, \
+         jumped = ?5",
+    )?;
+    let ms = |time: Time| time.as_ms() as i64;
+    let before_jump = mark.before_jump.map(ms);
+    let offset_us = i64::try_from(mark.offset_us).unwrap_or(i64::MAX);
+    update.execute((ms(mark.now), ms(mark.clock), offset_us, before_jump, ms(mark.jumped)))?;
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use ff_core::machine::{Change, WriteSet};
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::record::Version;
-use ff_core::{Execution, ExecutionId};
+use ff_core::{Execution, ExecutionId, Time};
 use rusqlite::{Connection, Params};
 
 use crate::codec;
@@ -37,11 +37,13 @@ impl Writing<'_> {
             (None, None) => {}
         }
         for entry in &change.entries.remove {
-            self.remove(entry, id)?;
+            self.remove(entry, id, change.after.is_none())?;
         }
+        let finished = change.after.as_ref().is_some_and(|record| record.outcome().is_some());
         for entry in &change.entries.add {
-            self.add(entry, id)?;
+            self.add(entry, id, finished)?;
         }
+        self.move_timer(change, finished)?;
         if let Some((part, bytes)) = &change.blob {
             self.run(
                 "INSERT OR REPLACE INTO blob (id, part, bytes) VALUES (?1, ?2, ?3)",
@@ -87,14 +89,11 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn add(&mut self, entry: &Entry, id: ExecutionId) -> Result<(), Fault> {
+    fn add(&mut self, entry: &Entry, id: ExecutionId, finished: bool) -> Result<(), Fault> {
         let id = id.as_bytes();
         match entry {
             Entry::Queue(place) => return self.join_queue(place, id),
-            Entry::Timer(due) => self.run(
-                "INSERT INTO timer (due, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                (due.as_ms() as i64, id),
-            )?,
+            Entry::Timer(due) => return self.arm(*due, id, finished),
             Entry::Request(request) => self.run(
                 "INSERT INTO request (request, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                 (request.as_bytes(), id),
@@ -122,13 +121,11 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn remove(&mut self, entry: &Entry, id: ExecutionId) -> Result<(), Fault> {
+    fn remove(&mut self, entry: &Entry, id: ExecutionId, gone: bool) -> Result<(), Fault> {
         let id = id.as_bytes();
         match entry {
             Entry::Queue(place) => return self.leave_queue(place, id),
-            Entry::Timer(due) => {
-                self.run("DELETE FROM timer WHERE due = ?1 AND id = ?2", (due.as_ms() as i64, id))?
-            }
+            Entry::Timer(due) => return self.disarm(*due, id, gone),
             Entry::Request(request) => self.run(
                 "DELETE FROM request WHERE request = ?1 AND id = ?2",
                 (request.as_bytes(), id),
@@ -152,6 +149,44 @@ impl Writing<'_> {
                 (namespace.as_str(), key.as_str(), id),
             )?,
         };
+        Ok(())
+    }
+
+    fn arm(&mut self, due: Time, id: &[u8; 16], finished: bool) -> Result<(), Fault> {
+        let insert = match finished {
+            false => "INSERT INTO timer (due, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            true => "INSERT INTO retirement (due, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        };
+        self.run(insert, (due.as_ms() as i64, id))?;
+        Ok(())
+    }
+
+    /// Removes a timer from where it is. What is removed as a whole was finished; what is not may have
+    /// been.
+    fn disarm(&mut self, due: Time, id: &[u8; 16], gone: bool) -> Result<(), Fault> {
+        const TIMER: &str = "DELETE FROM timer WHERE due = ?1 AND id = ?2";
+        const RETIREMENT: &str = "DELETE FROM retirement WHERE due = ?1 AND id = ?2";
+        let (first, second) = if gone { (RETIREMENT, TIMER) } else { (TIMER, RETIREMENT) };
+        let row = (due.as_ms() as i64, id);
+        if self.run(first, row)? == 0 {
+            self.run(second, row)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a timer that stays as it is to the other table, when the execution ends or is replayed.
+    fn move_timer(&mut self, change: &Change, finished: bool) -> Result<(), Fault> {
+        let entries = change.entries.add.iter().chain(&change.entries.remove);
+        let stays = !entries.into_iter().any(|entry| matches!(entry, Entry::Timer(_)));
+        let Some(record) = &change.after else { return Ok(()) };
+        let may_have_moved = finished || record.run.number > 0;
+        if let Some(due) = record.placed.timer
+            && stays
+            && may_have_moved
+        {
+            self.disarm(due, record.id.as_bytes(), !finished)?;
+            self.arm(due, record.id.as_bytes(), finished)?;
+        }
         Ok(())
     }
 

@@ -14,12 +14,13 @@ use ff_core::{
     Capabilities, Execution, ExecutionId, Lane, Namespace, Partition, Payload, RequestId, Time,
     WorkerId, WorkerInstanceId,
 };
+use ff_store::steady::Mark;
 use ff_store::{Clock, StoreError, SystemClock};
 use rusqlite::Connection;
 
 use crate::error::Fault;
 use crate::options::Options;
-use crate::{commit, connection, query};
+use crate::{clock, commit, connection, query};
 
 /// What is replayed.
 #[derive(Debug, Clone, Copy)]
@@ -58,9 +59,8 @@ fn replay(connection: &Connection, group: &[Replay], step: Statements) -> Result
     for replay in group {
         step(connection, replay, &mut buffer)?;
     }
-    connection
-        .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'clock'")?
-        .execute([SystemClock.now().as_ms() as i64])?;
+    let now = SystemClock.now();
+    clock::keep(connection, &Mark { now, clock: now, ..Mark::default() })?;
     Ok(connection.execute_batch("COMMIT")?)
 }
 

@@ -29,6 +29,7 @@ const TABLES: &[Table] = &[
     ("execution", "SELECT id, version, record FROM execution ORDER BY id", record),
     ("queue", "SELECT id, namespace, lane, class, score FROM queue", queue_entry),
     ("timer", "SELECT id, due FROM timer", timer_entry),
+    ("retirement", "SELECT id, due FROM retirement", timer_entry),
     ("request", "SELECT id, request FROM request", request_entry),
     ("list", "SELECT id, namespace, created FROM list", list_entry),
     ("attention", "SELECT id, namespace, created, attention FROM attention", attention_entry),
@@ -80,7 +81,7 @@ pub(crate) async fn stream(path: &Path, busy_timeout: Duration) -> Result<Rows, 
 fn begin(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
     let connection = connection::reader(path, busy_timeout)?;
     // The transaction is of the moment of its first read.
-    connection.execute_batch("BEGIN; SELECT value FROM meta LIMIT 1;").map_err(Fault::from)?;
+    connection.execute_batch("BEGIN; SELECT time FROM clock;").map_err(Fault::from)?;
     Ok(connection)
 }
 

@@ -3,6 +3,8 @@
 //! A file says by its `application_id` whose it is and by its `user_version` how many of the
 //! migrations it has had. A file of another product or of a newer release is left as it is.
 
+use std::path::Path;
+
 use ff_store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -16,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0002_resources.sql"),
     include_str!("migrations/0003_blocked.sql"),
+    include_str!("migrations/0004_clock.sql"),
 ];
 
 /// What a file says of itself.
@@ -44,6 +47,14 @@ pub(crate) fn identify(connection: &Connection) -> Result<Identity, StoreError> 
                 .into(),
         )),
     }
+}
+
+/// What is said of a file that has nothing in it where a store should be.
+pub(crate) fn empty(path: &Path) -> StoreError {
+    StoreError::Incompatible(format!(
+        "{}: it is empty, and not a FlowFabric store; give the path of a store",
+        path.display()
+    ))
 }
 
 fn header(connection: &Connection) -> Result<(i32, i32, i64), StoreError> {

@@ -1,8 +1,7 @@
 //! The open transaction of the writer, as the serial driver sees it.
 
-use ff_core::Time;
 use ff_core::machine::{LaneClass, Loaded, ReadSet, WriteSet};
-use ff_core::{ExecutionId, RequestId};
+use ff_core::{ExecutionId, Millis, RequestId, Time};
 use ff_store::StoreError;
 use ff_store::serial::Transaction;
 use rusqlite::Connection;
@@ -108,7 +107,11 @@ impl<'a> Open<'a> {
 
 impl Transaction for Open<'_> {
     fn now(&self) -> Time {
-        self.time.now
+        self.time.mark.now
+    }
+
+    fn unconfirmed(&self) -> Millis {
+        self.time.mark.unconfirmed()
     }
 
     fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ff_backend_sqlite::{Durability, Options, SqliteStore};
-use ff_conformance::{Subject, exam, histories};
+use ff_conformance::{Subject, clock_histories, exam, histories, own_clock};
 use ff_testkit::ManualClock;
 
 async fn in_memory() -> Subject {
@@ -26,4 +26,7 @@ fn subject(options: Options) -> Subject {
 
 exam!(sqlite_memory, in_memory);
 exam!(sqlite_file, on_a_file);
+own_clock!(sqlite_memory_clock, in_memory);
+own_clock!(sqlite_file_clock, on_a_file);
 histories!(sqlite_histories, in_memory);
+clock_histories!(sqlite_clock_histories, in_memory);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Time};
+use ff_core::{Execution, ExecutionId, Millis, Time};
 use ff_store::share::ENGINE_TTL;
 use ff_store::{DueTimers, EngineId, ListScan, Position, Share, StoreError, Which};
 use futures_util::future::try_join_all;
@@ -138,6 +138,7 @@ pub(crate) async fn due(
         more: None,
         resources: Vec::new(),
         next: None,
+        offset: Millis::ZERO,
     };
     let routes: Vec<_> = (0..store.keys.partitions())
         .filter(|partition| share.has(*partition))

@@ -20,9 +20,9 @@ struct Fact {
 }
 
 macro_rules! registry {
-    ([] $($module:ident { $($fact:ident)+ })+) => {
-        /// Every fact. One that is written and not in the table is dead code, which is an error.
-        const FACTS: &[Fact] = &[$($(
+    ([$name:ident] $($module:ident { $($fact:ident)+ })+) => {
+        /// Facts. One that is written and not in a table is dead code, which is an error.
+        const $name: &[Fact] = &[$($(
             Fact {
                 name: concat!(stringify!($module), "::", stringify!($fact)),
                 run: |ground| Box::pin(facts::$module::$fact(ground)),
@@ -31,14 +31,15 @@ macro_rules! registry {
     };
 }
 
-crate::every_fact!([registry]);
+crate::every_fact!([registry] FACTS);
+crate::own_clock_facts!([registry] OF_AN_OWN_CLOCK);
 
 /// Makes a subject sit one fact, and audits what is left of it.
 ///
 /// # Panics
 /// When the fact does not hold.
 pub fn sit(name: &str, make: fn() -> Making) {
-    let fact = FACTS.iter().find(|fact| fact.name == name);
+    let fact = FACTS.iter().chain(OF_AN_OWN_CLOCK).find(|fact| fact.name == name);
     let fact = fact.unwrap_or_else(|| panic!("there is no fact {name}"));
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
@@ -72,6 +73,26 @@ macro_rules! exam {
             }
 
             $crate::every_fact!([$crate::tests]);
+        }
+    };
+}
+
+/// Makes a backend that has a clock of its own sit the facts about that: a module `$name` with one
+/// test for each.
+///
+/// `$factory` makes a fresh subject: an `async fn() -> Subject`.
+#[macro_export]
+macro_rules! own_clock {
+    ($name:ident, $factory:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            fn subject() -> $crate::Making {
+                Box::pin(($factory)())
+            }
+
+            $crate::own_clock_facts!([$crate::tests]);
         }
     };
 }

@@ -24,6 +24,6 @@ mod table;
 
 pub use exam::{facts_of, sit};
 pub use ground::Deaf;
-pub use history::{Agreement, Options, histories};
+pub use history::{Agreement, Options, clock_histories, histories};
 pub use snapshot::{Snapshot, snapshot};
 pub use subject::{Making, Subject, TestClock};

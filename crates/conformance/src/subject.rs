@@ -37,6 +37,9 @@ pub trait TestClock: Send + Sync + 'static {
 
     /// Sets the clock back, as a machine's clock may be.
     async fn step_back(&self, span: Millis);
+
+    /// Sets the clock forward, and no time passes.
+    async fn step_ahead(&self, span: Millis);
 }
 
 #[async_trait]
@@ -51,6 +54,10 @@ impl TestClock for ManualClock {
 
     async fn step_back(&self, span: Millis) {
         self.set(Clock::now(self) - span);
+    }
+
+    async fn step_ahead(&self, span: Millis) {
+        self.set(Clock::now(self) + span);
     }
 }
 

@@ -2,6 +2,7 @@
 //! in a file of its own.
 
 mod lanes;
+mod own_clock;
 
 /// Calls a macro with `[args] module { fact fact .. } ..` for every fact there is.
 #[macro_export]

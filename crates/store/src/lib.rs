@@ -24,6 +24,7 @@ pub mod roles;
 pub mod serial;
 mod settlement;
 pub mod share;
+pub mod steady;
 pub mod store;
 mod waiting;
 pub mod wakeups;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ff_core::machine::Lack;
-use ff_core::{Dimension, Lane};
+use ff_core::{Dimension, Lane, Millis};
 
 /// One metric, for the reference page and for whoever shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,17 @@ pub const METRICS: &[Metric] = &[
     ),
     Metric::counter("ff_admissions_total", "", "Executions that budgets and quotas let through."),
     Metric::counter("ff_unblocked_total", "on", "Executions let go that waited for something."),
+    Metric::counter(
+        "ff_clock_steps_total",
+        "direction",
+        "Times that the clock of a SQLite store was set `back`, or was `ahead` of the time that passed by \
+         more than five minutes.",
+    ),
+    Metric::gauge(
+        "ff_clock_offset_seconds",
+        "",
+        "How far the time of a SQLite store is ahead of the system clock, because that was set back.",
+    ),
 ];
 
 /// Users name lanes and dimensions, and every label is kept for ever: after so many, the others have
@@ -152,6 +163,16 @@ pub(crate) fn admitted() {
 
 pub(crate) fn unblocked(on: &'static str, count: u64) {
     metrics::counter!("ff_unblocked_total", "on" => on).increment(count);
+}
+
+/// The clock of the store was set.
+pub(crate) fn clock_step(direction: &'static str) {
+    metrics::counter!("ff_clock_steps_total", "direction" => direction).increment(1);
+}
+
+/// How far the store's time is ahead of its clock.
+pub(crate) fn clock_offset(offset: Millis) {
+    metrics::gauge!("ff_clock_offset_seconds").set(offset.get() as f64 / 1_000.0);
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! For stores with one writer at a time. Concurrent callers share a transaction; each command is
 //! decided on what the ones before it wrote.
 
-use ff_core::Time;
 use ff_core::machine::{self, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet};
+use ff_core::{Millis, Time};
 
 use crate::error::StoreError;
 use crate::wakeups::Announcement;
@@ -13,6 +13,9 @@ use crate::wakeups::Announcement;
 pub trait Transaction {
     /// The store's time, the same for the whole transaction.
     fn now(&self) -> Time;
+
+    /// How much of that time may be taken back; see [`Loaded::unconfirmed`].
+    fn unconfirmed(&self) -> Millis;
 
     /// Adds to `loaded` what `reads` asks for.
     fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError>;
@@ -29,7 +32,8 @@ pub fn run(
     announcements: &mut Vec<Announcement>,
 ) -> Result<Reply, StoreError> {
     machine::check(command)?;
-    let mut loaded = Loaded::at(transaction.now());
+    let mut loaded =
+        Loaded { unconfirmed: transaction.unconfirmed(), ..Loaded::at(transaction.now()) };
     let reads = machine::reads(command);
     transaction.load(&reads, &mut loaded)?;
     loaded.has_read(&reads);

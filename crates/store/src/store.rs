@@ -10,7 +10,7 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::{Attention, QueueEntry};
 use ff_core::record::Attempt;
 use ff_core::{
-    Description, Execution, ExecutionId, Namespace, Resource, ResourceKey, ResourceKind,
+    Description, Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, ResourceKind,
     ResourceName, Time,
 };
 
@@ -209,4 +209,6 @@ pub struct DueTimers {
     pub resources: Vec<ResourceKey>,
     /// The first timer that is not due yet.
     pub next: Option<Time>,
+    /// How far the store's time is ahead of the system clock, because that was set back.
+    pub offset: Millis,
 }

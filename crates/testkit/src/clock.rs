@@ -8,22 +8,29 @@ use ff_store::Clock;
 
 /// A clock that a test moves. Clones show the same time.
 #[derive(Debug, Clone)]
-pub struct ManualClock(Arc<AtomicU64>);
+pub struct ManualClock(Arc<Shown>);
+
+#[derive(Debug)]
+struct Shown {
+    now: AtomicU64,
+    elapsed: AtomicU64,
+}
 
 impl ManualClock {
     /// A clock that stands at `ms` milliseconds after the epoch.
     pub fn at(ms: u64) -> ManualClock {
-        ManualClock(Arc::new(AtomicU64::new(ms)))
+        ManualClock(Arc::new(Shown { now: AtomicU64::new(ms), elapsed: AtomicU64::new(0) }))
     }
 
-    /// Moves the clock forward.
+    /// Lets time pass.
     pub fn advance(&self, span: Millis) {
-        self.0.fetch_add(span.get(), Ordering::SeqCst);
+        self.0.elapsed.fetch_add(span.get(), Ordering::SeqCst);
+        self.0.now.fetch_add(span.get(), Ordering::SeqCst);
     }
 
-    /// Sets the clock, also backwards.
+    /// Sets the clock, forward or back. No time passes.
     pub fn set(&self, time: Time) {
-        self.0.store(time.as_ms(), Ordering::SeqCst);
+        self.0.now.store(time.as_ms(), Ordering::SeqCst);
     }
 }
 
@@ -37,7 +44,11 @@ impl Default for ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Time {
-        Time::from_ms(self.0.load(Ordering::SeqCst))
+        Time::from_ms(self.0.now.load(Ordering::SeqCst))
+    }
+
+    fn elapsed(&self) -> Millis {
+        Millis::new(self.0.elapsed.load(Ordering::SeqCst))
     }
 }
 
@@ -57,5 +68,9 @@ impl Clock for TokioClock {
     fn now(&self) -> Time {
         let elapsed = self.0.elapsed().as_millis();
         Time::from_ms(START + u64::try_from(elapsed).unwrap_or(u64::MAX / 2))
+    }
+
+    fn elapsed(&self) -> Millis {
+        Millis::new(u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 }

@@ -101,6 +101,10 @@ impl Clock for Broken {
         assert!(!self.0.load(Ordering::SeqCst), "the clock is broken, as the test wants it");
         SystemClock.now()
     }
+
+    fn elapsed(&self) -> Millis {
+        SystemClock.elapsed()
+    }
 }
 
 #[tokio::test]

@@ -93,6 +93,10 @@ impl TestClock for LuaClock {
     async fn step_back(&self, span: Millis) {
         self.set(self.ms() - span.get());
     }
+
+    async fn step_ahead(&self, span: Millis) {
+        self.set(self.ms() + span.get());
+    }
 }
 
 /// A prefix that nothing else uses.

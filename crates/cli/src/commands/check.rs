@@ -2,9 +2,11 @@
 
 use clap::Args;
 use ff_api::{AuditView, RepairedView};
-use ff_store::audit;
+use ff_core::Millis;
+use ff_store::{Share, audit};
 
 use super::Verdict;
+use crate::duration;
 use crate::error::Error;
 use crate::output::text;
 use crate::session::Session;
@@ -26,8 +28,17 @@ impl Check {
             false => None,
         };
         let report = audit::audit(backend.rows().await?).await?;
-        let view = AuditView { repaired, ..AuditView::from(&report) };
+        let offset = backend.due(&Share::All, None, 1).await?.offset;
+        let clock_offset_ms = (offset > Millis::ZERO).then_some(offset.get());
+        let view = AuditView { repaired, clock_offset_ms, ..AuditView::from(&report) };
         session.output.answer(&view, lines)?;
+        if clock_offset_ms.is_some() {
+            session.output.talk(format_args!(
+                "the store's time is {} ahead of the system clock, which was set back; it goes on, and \
+                 comes closer by a tenth of the time that passes",
+                duration::rough(offset)
+            ));
+        }
         match view.violations.is_empty() {
             true => {
                 session.output.talk("the store is sound");

@@ -60,3 +60,20 @@ fn violations_are_listed_and_the_check_fails() {
     assert_eq!(rules, ["entry_there", "payload_there"]);
     assert_eq!((&report["records"], &report["further"]), (&2.into(), &0.into()));
 }
+
+#[test]
+fn a_check_tells_that_the_time_of_the_store_is_ahead_of_the_clock() {
+    let ff = Ff::new();
+    ff.submit(&[]);
+    assert_eq!(ff.json(&["check"]).get("clock_offset_ms"), None);
+    // As it is after the clock was set back by an hour.
+    let planted = rusqlite::Connection::open(ff.path("ff.db")).unwrap();
+    let sql = "UPDATE clock SET time = time + 3600000, offset_us = 3600000000";
+    assert_eq!(planted.execute(sql, ()).unwrap(), 1);
+    drop(planted);
+    let done = ff.run(&["check"]);
+    assert_eq!(done.code, Some(0));
+    assert!(done.stderr.contains("ahead of the system clock"), "{}", done.stderr);
+    let offset = ff.json(&["check"])["clock_offset_ms"].as_u64().unwrap();
+    assert!((3_500_000..=3_600_000).contains(&offset), "{offset}");
+}

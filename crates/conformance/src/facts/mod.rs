@@ -30,6 +30,7 @@ pub(crate) mod lane_limit;
 pub(crate) mod lease;
 pub(crate) mod listing;
 pub(crate) mod namespace;
+pub(crate) mod own_clock;
 pub(crate) mod payload;
 pub(crate) mod priority;
 pub(crate) mod quota;

@@ -12,12 +12,13 @@ use ff_core::table::Node;
 use ff_core::{Execution, ExecutionId, Millis};
 use ff_store::{ListScan, Position, Which};
 
-use super::Agreement;
+use super::clock::{SPANS, Set};
 use super::compare::Answer;
 use super::look::Look;
 use super::make::{self, one};
 use super::op::Op;
 use super::pair::View;
+use super::{Agreement, Options};
 
 /// One history in so many uses up all runs of an execution.
 const WORN: u64 = 100;
@@ -27,6 +28,7 @@ pub(crate) struct Generator {
     pub(super) rng: Rng,
     pub(super) past: Past,
     agreement: Agreement,
+    clock_is_set: bool,
     /// Steps to take before chance has a say, last one first.
     planned: Vec<Op>,
 }
@@ -43,9 +45,11 @@ pub(super) struct Past {
 }
 
 impl Generator {
-    pub(crate) fn new(seed: u64, agreement: Agreement) -> Generator {
+    pub(crate) fn new(seed: u64, options: Options) -> Generator {
+        let Options { agreement, clock_is_set, .. } = options;
         let rng = Rng::with_seed(seed);
-        let mut generator = Generator { rng, past: Past::default(), agreement, planned: vec![] };
+        let (past, planned) = Default::default();
+        let mut generator = Generator { rng, past, agreement, clock_is_set, planned };
         if seed % WORN == WORN - 1 {
             generator.plan_all_runs();
         }
@@ -56,6 +60,9 @@ impl Generator {
     pub(crate) fn next(&mut self, view: View<'_>) -> Op {
         if let Some(op) = self.planned.pop() {
             return op;
+        }
+        if self.clock_is_set && self.rng.u8(..100) < 10 {
+            return Op::SetClock(Set { ahead: self.rng.bool(), span: one(&mut self.rng, &SPANS) });
         }
         loop {
             let op = match self.rng.u8(..100) {

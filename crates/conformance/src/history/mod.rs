@@ -5,6 +5,7 @@
 //! many. A history that fails is shortened, as far as dropping steps goes, before it is told.
 
 mod admission;
+mod clock;
 mod commands;
 mod compare;
 mod generate;
@@ -23,6 +24,8 @@ use std::thread;
 
 use tokio::runtime::{Builder, Runtime};
 
+pub use clock::clock_histories;
+
 use crate::subject::Making;
 use generate::Generator;
 use op::Op;
@@ -38,11 +41,14 @@ pub struct Options {
     pub commands: usize,
     /// What must be equal.
     pub agreement: Agreement,
+    /// Whether the clock is set forward and back, which only a store with a clock of its own can live
+    /// with.
+    pub clock_is_set: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { count: 2_500, commands: 60, agreement: Agreement::Exact }
+        Options { count: 2_500, commands: 60, agreement: Agreement::Exact, clock_is_set: false }
     }
 }
 
@@ -115,7 +121,7 @@ async fn history(
     told: bool,
 ) -> Result<Tally, Failure> {
     let mut pair = Pair::new(make().await, options.agreement).await;
-    let mut generator = Generator::new(seed, options.agreement);
+    let mut generator = Generator::new(seed, options);
     let mut tally = Tally::default();
     let mut steps = Vec::new();
     while tally.commands() < options.commands as u64 {

@@ -5,6 +5,7 @@ use std::fmt;
 use ff_core::Millis;
 use ff_core::machine::Command;
 
+use super::clock::Set;
 use super::look::Look;
 
 /// One step.
@@ -14,6 +15,8 @@ pub(crate) enum Op {
     Run(Vec<Command>),
     /// Time passes.
     Advance(Millis),
+    /// The clock is set, and no time passes.
+    SetClock(Set),
     /// Something is read.
     Look(Look),
 }
@@ -36,6 +39,7 @@ impl fmt::Display for Op {
                 f.write_str(&lines.join("\n  and "))
             }
             Op::Advance(span) => write!(f, "{span} pass"),
+            Op::SetClock(set) => write!(f, "the clock is set {set}"),
             Op::Look(look) => write!(f, "{look:?}"),
         }
     }

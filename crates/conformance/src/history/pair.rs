@@ -10,6 +10,7 @@ use ff_store::{Clock, Store, audit};
 use ff_testkit::ManualClock;
 
 use super::Agreement;
+use super::clock::{Set, Watch};
 use super::compare::{Answer, Leases};
 use super::look::Look;
 use super::op::Op;
@@ -28,6 +29,8 @@ pub(crate) struct Pair {
     leases: Leases,
     /// The requests that ever leased or reserved something.
     leased: HashSet<RequestId>,
+    /// What is known of time since the clock was first set.
+    watch: Option<Watch>,
 }
 
 /// What the model shows of itself at one moment.
@@ -44,12 +47,17 @@ impl Pair {
         let clock = ManualClock::at(subject.clock.now().await.as_ms());
         let model = MemoryStore::serial(Arc::new(clock.clone()));
         let (held, leases, leased) = Default::default();
-        Pair { model, clock, subject, agreement, held, leases, leased }
+        Pair { model, clock, subject, agreement, held, leases, leased, watch: None }
+    }
+
+    /// The store's time.
+    fn now(&self) -> Time {
+        self.watch.as_ref().map_or_else(|| Clock::now(&self.clock), Watch::now)
     }
 
     /// What the model shows.
     pub(crate) fn view(&self) -> View<'_> {
-        View { held: &self.held, now: Clock::now(&self.clock), leased: &self.leased }
+        View { held: &self.held, now: self.now(), leased: &self.leased }
     }
 
     /// Does one step on both. An error says what differs.
@@ -58,11 +66,44 @@ impl Pair {
             Op::Advance(span) => {
                 self.clock.advance(*span);
                 self.subject.clock.advance(*span).await;
+                if self.watch.is_some() {
+                    let now = self.told().await?;
+                    self.watch.as_mut().map_or(Ok(()), |watch| watch.passed(*span, now))?;
+                }
                 Ok(Vec::new())
             }
+            Op::SetClock(set) => self.set_clock(*set, tally).await.map(|()| Vec::new()),
             Op::Look(look) => self.look(look).await.map(|()| Vec::new()),
             Op::Run(batch) => self.run(batch, tally).await,
         }
+    }
+
+    async fn set_clock(&mut self, set: Set, tally: &mut Tally) -> Result<(), String> {
+        if self.watch.is_none() {
+            self.watch = Some(Watch::new(self.told().await?));
+        }
+        let clock = Clock::now(&self.clock);
+        match set.ahead {
+            true => {
+                self.clock.set(clock + set.span);
+                self.subject.clock.step_ahead(set.span).await;
+            }
+            false => {
+                self.clock.set(clock - set.span);
+                self.subject.clock.step_back(set.span).await;
+            }
+        }
+        tally.set(set);
+        let now = self.told().await?;
+        self.watch.as_mut().map_or(Ok(()), |watch| watch.was_set(set, now))
+    }
+
+    /// The time that both stores tell, which must be the same.
+    async fn told(&self) -> Result<Time, String> {
+        let look = Look::Due { after: None, limit: 1 };
+        self.look(&look).await?;
+        let timers = self.model.due(&ff_store::Share::All, None, 1).await;
+        timers.map(|timers| timers.now).map_err(|error| error.to_string())
     }
 
     async fn look(&self, look: &Look) -> Result<(), String> {
@@ -83,7 +124,10 @@ impl Pair {
         for (command, their) in batch.iter().zip(&theirs) {
             let our = self.model.execute(vec![command.clone()]).await.remove(0);
             let after = snapshot(&self.model).await.map_err(|error| error.to_string())?;
-            tally.command(command, &our, &self.held, &after, Clock::now(&self.clock))?;
+            tally.command(command, &our, &self.held, &after, self.now())?;
+            if let Some(watch) = &self.watch {
+                watch.moved(command, &self.held, &after)?;
+            }
             self.held = after;
             if let Some(difference) = self.agreement.of_answers(&our, their) {
                 return Err(difference);

@@ -7,6 +7,7 @@ use ff_core::table::{ARROWS, Arrow, Node, Verb};
 use ff_core::{Code, Execution, ExecutionId, Time, timer};
 use ff_testkit::report;
 
+use super::clock::Set;
 use super::compare::Answer;
 use crate::snapshot::Snapshot;
 
@@ -21,6 +22,10 @@ pub(crate) struct Tally {
     moved: u64,
     arrows: BTreeMap<Arrow, u64>,
     codes: BTreeMap<Code, u64>,
+    /// How often the clock was set, and how.
+    pub(super) sets: BTreeMap<Set, u64>,
+    /// How many executions were removed.
+    pub(super) removed: u64,
 }
 
 impl Tally {
@@ -38,6 +43,10 @@ impl Tally {
         for (code, times) in &other.codes {
             *self.codes.entry(*code).or_default() += times;
         }
+        for (set, times) in &other.sets {
+            *self.sets.entry(*set).or_default() += times;
+        }
+        self.removed += other.removed;
     }
 
     /// Counts one command of the model and the moves it made. A move that is not in the transition
@@ -65,6 +74,7 @@ impl Tally {
         }
         for id in changed {
             let (old, new) = (before.record(id), after.record(id));
+            self.removed += u64::from(new.is_none());
             let due = old.and_then(|record| timer::due(record, now));
             let verb = Verb::of(&command.action, due).ok_or("a tick moved what was not due")?;
             let arrow = (Node::of(old), verb, Node::of(new));

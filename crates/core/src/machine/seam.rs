@@ -15,7 +15,7 @@ use crate::payload::{BlobKey, BlobPart};
 use crate::placement::{EntryDiff, Placement};
 use crate::record::{Attempt, Execution, Version};
 use crate::resource::{Body, LaneState, Resource, ResourceKey};
-use crate::time::Time;
+use crate::time::{Millis, Time};
 use crate::timer;
 
 /// How often a command may ask to read before it must decide.
@@ -83,6 +83,9 @@ pub struct LaneClass {
 pub struct Loaded {
     /// The store's time. All rounds of one command decide with the first one's.
     pub now: Time,
+    /// How much of `now` may be taken back, because the store's clock jumped or was set back. What
+    /// cannot be undone goes by what is left of it.
+    pub unconfirmed: Millis,
     /// Records; `None` was looked for and is absent.
     pub records: HashMap<ExecutionId, Option<Execution>>,
     /// Names; `None` was looked for and is absent.

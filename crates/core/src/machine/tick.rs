@@ -39,7 +39,8 @@ impl Decide for Tick {
         let Some(record) = context.loaded.record(self.execution) else {
             return Ok(Step::answer(Ticked { did: None, next: None }));
         };
-        let Some(due) = timer::due(record, context.now) else {
+        let due = timer::due(record, context.now).filter(|due| context.may_do(record, *due));
+        let Some(due) = due else {
             let next = timer::next(record).map(|(at, _)| at);
             return Ok(Step::answer(Ticked { did: None, next }));
         };
@@ -49,6 +50,12 @@ impl Decide for Tick {
 }
 
 impl Context<'_> {
+    /// Whether the time is certain enough for what is due: only removal cannot be undone.
+    fn may_do(&self, record: &Execution, due: Due) -> bool {
+        let confirmed = self.now - self.loaded.unconfirmed;
+        due != Due::Retention || record.retired_at().is_some_and(|at| at <= confirmed)
+    }
+
     /// The write that does what is due to `record`, and when time next does something to it.
     pub(super) fn fire(&self, record: &Execution, due: Due) -> (WriteSet, Option<Time>) {
         let Some((after, what)) = self.fired(record, due) else {

@@ -14,7 +14,9 @@ use ff_engine::supervisor::Supervisor;
 use ff_engine::timers::{Options, Timers};
 use ff_engine::unblock::UnblockScanner;
 use ff_store::meter::MetricKind;
-use ff_store::{AllowanceBackend, ClientBackend, EngineBackend, WorkerBackend};
+use ff_store::{
+    AllowanceBackend, ClientBackend, Clock, EngineBackend, MaintenanceBackend, Share, WorkerBackend,
+};
 
 use crate::common::raw::{ask, get};
 use crate::common::{Fixture, claim, within};
@@ -103,6 +105,8 @@ async fn live(server: &Fixture) -> String {
     })
     .await;
     supervisor.stop().await;
+    server.clock.set(server.clock.now() - Millis::from_hours(1));
+    server.store.due(&Share::All, None, 1).await.unwrap();
     held.execution.to_string()
 }
 

@@ -1,0 +1,138 @@
+//! A store that has a clock of its own lives with that clock being set, forward and back.
+
+use ff_core::machine::Submit;
+use ff_core::{Millis, PublicState, Time};
+use ff_store::Share;
+
+use crate::ground::{Ground, key, ms};
+
+const STEPS: [Millis; 4] =
+    [ms(1), Millis::from_secs(1), Millis::from_hours(1), Millis::from_days(8)];
+const EIGHT_DAYS: Millis = Millis::from_days(8);
+/// Longer than a store takes to be sure of a jump.
+const TWO_MINUTES: Millis = Millis::from_secs(120);
+
+/// The store's time.
+async fn time(g: &Ground) -> Time {
+    g.backend().due(&Share::All, None, 1).await.unwrap().now
+}
+
+/// How far the store's time is ahead of the clock.
+async fn offset(g: &Ground) -> Millis {
+    g.backend().due(&Share::All, None, 1).await.unwrap().offset
+}
+
+pub(crate) async fn time_never_runs_back_and_never_stands_still(g: Ground) {
+    let mut before = time(&g).await;
+    for _ in 0..3 {
+        for step in STEPS {
+            for ahead in [true, false, false, true] {
+                match ahead {
+                    true => g.clock().step_ahead(step).await,
+                    false => g.clock().step_back(step).await,
+                }
+                let now = time(&g).await;
+                assert!(now >= before, "{now} after {before}, set by {step}");
+                g.advance(ms(100)).await;
+                before = time(&g).await;
+                assert!(before.since(now) >= ms(80), "{before} 100 ms after {now}, set by {step}");
+            }
+        }
+    }
+}
+
+pub(crate) async fn a_delay_ends_after_the_clock_was_set(g: Ground) {
+    for step in STEPS {
+        let id = g.delayed(ms(1_000)).await;
+        g.clock().step_back(step).await;
+        g.pass(ms(1_200)).await;
+        assert_eq!(g.claimed().await.execution, id, "set back by {step}");
+        g.clock().step_ahead(step).await;
+        time(&g).await;
+        g.clock().step_back(step).await;
+        let id = g.delayed(ms(1_000)).await;
+        g.pass(ms(1_200)).await;
+        assert_eq!(g.claimed().await.execution, id, "set forward by {step} and back");
+    }
+}
+
+pub(crate) async fn the_lease_of_a_dead_holder_ends_after_the_clock_was_set(g: Ground) {
+    for step in STEPS {
+        g.clock().step_ahead(step).await;
+        let lost = g.held().await;
+        g.clock().step_back(step).await;
+        g.pass(Millis::new(lost.lease_ttl.get() + lost.lease_ttl.get() / 5)).await;
+        let again = g.claimed_by("bob").await;
+        assert_eq!(again.execution, lost.execution, "set back by {step}");
+        g.complete(&again, "done").await.unwrap();
+    }
+}
+
+pub(crate) async fn a_lease_is_not_shortened_by_a_clock_that_is_set_back(g: Ground) {
+    for step in STEPS {
+        let held = g.held().await;
+        g.clock().step_back(step).await;
+        g.pass(ms(held.lease_ttl.get() - 20)).await;
+        assert_eq!(g.state(held.execution).await, PublicState::Active, "set back by {step}");
+        g.complete(&held, "done").await.unwrap();
+    }
+}
+
+/// Finished work that has a name of its submitter's.
+async fn finished(g: &Ground) -> Submit {
+    let work = Submit { key: Some(key("order-1")), ..g.work() };
+    g.submit(work.clone()).await;
+    g.complete(&g.claimed().await, "done").await.unwrap();
+    work
+}
+
+/// Whether submitting the same again finds what is there.
+async fn is_kept(g: &Ground, work: &Submit) -> bool {
+    let again = Submit { id: g.new_id(), ..work.clone() };
+    let answer = g.backend().submit(vec![again]).await.unwrap().remove(0).unwrap();
+    answer.execution == work.id
+}
+
+pub(crate) async fn a_jump_that_is_taken_back_removes_nothing(g: Ground) {
+    let work = finished(&g).await;
+    for _ in 0..2 {
+        g.clock().step_ahead(EIGHT_DAYS).await;
+        g.pass(ms(4_000)).await;
+        assert!(is_kept(&g, &work).await, "while the clock is ahead");
+        g.clock().step_back(EIGHT_DAYS).await;
+        for _ in 0..10 {
+            g.pass(Millis::from_secs(60)).await;
+        }
+        assert!(is_kept(&g, &work).await, "once it is back");
+    }
+}
+
+pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Ground) {
+    let work = finished(&g).await;
+    g.clock().step_ahead(EIGHT_DAYS).await;
+    g.pass(ms(0)).await;
+    assert!(is_kept(&g, &work).await);
+    g.pass(TWO_MINUTES).await;
+    assert!(!is_kept(&g, &work).await);
+}
+
+pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_set(g: Ground) {
+    let work = finished(&g).await;
+    g.clock().step_ahead(EIGHT_DAYS).await;
+    g.pass(ms(4_000)).await;
+    g.clock().step_back(EIGHT_DAYS).await;
+    time(&g).await;
+    g.pass(Millis::from_days(7)).await;
+    assert!(!is_kept(&g, &work).await);
+}
+
+pub(crate) async fn the_store_tells_how_far_it_is_ahead_of_its_clock(g: Ground) {
+    assert_eq!(offset(&g).await, Millis::ZERO);
+    g.clock().step_back(Millis::from_hours(1)).await;
+    assert_eq!(offset(&g).await, Millis::from_hours(1));
+    g.pass(Millis::from_hours(5)).await;
+    assert_eq!(offset(&g).await, ms(1_800_000));
+    g.pass(Millis::from_hours(6)).await;
+    assert_eq!(offset(&g).await, Millis::ZERO);
+    assert_eq!(time(&g).await, g.now().await);
+}
