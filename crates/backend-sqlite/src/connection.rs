@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::Fault;
 use crate::options::{Durability, Location, Options};
-use crate::schema;
+use crate::schema::{self, Identity};
 
 /// How many statements a connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
@@ -36,16 +36,34 @@ pub(crate) fn writer(options: &Options) -> Result<Connection, StoreError> {
             open(path, flags, options.busy_timeout)?
         }
     };
-    let named = |error| match (&options.location, error) {
-        (Location::File(path), StoreError::Incompatible(why)) => {
-            StoreError::Incompatible(format!("{}: {why}", path.display()))
-        }
-        (_, error) => error,
+    let named = |error| match &options.location {
+        Location::File(path) => named(path, error),
+        Location::Memory => error,
     };
     schema::identify(&connection).map_err(named)?;
     settle(&connection, options)?;
     schema::migrate(&mut connection).map_err(named)?;
     Ok(connection)
+}
+
+/// A connection that only reads, to a file that may be anything and must be a store.
+pub(crate) fn of_a_store(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = open(path, flags, busy_timeout)?;
+    match schema::identify(&connection).map_err(|error| named(path, error))? {
+        Identity::Empty => Err(schema::empty(path)),
+        Identity::Ours(_) => Ok(connection),
+    }
+}
+
+/// `error`, with the file that it is about.
+fn named(path: &Path, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Incompatible(why) => {
+            StoreError::Incompatible(format!("{}: {why}", path.display()))
+        }
+        error => error,
+    }
 }
 
 /// A connection that only reads. The file has its tables already.
@@ -134,5 +152,38 @@ fn write_ahead(connection: &Connection, busy_timeout: Duration) -> Result<String
             }
             set => return Ok(set?),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// What a connection says of one of its settings.
+    fn setting(connection: &Connection, name: &str) -> String {
+        let value: rusqlite::types::Value =
+            connection.pragma_query_value(None, name, |row| row.get(0)).unwrap();
+        match value {
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            rusqlite::types::Value::Text(text) => text,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_answer_waits_for_the_disk_unless_that_is_switched_off() {
+        const OFF: &str = "0";
+        const FULL: &str = "2";
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options::file(directory.path().join("ff.db"));
+        for _ in 0..2 {
+            let connection = writer(&options).unwrap();
+            assert_eq!(setting(&connection, "synchronous"), FULL);
+            assert_eq!(setting(&connection, "journal_mode"), "wal");
+        }
+        let careless = writer(&options.durability(Durability::Off)).unwrap();
+        assert_eq!(setting(&careless, "synchronous"), OFF);
     }
 }

@@ -4,6 +4,7 @@
 //! transaction, so that many share one sync to disk. Reads have connections of their own. Nothing
 //! is decided from the memory of the process: several processes may open the same file.
 
+mod backup;
 mod census;
 mod clock;
 mod codec;
@@ -25,6 +26,7 @@ mod transaction;
 mod watch;
 mod writer;
 
+pub use backup::{Copied, backup};
 pub use limit::{LimitPlan, limit};
 pub use options::{Durability, Location, Options};
 pub use stats::Stats;

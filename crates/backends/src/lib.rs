@@ -8,6 +8,7 @@
 //! | `valkey-cluster://HOST:PORT,...` | a Valkey cluster; `valkeys-cluster://` by TLS |
 //! | `memory:` | plain maps in the memory of this process |
 
+mod backup;
 mod limit;
 mod url;
 
@@ -18,6 +19,8 @@ use ff_backend_sqlite::Options;
 use ff_store::roles::Backend;
 use ff_store::{EngineBackend, StoreError, SystemClock};
 
+pub use backup::backup;
+pub use ff_backend_sqlite::Copied;
 pub use ff_backend_valkey::{LAYOUT as VALKEY_LAYOUT, Probe, Reading};
 pub use limit::{Limit, LimitPlan, limit};
 pub use url::StoreUrl;

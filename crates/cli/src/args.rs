@@ -7,8 +7,8 @@ use ff_core::Namespace;
 
 use crate::address::Address;
 use crate::commands::{
-    attempts, bench, budget, cancel, check, dev, docs, explain, lane, ls, payload, priority, quota,
-    replay, revoke, serve, show, submit, tags, worker, workers,
+    attempts, backup, bench, budget, cancel, check, dev, docs, explain, lane, ls, payload,
+    priority, quota, replay, revoke, serve, show, submit, tags, worker, workers,
 };
 use crate::log::Format;
 
@@ -121,6 +121,8 @@ pub(crate) enum Command {
     /// Compare every record of the store with its indexes and invariants. It only reads, unless it
     /// is to repair.
     Check(check::Check),
+    /// Copy a SQLite store that is in use, and check the copy.
+    Backup(backup::Backup),
     /// Measure a store, beside what it could do at best.
     Bench(bench::Bench),
     /// Print a reference page.

@@ -24,7 +24,12 @@ impl Place {
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        self.directory.path().join("ff.db")
+        self.path("ff.db")
+    }
+
+    /// A file beside the store's.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     /// Nothing here is cut off from power, so nothing waits for the disk.

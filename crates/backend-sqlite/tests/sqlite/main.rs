@@ -1,6 +1,7 @@
 //! What is particular to this store. What every store does is in the exam.
 #![allow(clippy::unwrap_used)]
 
+mod backup;
 mod bytes;
 mod clock;
 mod common;

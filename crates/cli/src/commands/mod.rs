@@ -1,6 +1,7 @@
 //! One file per command: its arguments, and what it does with them.
 
 pub(crate) mod attempts;
+pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod budget;
 pub(crate) mod cancel;
@@ -81,6 +82,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Budget(command) => command.run(session).await,
         Command::Quota(command) => command.run(session).await,
         Command::Check(command) => command.run(session).await,
+        Command::Backup(command) => command.run(session).await,
         Command::Bench(command) => command.run(session).await,
         Command::Docs(command) => command.run(session),
     }

@@ -3,6 +3,7 @@
 // A test that cannot go on panics.
 #![allow(clippy::unwrap_used)]
 
+mod backup;
 mod bad_input;
 mod budgets;
 mod check;
