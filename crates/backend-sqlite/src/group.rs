@@ -75,7 +75,7 @@ impl Group {
             }
         }
         let finishing = Instant::now();
-        if open.finish().map_err(failed)? {
+        if open.finish().map_err(not_committed)? {
             self.counters.committed();
         }
         done.commit_time = finishing.elapsed();
@@ -105,6 +105,77 @@ impl Group {
     }
 }
 
+/// Whether a commit that failed is on disk is not known, save when there was no room for it.
+fn not_committed(fault: Fault) -> Failure {
+    Failure::Transaction(match StoreError::from(fault) {
+        full @ StoreError::Full(_) => full,
+        error => StoreError::Unavailable(format!("a commit failed: {error}")),
+    })
+}
+
 fn panicked() -> StoreError {
     StoreError::Unavailable("a command panicked, which is a bug of ours".into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use ff_core::Partition;
+    use ff_core::machine::Submit;
+    use ff_store::{SystemClock, mint};
+
+    use super::*;
+    use crate::connection;
+    use crate::options::Options;
+
+    /// A group on a database in which whatever adds an execution cannot be committed.
+    fn uncommittable() -> Group {
+        let connection = connection::writer(&Options::memory()).unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA foreign_keys = ON;
+                 CREATE TABLE parent (x INTEGER PRIMARY KEY);
+                 CREATE TABLE child (x INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
+                 CREATE TRIGGER orphan AFTER INSERT ON execution BEGIN
+                     INSERT INTO child VALUES (1);
+                 END;",
+            )
+            .unwrap();
+        Group {
+            connection,
+            clock: Arc::new(StoreClock::new(Arc::new(SystemClock))),
+            wakeups: Arc::default(),
+            counters: Arc::default(),
+        }
+    }
+
+    fn count(group: &Group, table: &str) -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        group.connection.query_row(&sql, (), |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn a_commit_that_fails_is_answered_to_nobody_as_done() {
+        let group = uncommittable();
+        let submits: Vec<_> = (0..3)
+            .map(|_| mint::command(Submit::new(mint::execution_id(Partition::ONLY))))
+            .collect();
+        for commands in [&submits[..1], &submits[..]] {
+            let commands: Vec<_> = commands.iter().collect();
+            let done = group.run(&commands);
+            assert_eq!(done.answers.len(), commands.len());
+            for answer in done.answers {
+                assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
+            }
+            assert!(group.connection.is_autocommit(), "nothing is left open");
+        }
+        assert_eq!((count(&group, "execution"), count(&group, "queue")), (0, 0));
+        assert_eq!(group.counters.read().commits, 0);
+        group.connection.execute_batch("DROP TRIGGER orphan").unwrap();
+        for answer in group.run(&submits.iter().collect::<Vec<_>>()).answers {
+            answer.unwrap();
+        }
+        assert_eq!(count(&group, "execution"), 3);
+    }
 }
