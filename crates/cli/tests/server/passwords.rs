@@ -31,6 +31,7 @@ const COMMANDS: &[&[&str]] = &[
     &["quota", "ls"],
     &["quota", "set", "q", "--active", "1"],
     &["check"],
+    &["backup", "copy.ff"],
     &["bench", "cycle", "--executions", "1"],
 ];
 
