@@ -119,8 +119,6 @@ pub struct QuotaView {
     pub active: u32,
     /// How many were let through in the window that ends now.
     pub admitted: u64,
-    /// How many have a moment booked.
-    pub booked: u64,
     /// When the window has room for one that comes now.
     pub next: Timestamp,
 }
@@ -135,7 +133,6 @@ impl From<&quota::QuotaView> for QuotaView {
             jitter_ms: view.limits.jitter.get(),
             active: view.active,
             admitted: view.admitted,
-            booked: view.booked,
             next: view.next.into(),
         }
     }
@@ -154,7 +151,6 @@ impl QuotaView {
             },
             active: self.active,
             admitted: self.admitted,
-            booked: self.booked,
             next: self.next.0,
         }
     }
@@ -238,7 +234,6 @@ mod tests {
             },
             active: 1,
             admitted: 2,
-            booked: 3,
             next: sample::NOW,
         };
         let text = serde_json::to_string(&QuotaView::from(&quota)).unwrap();

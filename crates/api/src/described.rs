@@ -114,7 +114,6 @@ fn state(view: &ExecutionView) -> Understood<State> {
                 on,
                 why: why(missing(view.intent.as_deref(), "intent")?)?,
                 detail: blocked.detail.as_str().into(),
-                until: blocked.until.map(|at| at.0),
             }
         }
         "active" => {
@@ -291,17 +290,14 @@ mod tests {
             [Pause::Start, Pause::Backoff, Pause::Hold]
                 .map(|why| State::Delayed { until: sample::NOW, why }),
         );
-        for (kind, name, until) in [
-            (ResourceKind::Budget, "x", None),
-            (ResourceKind::Quota, "x", Some(sample::NOW)),
-            (ResourceKind::Quota, "@x", None),
-        ] {
+        for (kind, name) in
+            [(ResourceKind::Budget, "x"), (ResourceKind::Quota, "x"), (ResourceKind::Quota, "@x")]
+        {
             let on = Blocker { kind, name: name.parse().unwrap() };
             states.extend(whys.map(|why| State::Blocked {
                 on: on.clone(),
                 why,
                 detail: "full".into(),
-                until,
             }));
         }
         states.push(State::Active { lease: lease.clone(), cancel });

@@ -255,23 +255,16 @@ pub struct BlockedView {
     pub name: ResourceName,
     /// What it lacked when it was asked, for people.
     pub detail: String,
-    /// The moment that is booked for the execution.
-    pub until: Option<Timestamp>,
 }
 
 impl BlockedView {
     fn of(state: &State) -> Option<BlockedView> {
-        let State::Blocked { on, detail, until, .. } = state else { return None };
+        let State::Blocked { on, detail, .. } = state else { return None };
         let (kind, name) = match on.name.lane() {
             Some(lane) => (ResourceKind::Lane, (&lane).into()),
             None => (on.kind, on.name.clone()),
         };
-        Some(BlockedView {
-            on: kind.as_str().to_owned(),
-            name,
-            detail: detail.to_string(),
-            until: until.map(Timestamp),
-        })
+        Some(BlockedView { on: kind.as_str().to_owned(), name, detail: detail.to_string() })
     }
 }
 
@@ -472,7 +465,7 @@ pub struct TimerView {
     /// When.
     pub at: Timestamp,
     /// What: `deadline`, `cancel_grace`, `attempt_timeout`, `lease_expired`, `delay_over`,
-    /// `grant_expired`, `booked` or `retention`.
+    /// `grant_expired` or `retention`.
     pub what: String,
 }
 
@@ -485,7 +478,6 @@ impl From<(Time, Due)> for TimerView {
             Due::LeaseExpired => "lease_expired",
             Due::DelayOver => "delay_over",
             Due::GrantExpired => "grant_expired",
-            Due::Booked => "booked",
             Due::Retention => "retention",
         };
         TimerView { at: at.into(), what: what.to_owned() }

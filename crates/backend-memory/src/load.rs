@@ -1,15 +1,19 @@
 //! What commands and readers see.
 
+use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
+use ff_core::control::Blocker;
 use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Partition, Resource, ResourceKey, ResourceKind, Time};
+use ff_core::{
+    Execution, ExecutionId, Namespace, Partition, Resource, ResourceKey, ResourceKind, Time,
+};
 use ff_store::census::Census;
 use ff_store::steady::Mark;
-use ff_store::{DueTimers, ListScan, Position, ResourceScan, Which};
+use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, Position, ResourceScan, Which};
 
-use crate::tables::Tables;
+use crate::tables::{Tables, Waiting};
 
 impl Tables {
     /// Adds to `loaded` what `reads` asks for.
@@ -113,6 +117,42 @@ impl Tables {
         DueTimers { now, due, more, resources, next, offset: time.offset() }
     }
 
+    /// A stretch of the executions that wait for a limit.
+    pub(crate) fn blocked(&self, scan: &BlockedScan) -> Vec<BlockedClass> {
+        let from = (scan.namespace.clone(), scan.on.clone(), scan.from);
+        let all = self.blocked.range(from..);
+        let mine = all
+            .take_while(|((namespace, on, _), _)| (namespace, on) == (&scan.namespace, &scan.on));
+        let class = |((_, _, class), all): (&Waiting, &BTreeSet<_>)| BlockedClass {
+            class: *class,
+            first: all.iter().take(scan.each).copied().collect(),
+        };
+        mine.take(scan.classes).map(class).collect()
+    }
+
+    /// A stretch of the limits that executions wait for.
+    pub(crate) fn blockers(
+        &self,
+        after: Option<&(Namespace, Blocker)>,
+        limit: usize,
+    ) -> Vec<(Namespace, Blocker)> {
+        let mut found: Vec<(Namespace, Blocker)> = Vec::new();
+        for (namespace, on, _) in self.blocked.keys() {
+            let limit_name = (namespace.clone(), on.clone());
+            if after.is_some_and(|after| limit_name <= *after) {
+                continue;
+            }
+            if found.last() == Some(&limit_name) {
+                continue;
+            }
+            if found.len() >= limit {
+                break;
+            }
+            found.push(limit_name);
+        }
+        found
+    }
+
     /// A stretch of the resources of a namespace.
     pub(crate) fn scanned(&self, scan: &ResourceScan) -> Vec<Resource> {
         let mine = self.resources.values().filter(|resource| {
@@ -141,8 +181,10 @@ impl Tables {
                 }
             }
         }
-        let waiting = self.blocked.iter().filter(|(_, members)| !members.is_empty());
-        census.blocked = waiting.map(|(on, all)| (on.clone(), all.len() as u64)).collect();
+        for ((namespace, on, _), all) in &self.blocked {
+            let waiting = census.blocked.entry((namespace.clone(), on.clone())).or_default();
+            *waiting += all.len() as u64;
+        }
         let workers = self.resources.keys().filter(|key| key.kind == ResourceKind::Worker);
         census.workers = workers.count() as u64;
         census

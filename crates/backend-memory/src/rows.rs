@@ -34,9 +34,9 @@ impl Tables {
                 listed(place, Entry::Attention(namespace.clone(), *attention, place.created))
             }));
         }
-        for ((namespace, on), places) in &self.blocked {
+        for ((namespace, on, class), places) in &self.blocked {
             rows.extend(places.iter().map(|(score, id)| {
-                Row::Entry(Entry::Blocked(namespace.clone(), on.clone(), *score), *id)
+                Row::Entry(Entry::Blocked(namespace.clone(), on.clone(), *class, *score), *id)
             }));
         }
         for ((namespace, key), id) in &self.keys {

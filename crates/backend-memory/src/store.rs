@@ -1,12 +1,11 @@
 //! The store itself.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Claim, Command, Loaded, ReadSet, Reply, Wanted, WriteSet};
+use ff_core::machine::{ClaimRequest, Command, Loaded, NeedsAdmission, ReadSet, Reply, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -16,8 +15,8 @@ use ff_store::census::Census;
 use ff_store::serial::{self, Transaction};
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
-    Clock, Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store,
-    StoreError, Wakeups, optimistic,
+    AfterCommit, BlockedClass, BlockedScan, Clock, DueTimers, EngineId, ListScan, Repaired,
+    ResourceScan, SettlementQueue, Share, Stats, Store, StoreError, Wakeups, optimistic,
 };
 
 use crate::optimistic::{Dice, Faults};
@@ -28,7 +27,7 @@ pub struct MemoryStore {
     tables: Mutex<Tables>,
     time: Steady,
     wakeups: Wakeups,
-    desks: Desks,
+    settlements: SettlementQueue,
     dice: Option<Dice>,
 }
 
@@ -39,7 +38,7 @@ impl MemoryStore {
             tables: Mutex::default(),
             time: Steady::new(clock),
             wakeups: Wakeups::default(),
-            desks: Desks::default(),
+            settlements: SettlementQueue::default(),
             dice: None,
         }
     }
@@ -63,13 +62,13 @@ impl MemoryStore {
     }
 
     fn execute_serially(&self, batch: &[Command]) -> Vec<Result<Reply, StoreError>> {
-        let mut announcements = Vec::new();
+        let mut after = AfterCommit::default();
         let mut tables = self.tables();
         let mut turn = Turn { tables: &mut tables, time: self.time() };
-        let run = |command| serial::run(&mut turn, command, &mut announcements);
+        let run = |command| serial::run(&mut turn, command, &mut after);
         let answers = batch.iter().map(run).collect();
         drop(tables);
-        self.wakeups.announce(announcements);
+        after.publish(&self.wakeups, &self.settlements);
         answers
     }
 }
@@ -109,7 +108,7 @@ impl Store for MemoryStore {
         }
         let mut answers = Vec::with_capacity(batch.len());
         for command in &batch {
-            answers.push(optimistic::run(self, command, &self.wakeups).await);
+            answers.push(optimistic::run(self, command, &self.wakeups, &self.settlements).await);
         }
         answers
     }
@@ -155,27 +154,29 @@ impl Store for MemoryStore {
         Ok(self.tables().scanned(&scan))
     }
 
-    async fn blocked(
-        &self,
-        namespace: &Namespace,
-        on: &Blocker,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError> {
-        let tables = self.tables();
-        let places = tables.blocked.get(&(namespace.clone(), on.clone())).into_iter().flatten();
-        Ok(places.take(limit).map(|(_, id)| *id).collect())
+    async fn now(&self) -> Result<Time, StoreError> {
+        Ok(self.time().now)
     }
 
-    async fn wanted(&self, _claim: &Claim, _most: usize) -> Result<Vec<Wanted>, StoreError> {
+    async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError> {
+        Ok(self.tables().blocked(&scan))
+    }
+
+    async fn admission_candidates(
+        &self,
+        _claim: &ClaimRequest,
+        _most: usize,
+    ) -> Result<Vec<NeedsAdmission>, StoreError> {
         Ok(Vec::new())
     }
 
     async fn blockers(
         &self,
         _share: &Share,
+        after: Option<&(Namespace, Blocker)>,
         limit: usize,
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-        Ok(self.tables().blocked.keys().take(limit).cloned().collect())
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        Ok(self.tables().blockers(after, limit))
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
@@ -221,7 +222,7 @@ impl Store for MemoryStore {
         &self.wakeups
     }
 
-    fn desks(&self) -> &Desks {
-        &self.desks
+    fn settlements(&self) -> &SettlementQueue {
+        &self.settlements
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use ff_core::control::Blocker;
 use ff_core::payload::BlobKey;
-use ff_core::placement::{Attention, Entry, QueueEntry, Score};
+use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{
     Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Resource,
@@ -25,10 +25,13 @@ pub(crate) struct Tables {
     pub(crate) list: BTreeMap<Namespace, BTreeSet<Position>>,
     pub(crate) attention: BTreeMap<(Namespace, Attention), BTreeSet<Position>>,
     pub(crate) keys: BTreeMap<(Namespace, IdempotencyKey), ExecutionId>,
-    pub(crate) blocked: BTreeMap<(Namespace, Blocker), BTreeSet<(Score, ExecutionId)>>,
+    pub(crate) blocked: BTreeMap<Waiting, BTreeSet<(Score, ExecutionId)>>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
 }
+
+/// What executions wait for, and what they ask for.
+pub(crate) type Waiting = (Namespace, Blocker, AdmissionClass);
 
 /// The queue of a lane, one ordered set per class that has something queued.
 pub(crate) type Classes = BTreeMap<Capabilities, BTreeSet<(Score, ExecutionId)>>;
@@ -53,8 +56,8 @@ impl Tables {
                 let set = self.attention.entry((namespace, attention)).or_default();
                 set.insert(position(created, id));
             }
-            Entry::Blocked(namespace, on, score) => {
-                self.blocked.entry((namespace, on)).or_default().insert((score, id));
+            Entry::Blocked(namespace, on, class, score) => {
+                self.blocked.entry((namespace, on, class)).or_default().insert((score, id));
             }
             Entry::Key(namespace, key) => {
                 self.keys.insert((namespace, key), id);
@@ -81,8 +84,8 @@ impl Tables {
             Entry::Attention(namespace, attention, created) => {
                 take(&mut self.attention, &(namespace, attention), &position(created, id));
             }
-            Entry::Blocked(namespace, on, score) => {
-                take(&mut self.blocked, &(namespace, on), &(score, id));
+            Entry::Blocked(namespace, on, class, score) => {
+                take(&mut self.blocked, &(namespace, on, class), &(score, id));
             }
             Entry::Key(namespace, key) => {
                 self.keys.remove(&(namespace, key));

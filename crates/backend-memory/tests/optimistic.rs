@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_core::machine::{
-    self, Action, Claim, Command, Complete, Loaded, Renew, Reply, Step, Submit, WriteSet,
+    self, Action, ClaimRequest, Command, Complete, Loaded, Renew, Reply, Step, Submit, WriteSet,
 };
 use ff_core::state::Worker;
 use ff_core::{
@@ -28,17 +28,15 @@ fn command(action: impl Into<Action>) -> Command {
     Command { entropy: 7, action: action.into() }
 }
 
-fn claim(request: u128, max: u16) -> Claim {
-    Claim {
+fn claim(request: u128, max: u16) -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker { id: "w".parse().unwrap(), instance: "w-1".parse().unwrap() },
         capabilities: Capabilities::NONE,
         request: RequestId::new(request),
         max,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 

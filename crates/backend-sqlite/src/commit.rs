@@ -8,7 +8,7 @@ use rusqlite::{Connection, Params};
 
 use crate::codec;
 use crate::error::Fault;
-use crate::query::part_number;
+use crate::query::{class_number, part_number};
 use crate::resource;
 
 /// Writes in the open transaction of `connection`. `buffer` is scratch space.
@@ -108,11 +108,15 @@ impl Writing<'_> {
                  VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
                 (namespace.as_str(), attention.as_str(), created.as_ms() as i64, id),
             )?,
-            Entry::Blocked(namespace, on, score) => self.run(
-                "INSERT INTO blocked (namespace, kind, name, score, id) \
-                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-                (namespace.as_str(), on.kind.as_str(), on.name.as_str(), score.get(), id),
-            )?,
+            Entry::Blocked(namespace, on, class, score) => {
+                let (kind, name, class) =
+                    (on.kind.as_str(), on.name.as_str(), class_number(*class));
+                self.run(
+                    "INSERT INTO blocked (namespace, kind, name, class, score, id) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+                    (namespace.as_str(), kind, name, class, score.get(), id),
+                )?
+            }
             Entry::Key(namespace, key) => self.run(
                 "INSERT OR REPLACE INTO idempotency_key (namespace, key, id) VALUES (?1, ?2, ?3)",
                 (namespace.as_str(), key.as_str(), id),
@@ -139,11 +143,15 @@ impl Writing<'_> {
                  WHERE namespace = ?1 AND attention = ?2 AND created = ?3 AND id = ?4",
                 (namespace.as_str(), attention.as_str(), created.as_ms() as i64, id),
             )?,
-            Entry::Blocked(namespace, on, score) => self.run(
-                "DELETE FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
-                 AND score = ?4 AND id = ?5",
-                (namespace.as_str(), on.kind.as_str(), on.name.as_str(), score.get(), id),
-            )?,
+            Entry::Blocked(namespace, on, class, score) => {
+                let (kind, name, class) =
+                    (on.kind.as_str(), on.name.as_str(), class_number(*class));
+                self.run(
+                    "DELETE FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
+                     AND class = ?4 AND score = ?5 AND id = ?6",
+                    (namespace.as_str(), kind, name, class, score.get(), id),
+                )?
+            }
             Entry::Key(namespace, key) => self.run(
                 "DELETE FROM idempotency_key WHERE namespace = ?1 AND key = ?2 AND id = ?3",
                 (namespace.as_str(), key.as_str(), id),

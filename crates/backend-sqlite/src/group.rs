@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ff_core::machine::{Command, Reply};
-use ff_store::wakeups::Announcement;
-use ff_store::{StoreError, Wakeups, serial};
+use ff_store::{AfterCommit, SettlementQueue, StoreError, Wakeups, serial};
 use rusqlite::Connection;
 
 use crate::clock::StoreClock;
@@ -25,6 +24,7 @@ pub(crate) struct Group {
     pub(crate) connection: Connection,
     pub(crate) clock: Arc<StoreClock>,
     pub(crate) wakeups: Arc<Wakeups>,
+    pub(crate) settlements: Arc<SettlementQueue>,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -33,8 +33,8 @@ pub(crate) struct Group {
 pub(crate) struct Done {
     /// One per command.
     pub(crate) answers: Vec<Answer>,
-    /// What waiters should hear.
-    pub(crate) announcements: Vec<Announcement>,
+    /// What follows.
+    pub(crate) after: AfterCommit,
     /// How long the last commit took.
     pub(crate) commit_time: Duration,
 }
@@ -67,7 +67,7 @@ impl Group {
         let mut open = Open::begin(&self.connection, &self.clock).map_err(failed)?;
         let mut done = Done::default();
         for command in commands {
-            let run = AssertUnwindSafe(|| serial::run(&mut open, command, &mut done.announcements));
+            let run = AssertUnwindSafe(|| serial::run(&mut open, command, &mut done.after));
             match catch_unwind(run) {
                 Ok(Err(error)) if open.is_broken() => return Err(Failure::Command(error)),
                 Ok(answer) => done.answers.push(answer),
@@ -88,7 +88,7 @@ impl Group {
             match self.together(&[command]) {
                 Ok(done) => {
                     all.answers.extend(done.answers);
-                    all.announcements.extend(done.announcements);
+                    all.after.join(done.after);
                     all.commit_time = done.commit_time;
                 }
                 Err(Failure::Transaction(busy @ StoreError::Busy(_))) => {
@@ -146,6 +146,7 @@ mod tests {
             connection,
             clock: Arc::new(StoreClock::new(Arc::new(SystemClock))),
             wakeups: Arc::default(),
+            settlements: Arc::default(),
             counters: Arc::default(),
         }
     }

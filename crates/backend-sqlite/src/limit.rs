@@ -7,7 +7,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ff_core::machine::{Action, Claim, Command, Complete, Loaded, Step, Submit, WriteSet, apply};
+use ff_core::machine::{
+    Action, ClaimRequest, Command, Complete, Loaded, Step, Submit, WriteSet, apply,
+};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::state::Worker;
 use ff_core::{
@@ -109,7 +111,7 @@ impl Replay {
         let input = Payload::bytes(vec![b'x'; payload]);
         let (submit, record) =
             decide(Submit { input: input.clone(), ..Submit::new(id) }, Loaded::at(now))?;
-        let claim = Claim {
+        let claim = ClaimRequest {
             namespace: Namespace::default(),
             lane: Lane::default(),
             worker: Worker {
@@ -119,9 +121,7 @@ impl Replay {
             capabilities: Capabilities::NONE,
             request: RequestId::new(number.into()),
             max: 1,
-            first: 0,
             retry: false,
-            admitted: None,
         };
         let mut loaded = having(now, record);
         loaded.candidates = Some(vec![id]);

@@ -1,14 +1,12 @@
 //! Reads of single things, listings and timers, for commands and callers alike.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use ff_core::control::Blocker;
 use ff_core::payload::{BlobKey, BlobPart};
-use ff_core::placement::QueueEntry;
+use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
-use ff_store::{DueTimers, ListScan, Position, Which};
+use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, Position, Which};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::clock::StoreClock;
@@ -185,35 +183,76 @@ pub(crate) fn due(
     Ok(DueTimers { now, due, more, resources, next, offset: mark.offset() })
 }
 
-/// Executions that wait for a budget or a quota, the first ones first.
-pub(crate) fn blocked(
-    connection: &Connection,
-    namespace: &Namespace,
-    on: &Blocker,
-    limit: usize,
-) -> Result<Vec<ExecutionId>, Fault> {
-    let mut select = connection.prepare_cached(
-        "SELECT id FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
-         ORDER BY score, id LIMIT ?4",
-    )?;
-    let parameters = (namespace.as_str(), on.kind.as_str(), on.name.as_str(), limit as i64);
-    let entries = select.query_and_then(parameters, |row| entry(row, 0))?;
-    entries.filter_map(Result::transpose).collect()
+/// How an admission class is kept: signed, in the same order.
+pub(crate) fn class_number(class: AdmissionClass) -> i64 {
+    (class.get() ^ (1 << 63)) as i64
 }
 
-/// The budgets and quotas that executions wait for.
+/// The admission class that is kept as this number.
+pub(crate) fn class(number: i64) -> AdmissionClass {
+    AdmissionClass::from_stored(number as u64 ^ (1 << 63))
+}
+
+/// A stretch of the executions that wait for a budget or a quota.
+pub(crate) fn blocked(
+    connection: &Connection,
+    scan: &BlockedScan,
+) -> Result<Vec<BlockedClass>, Fault> {
+    let (namespace, kind, name) =
+        (scan.namespace.as_str(), scan.on.kind.as_str(), scan.on.name.as_str());
+    let mut next = connection.prepare_cached(
+        "SELECT class FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
+         AND class >= ?4 ORDER BY class LIMIT 1",
+    )?;
+    let mut members = connection.prepare_cached(
+        "SELECT score, id FROM blocked WHERE namespace = ?1 AND kind = ?2 AND name = ?3 \
+         AND class = ?4 ORDER BY score, id LIMIT ?5",
+    )?;
+    let (mut found, mut from) = (Vec::new(), Some(scan.from));
+    while let Some(at) = from.filter(|_| found.len() < scan.classes) {
+        let parameters = (namespace, kind, name, class_number(at));
+        let number = next.query_row(parameters, |row| row.get::<_, i64>(0)).optional()?;
+        let Some(number) = number else { break };
+        let place = |row: &Row<'_>| {
+            let score = Score::from_stored(row.get(0)?);
+            Ok::<_, Fault>(entry(row, 1)?.map(|id| (score, id)))
+        };
+        let parameters = (namespace, kind, name, number, scan.each as i64);
+        let first = members.query_and_then(parameters, place)?.filter_map(Result::transpose);
+        let first: Vec<_> = first.collect::<Result<_, _>>()?;
+        let class = class(number);
+        if !first.is_empty() {
+            found.push(BlockedClass { class, first });
+        }
+        from = class.next();
+    }
+    Ok(found)
+}
+
+/// A stretch of the budgets and quotas that executions wait for.
 pub(crate) fn blockers(
     connection: &Connection,
+    after: Option<&(Namespace, Blocker)>,
     limit: usize,
-) -> Result<BTreeSet<(Namespace, Blocker)>, Fault> {
-    let mut select =
-        connection.prepare_cached("SELECT DISTINCT namespace, kind, name FROM blocked LIMIT ?1")?;
+) -> Result<Vec<(Namespace, Blocker)>, Fault> {
+    let mut next = connection.prepare_cached(
+        "SELECT namespace, kind, name FROM blocked WHERE (namespace, kind, name) > (?1, ?2, ?3) \
+         ORDER BY namespace, kind, name LIMIT 1",
+    )?;
     let read = |row: &Row<'_>| {
         let namespace = row.get_ref(0)?.as_str()?;
         let unreadable = |why: Refusal| Fault::Unreadable(format!("a namespace: {why}"));
-        Ok((Namespace::new(namespace).map_err(unreadable)?, blocker(row, 1)?))
+        Ok::<_, Fault>((Namespace::new(namespace).map_err(unreadable)?, blocker(row, 1)?))
     };
-    select.query_and_then([limit as i64], read)?.collect()
+    let mut found: Vec<(Namespace, Blocker)> = Vec::new();
+    while found.len() < limit {
+        let texts = found.last().or(after).map_or(("", "", ""), |(namespace, on)| {
+            (namespace.as_str(), on.kind.as_str(), on.name.as_str())
+        });
+        let Some(one) = next.query_and_then(texts, read)?.next().transpose()? else { break };
+        found.push(one);
+    }
+    Ok(found)
 }
 
 /// The budget or quota in column `column` and the one after it.

@@ -33,7 +33,7 @@ const TABLES: &[Table] = &[
     ("request", "SELECT id, request FROM request", request_entry),
     ("list", "SELECT id, namespace, created FROM list", list_entry),
     ("attention", "SELECT id, namespace, created, attention FROM attention", attention_entry),
-    ("blocked", "SELECT id, namespace, kind, name, score FROM blocked", blocked_entry),
+    ("blocked", "SELECT id, namespace, kind, name, class, score FROM blocked", blocked_entry),
     ("idempotency_key", "SELECT id, namespace, key FROM idempotency_key", key_entry),
     ("class", "SELECT namespace, lane, class FROM class", class),
     ("blob", "SELECT id, part, bytes FROM blob", blob),
@@ -195,8 +195,8 @@ fn attention_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
 fn blocked_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
     let namespace = text(row, 1, |text| Namespace::new(text))?;
     let on = query::blocker(row, 2)?;
-    let score = Score::from_stored(row.get(4)?);
-    Ok(Row::Entry(Entry::Blocked(namespace, on, score), query::id(row, 0)?))
+    let (class, score) = (query::class(row.get(4)?), Score::from_stored(row.get(5)?));
+    Ok(Row::Entry(Entry::Blocked(namespace, on, class, score), query::id(row, 0)?))
 }
 
 fn key_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {

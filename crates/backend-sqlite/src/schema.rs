@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_resources.sql"),
     include_str!("migrations/0003_blocked.sql"),
     include_str!("migrations/0004_clock.sql"),
+    include_str!("migrations/0005_blocked_class.sql"),
 ];
 
 /// What a file says of itself.

@@ -1,6 +1,5 @@
 //! The store: commands go to the writer, reads to the readers.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Claim, Command, Reply, Wanted};
+use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -18,7 +17,8 @@ use ff_store::audit::Rows;
 use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::{
-    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    SettlementQueue, Share, Store, StoreError, Wakeups,
 };
 use rusqlite::Connection;
 
@@ -35,7 +35,7 @@ use crate::{census, connection, query, resource, rows};
 pub struct SqliteStore {
     clock: Arc<StoreClock>,
     wakeups: Arc<Wakeups>,
-    desks: Desks,
+    settlements: Arc<SettlementQueue>,
     // Closed before the writer: the last connection to close tidies the file up.
     file: Option<File>,
     writer: Writer,
@@ -65,13 +65,15 @@ impl SqliteStore {
         };
         let clock = Arc::new(StoreClock::new(options.clock));
         let wakeups = Arc::<Wakeups>::default();
+        let settlements = Arc::<SettlementQueue>::default();
         let writer = Writer::start(Group {
             connection,
             clock: clock.clone(),
             wakeups: wakeups.clone(),
+            settlements: settlements.clone(),
             counters: Arc::default(),
         })?;
-        Ok(SqliteStore { clock, wakeups, desks: Desks::default(), file, writer })
+        Ok(SqliteStore { clock, wakeups, settlements, file, writer })
     }
 
     /// What the writer has done since the store was opened.
@@ -149,26 +151,31 @@ impl Store for SqliteStore {
         self.read(move |connection| resource::scan(connection, &scan)).await
     }
 
-    async fn blocked(
-        &self,
-        namespace: &Namespace,
-        on: &Blocker,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError> {
-        let (namespace, on) = (namespace.clone(), on.clone());
-        self.read(move |connection| query::blocked(connection, &namespace, &on, limit)).await
+    async fn now(&self) -> Result<Time, StoreError> {
+        let clock = self.clock.clone();
+        self.read(move |connection| Ok(clock.read(connection)?.mark.now)).await
     }
 
-    async fn wanted(&self, _claim: &Claim, _most: usize) -> Result<Vec<Wanted>, StoreError> {
+    async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError> {
+        self.read(move |connection| query::blocked(connection, &scan)).await
+    }
+
+    async fn admission_candidates(
+        &self,
+        _claim: &ClaimRequest,
+        _most: usize,
+    ) -> Result<Vec<NeedsAdmission>, StoreError> {
         Ok(Vec::new())
     }
 
     async fn blockers(
         &self,
         _share: &Share,
+        after: Option<&(Namespace, Blocker)>,
         limit: usize,
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-        self.read(move |connection| query::blockers(connection, limit)).await
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        let after = after.cloned();
+        self.read(move |connection| query::blockers(connection, after.as_ref(), limit)).await
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
@@ -210,7 +217,7 @@ impl Store for SqliteStore {
         &self.wakeups
     }
 
-    fn desks(&self) -> &Desks {
-        &self.desks
+    fn settlements(&self) -> &SettlementQueue {
+        &self.settlements
     }
 }

@@ -80,7 +80,15 @@ impl<'a> Open<'a> {
             loaded.blobs.insert(*key, query::blob(self.connection, *key)?);
         }
         for key in &reads.resources {
-            loaded.resources.insert(key.clone(), resource::get(self.connection, key)?);
+            let found = match resource::get(self.connection, key) {
+                Err(fault) if reads.tolerant && fault.is_unreadable() => {
+                    tracing::error!(error = %StoreError::from(fault), "a resource is set aside");
+                    loaded.unreadable.insert(key.clone());
+                    None
+                }
+                found => found?,
+            };
+            loaded.resources.insert(key.clone(), found);
         }
         if let Some((namespace, lane)) = &reads.lane {
             let (key, state) = resource::lane(self.connection, namespace, lane)?;

@@ -173,8 +173,8 @@ impl Desk {
         // Callers answered below may be back before the last of them is answered.
         self.backlog.extend(self.queue.try_iter());
         self.expected = self.backlog.len() + calls.len();
-        // Who is answered settles what has stopped, and finds it announced.
-        self.group.wakeups.announce(done.announcements);
+        // A caller that is answered settles what has stopped, and finds it queued.
+        done.after.publish(&self.group.wakeups, &self.group.settlements);
         let mut answers = done.answers.into_iter();
         for call in calls {
             let own = answers.by_ref().take(call.batch.len()).collect();

@@ -28,7 +28,7 @@ pub(crate) async fn count(store: &Shared) -> Result<Census, StoreError> {
         for blocked in reply::list(next()?)? {
             let mut parts = reply::list(blocked)?.into_iter();
             let mut part = || parts.next().ok_or_else(reply::missing);
-            let name = keys::parse_blocked(&reply::bytes(part()?)?).ok_or_else(reply::missing)?;
+            let name = keys::parse_limit(&reply::bytes(part()?)?).ok_or_else(reply::missing)?;
             *census.blocked.entry(name).or_default() += reply::number(&part()?)?.unsigned_abs();
         }
     }

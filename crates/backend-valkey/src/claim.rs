@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use ff_core::ExecutionId;
 use ff_core::limits::BATCH_BYTES;
 use ff_core::machine::{
-    self, Assignment, Claim, Claimed, Command, Loaded, MAX_ROUNDS, Reply, Step, Wanted,
+    self, Admissions, Assignment, Claim, ClaimRequest, Claimed, Command, Loaded, MAX_ROUNDS,
+    NeedsAdmission, Reply, Step,
 };
 use ff_core::placement::Score;
 use ff_store::optimistic::Optimistic;
@@ -30,7 +31,7 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
         return again(store, claim, entropy).await;
     }
     let mut claiming = Claiming { claim: claim.clone(), all: Claimed::default(), bytes: 0 };
-    if claim.admitted.is_some() {
+    if claim.admissions != Admissions::Any {
         return claiming.pass(store, entropy).await;
     }
     let mut looked = false;
@@ -65,11 +66,11 @@ fn pick(store: &Shared, claim: &Claim, queue: &Queue, max: usize) -> Option<Pick
 }
 
 /// The first of what must be admitted before this claim gets it, in the best partitions.
-pub(crate) async fn wanted(
+pub(crate) async fn admission_candidates(
     store: &Shared,
-    claim: &Claim,
+    claim: &ClaimRequest,
     most: usize,
-) -> Result<Vec<Wanted>, StoreError> {
+) -> Result<Vec<NeedsAdmission>, StoreError> {
     let queue = (claim.namespace.clone(), claim.lane.clone());
     let best = store.heads.best_of(&queue, &claim.capabilities, most);
     let BestOf { partitions, classes, bound } = best;
@@ -81,24 +82,24 @@ pub(crate) async fn wanted(
     args.extend(classes.iter().map(|class| Cow::Owned(name(class).into_bytes())));
     let routes: Vec<_> = partitions.into_iter().map(|at| store.keys.route(at)).collect();
     let mut found = Vec::new();
-    for answer in store.link.call_each("wanted", &routes, &args).await? {
+    for answer in store.link.call_each("admission_candidates", &routes, &args).await? {
         for partition in reply::list(answer)? {
             let mut told = reply::list(partition)?.into_iter();
             let is_limited = reply::number(&told.next().ok_or_else(reply::missing)?)? == 1;
-            found.extend(asking(told, is_limited)?);
+            found.extend(deferred(told, is_limited)?);
         }
     }
     found.sort_by_key(|(place, _)| *place);
     let in_turn = |(score, _): (Score, ExecutionId)| bound.is_none_or(|most| score.get() <= most);
     let found = found.into_iter().take_while(|(place, _)| in_turn(*place)).take(most);
-    Ok(found.map(|(_, wanted)| wanted).collect())
+    Ok(found.map(|(_, needs)| needs).collect())
 }
 
 /// One that must be admitted, and its place.
-type Placed = ((Score, ExecutionId), Wanted);
+type Placed = ((Score, ExecutionId), NeedsAdmission);
 
 /// Those of which ids and records are told.
-fn asking(
+fn deferred(
     told: impl IntoIterator<Item = Value>,
     is_limited: bool,
 ) -> Result<Vec<Placed>, StoreError> {
@@ -108,7 +109,7 @@ fn asking(
         let id = general::named(&reply::bytes(id)?)?;
         let record = general::decode(id, &reply::bytes(record)?)?.record;
         let place = (Score::of(record.priority, record.queued_at), id);
-        found.extend(Wanted::of(&record, is_limited).map(|wanted| (place, wanted)));
+        found.extend(NeedsAdmission::of(&record, is_limited).map(|needs| (place, needs)));
     }
     Ok(found)
 }
@@ -124,7 +125,8 @@ async fn again(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, Sto
         all.assignments.sort_by_key(|assignment| assignment.fence.lease.index);
         return Ok(all.into());
     }
-    let fresh = Claim { retry: false, ..claim.clone() };
+    let mut fresh = claim.clone();
+    fresh.retry = false;
     Box::pin(run(store, &fresh, entropy)).await
 }
 
@@ -170,10 +172,11 @@ impl Claiming {
     /// Takes what is admitted, where that is. If nothing is, asks each partition once for what need
     /// not be, or is already.
     async fn pass(mut self, store: &Shared, entropy: u64) -> Result<Reply, StoreError> {
-        let admitted = self.claim.admitted.iter().flatten();
+        let admitted = self.claim.admissions.only();
+        let anywhere = admitted.is_none();
+        let admitted = admitted.into_iter().flatten();
         let mut places: BTreeSet<_> =
-            admitted.map(|one| store.keys.partition(one.execution)).collect();
-        let anywhere = places.is_empty();
+            admitted.map(|one| store.keys.partition(one.request.needs.execution)).collect();
         let mut asked = BTreeSet::new();
         let queue = (self.claim.namespace.clone(), self.claim.lane.clone());
         for _ in 0..MOST_PICKS {
@@ -212,7 +215,7 @@ impl Claiming {
         let told = answer.as_ref().ok().and_then(Option::as_ref);
         let taken = told.map_or(0, |answer| answer.assignments.len());
         let heads = told.map(|answer| &answer.heads[..]);
-        let asks = told.is_some_and(|answer| !answer.wanted.is_empty());
+        let asks = told.is_some_and(|answer| !answer.needs_admission.is_empty());
         let left = store.heads.settle(queue, &pick, taken, heads);
         // Whoever took nothing calls nobody: it would be called itself, and never rest.
         if let Some(left) = left.filter(|_| taken > 0 || !asks) {
@@ -232,14 +235,14 @@ impl Claiming {
             self.take(claimed.assignments);
             self.all.again |= claimed.again;
             self.all.withheld = self.all.withheld.or(claimed.withheld);
-            self.all.wanted.extend(claimed.wanted);
+            self.all.needs_admission.extend(claimed.needs_admission);
             return Ok(false);
         };
         self.take(answer.assignments);
         self.all.again |= answer.cut;
-        self.all.wanted.extend(answer.wanted);
+        self.all.needs_admission.extend(answer.needs_admission);
         // Where one must be admitted, nothing of another partition is taken in its place.
-        let asks = asks && self.claim.admitted.is_none();
+        let asks = asks && self.claim.admissions == Admissions::Any;
         Ok(!answer.cut && !asks && self.claim.max > 0 && self.bytes <= BATCH_BYTES / 2)
     }
 
@@ -259,14 +262,16 @@ impl Claiming {
         packer.number::<2>(claim.max.into());
         packer.number::<4>((entropy as u32).into());
         packer.number::<8>(pick.bound.unwrap_or(i64::MAX) as u64);
-        packer.number::<1>(claim.admitted.is_some().into());
+        packer.number::<1>((claim.admissions != Admissions::Any).into());
         packer.bytes::<1>(claim.worker.id.as_str().as_bytes());
         packer.bytes::<1>(claim.worker.instance.as_str().as_bytes());
         let mut admitted = Packer::default();
-        for admission in claim.admitted.iter().flatten() {
-            admitted.raw(keys::id(admission.execution).as_bytes());
-            codec::pack_lease(&mut admitted, admission.name);
-            admitted.number::<6>(admission.until.as_ms());
+        for one in claim.admissions.only().into_iter().flatten() {
+            let needs = &one.request.needs;
+            admitted.raw(keys::id(needs.execution).as_bytes());
+            admitted.raw(&codec::admission_name(one.request.id));
+            admitted.number::<6>(one.usable_until.as_ms());
+            admitted.number::<8>(needs.version.get());
         }
         let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0), Cow::Owned(admitted.0)];
         let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
@@ -282,7 +287,7 @@ struct Answer {
     cut: bool,
     /// The new head of each class.
     heads: Vec<Option<i64>>,
-    wanted: Vec<Wanted>,
+    needs_admission: Vec<NeedsAdmission>,
 }
 
 impl Answer {
@@ -298,8 +303,8 @@ impl Answer {
         let is_limited = reply::number(&next()?)? == 1;
         let heads = reply::list(next()?)?;
         let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
-        let asking = asking(reply::list(next()?)?, is_limited)?;
-        let wanted = asking.into_iter().map(|(_, wanted)| wanted).collect();
+        let deferred = deferred(reply::list(next()?)?, is_limited)?;
+        let needs_admission = deferred.into_iter().map(|(_, needs)| needs).collect();
         let mut assignments = Vec::new();
         while let Some(id) = values.next() {
             let id = general::named(&reply::bytes(id)?)?;
@@ -314,6 +319,6 @@ impl Answer {
             let assignment = Assignment::of(&stored.record, now, input);
             assignments.push(assignment.ok_or_else(reply::missing)?);
         }
-        Ok(Some(Answer { assignments, cut, heads, wanted }))
+        Ok(Some(Answer { assignments, cut, heads, needs_admission }))
     }
 }

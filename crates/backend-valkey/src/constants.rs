@@ -3,7 +3,7 @@
 
 use ff_core::Time;
 use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
-use ff_core::machine::WANTED;
+use ff_core::machine::ADMISSION_LOOKAHEAD;
 use ff_core::placement::{PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
 use ff_core::state::Why;
@@ -42,7 +42,9 @@ pub(crate) fn lua() -> String {
         ("BATCH_BYTES", BATCH_BYTES as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),
-        ("WANTED", WANTED as i64),
+        ("ADMISSION_LOOKAHEAD", ADMISSION_LOOKAHEAD as i64),
+        // The name of an admission class: 16 hexadecimal digits.
+        ("CLASS_NAME", 16),
         ("MAX_AGE", MAX_AGE_MS as i64),
     ];
     let fields: Vec<_> =

@@ -105,7 +105,7 @@ impl General<'_> {
     /// The general way of `command` in `partition`.
     pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
         let adds = match &command.action {
-            Action::Attend(attend) => !attend.parties.is_empty(),
+            Action::Admit(admit) => !admit.batches.is_empty(),
             action => adds(action),
         };
         General { store, partition, settles: !adds }
@@ -236,7 +236,15 @@ fn note(
         }
         Question::Resource(key) => {
             let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
-            loaded.resources.insert(key, found.transpose()?);
+            let found = match found.transpose() {
+                Err(error @ StoreError::Corrupt(_)) if reads.tolerant => {
+                    tracing::error!(%error, "a resource is set aside");
+                    loaded.unreadable.insert(key.clone());
+                    None
+                }
+                found => found?,
+            };
+            loaded.resources.insert(key, found);
         }
     }
     Ok(())

@@ -5,6 +5,7 @@
 
 use ff_core::control::Blocker;
 use ff_core::payload::BlobPart;
+use ff_core::placement::AdmissionClass;
 use ff_core::{
     Capabilities, ExecutionId, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName,
 };
@@ -175,15 +176,44 @@ pub(crate) fn parse_blocker(name: &[u8]) -> Option<Blocker> {
     Some(Blocker { kind: ResourceKind::parse(kind)?, name: ResourceName::new(name).ok()? })
 }
 
-/// The name of those of a namespace that wait for a budget or a quota.
-pub(crate) fn blocked(namespace: &Namespace, on: &Blocker) -> String {
+/// The name of the limit that executions of a namespace wait for.
+pub(crate) fn limit(namespace: &Namespace, on: &Blocker) -> String {
     format!("{namespace}:{}", blocker(on))
 }
 
 /// The namespace, and the budget or quota, that `name` names.
-pub(crate) fn parse_blocked(name: &[u8]) -> Option<(Namespace, Blocker)> {
+pub(crate) fn parse_limit(name: &[u8]) -> Option<(Namespace, Blocker)> {
     let (namespace, on) = std::str::from_utf8(name).ok()?.split_once(':')?;
     Some((Namespace::new(namespace).ok()?, parse_blocker(on.as_bytes())?))
+}
+
+/// What a record says it waits for and asks for.
+pub(crate) fn blocked(on: &Blocker, class: AdmissionClass) -> String {
+    format!("{}:{}", blocker(on), admission_class(class))
+}
+
+/// What a record that says `name` waits for and asks for.
+pub(crate) fn parse_blocked(name: &[u8]) -> Option<(Blocker, AdmissionClass)> {
+    let (on, class) = std::str::from_utf8(name).ok()?.rsplit_once(':')?;
+    Some((parse_blocker(on.as_bytes())?, parse_admission_class(class.as_bytes())?))
+}
+
+/// What executions under `name` of a partition wait for and ask for.
+pub(crate) fn parse_waiting(name: &[u8]) -> Option<(Namespace, Blocker, AdmissionClass)> {
+    let (limit, class) = std::str::from_utf8(name).ok()?.rsplit_once(':')?;
+    let (namespace, on) = parse_limit(limit.as_bytes())?;
+    Some((namespace, on, parse_admission_class(class.as_bytes())?))
+}
+
+/// The name of an admission class; names have the order of classes.
+pub(crate) fn admission_class(class: AdmissionClass) -> String {
+    format!("{:016x}", class.get())
+}
+
+/// The admission class that `name` names.
+pub(crate) fn parse_admission_class(name: &[u8]) -> Option<AdmissionClass> {
+    let name = std::str::from_utf8(name).ok().filter(|name| name.len() == 16)?;
+    u64::from_str_radix(name, 16).ok().map(AdmissionClass::from_stored)
 }
 
 /// The name of a queue among those of its partition.

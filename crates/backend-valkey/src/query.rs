@@ -99,6 +99,11 @@ pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Executio
     Ok(records.into_iter().flatten().collect())
 }
 
+/// The store's time.
+pub(crate) async fn now(store: &Shared) -> Result<Time, StoreError> {
+    reply::time(&store.link.call("now", &store.keys.route(0), &[]).await?)
+}
+
 /// Takes note that `engine` is alive, and answers all that are.
 pub(crate) async fn alive(store: &Shared, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
     let ttl = ENGINE_TTL.as_millis().to_string();

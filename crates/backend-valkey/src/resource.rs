@@ -1,13 +1,13 @@
 //! Resources as they are stored: what functions look at, then MessagePack.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ff_core::control::Blocker;
-use ff_core::placement::QueueEntry;
+use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::resource::LaneState;
 use ff_core::{ExecutionId, Namespace, Partition, Resource, ResourceKey};
-use ff_store::store::FIRST;
-use ff_store::{ResourceScan, Share, StoreError};
+use ff_store::store::ORDERED_WAITERS;
+use ff_store::{BlockedClass, BlockedScan, ResourceScan, Share, StoreError};
 use redis::Cmd;
 
 use crate::general::named;
@@ -97,44 +97,67 @@ pub(crate) async fn ahead(
     Ok(sum)
 }
 
-/// Executions that wait for a budget or a quota, the first ones first.
+/// A stretch of the executions that wait for a budget or a quota, over all partitions.
 pub(crate) async fn blocked(
     store: &Shared,
-    namespace: &Namespace,
-    on: &Blocker,
-    limit: usize,
-) -> Result<Vec<ExecutionId>, StoreError> {
+    scan: &BlockedScan,
+) -> Result<Vec<BlockedClass>, StoreError> {
     let partitions = usize::from(store.keys.partitions());
-    let of_each = if limit <= FIRST { limit } else { 8 + limit / partitions };
-    let (name, most) = (keys::blocked(namespace, on), of_each.to_string());
-    let args: [Arg<'_>; 2] = [name.into_bytes().into(), most.into_bytes().into()];
-    let mut places = Vec::new();
+    let each = match scan.each <= ORDERED_WAITERS {
+        true => scan.each,
+        false => ORDERED_WAITERS + scan.each / partitions,
+    };
+    let args: [Arg<'_>; 4] = [
+        keys::limit(&scan.namespace, &scan.on).into_bytes().into(),
+        keys::admission_class(scan.from).into_bytes().into(),
+        scan.classes.to_string().into_bytes().into(),
+        each.to_string().into_bytes().into(),
+    ];
+    let mut classes: BTreeMap<AdmissionClass, Vec<(Score, ExecutionId)>> = BTreeMap::new();
     for answer in store.link.call_each("blocked", &store.keys.routes(), &args).await? {
-        let mut values = reply::list(answer)?.into_iter();
-        while let (Some(score), Some(id)) = (values.next(), values.next()) {
-            places.push((reply::number(&score)?, named(&reply::bytes(id)?)?));
+        for class in reply::list(answer)? {
+            let mut values = reply::list(class)?.into_iter();
+            let name = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
+            let class = keys::parse_admission_class(&name).ok_or_else(reply::missing)?;
+            let places = classes.entry(class).or_default();
+            while let (Some(score), Some(id)) = (values.next(), values.next()) {
+                let score = Score::from_stored(reply::number(&score)?);
+                places.push((score, named(&reply::bytes(id)?)?));
+            }
         }
     }
-    places.sort_unstable();
-    Ok(places.into_iter().take(limit).map(|(_, id)| id).collect())
+    let class = |(class, mut first): (_, Vec<_>)| {
+        first.sort_unstable();
+        first.truncate(scan.each);
+        BlockedClass { class, first }
+    };
+    let found = classes.into_iter().filter(|(_, first)| !first.is_empty());
+    Ok(found.take(scan.classes).map(class).collect())
 }
 
-/// The budgets and quotas that executions of `share` wait for.
+/// A stretch of the budgets and quotas that executions of `share` wait for, in the order of their
+/// names.
 pub(crate) async fn blockers(
     store: &Shared,
     share: &Share,
+    after: Option<&(Namespace, Blocker)>,
     limit: usize,
-) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-    let args: [Arg<'_>; 1] = [limit.to_string().into_bytes().into()];
+) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+    let after = after.map_or_else(String::new, |(namespace, on)| keys::limit(namespace, on));
+    let args: [Arg<'_>; 2] = [after.into_bytes().into(), limit.to_string().into_bytes().into()];
     let routes: Vec<_> = (0..store.keys.partitions())
         .filter(|partition| share.has(*partition))
         .map(|partition| store.keys.route(partition))
         .collect();
-    let mut found = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for answer in store.link.call_each("blockers", &routes, &args).await? {
         for name in reply::list(answer)? {
-            found.insert(keys::parse_blocked(&reply::bytes(name)?).ok_or_else(reply::missing)?);
+            // The end of a name sorts as what ends it in the index.
+            let mut name = reply::bytes(name)?.to_vec();
+            name.push(b':');
+            names.insert(name);
         }
     }
-    Ok(found)
+    let limits = names.iter().take(limit).map(|name| &name[..name.len() - 1]);
+    limits.map(|name| keys::parse_limit(name).ok_or_else(reply::missing)).collect()
 }

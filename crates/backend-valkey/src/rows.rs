@@ -158,10 +158,10 @@ fn read(kind: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<R
         }
         "b" => {
             let name = reply::bytes(next()?)?;
-            let (namespace, on) = keys::parse_blocked(&name).ok_or_else(reply::missing)?;
+            let (namespace, on, class) = keys::parse_waiting(&name).ok_or_else(reply::missing)?;
             let score = Score::from_stored(reply::number(&next()?)?);
             let id = named(&reply::bytes(next()?)?)?;
-            entry(Entry::Blocked(namespace, on, score), id)
+            entry(Entry::Blocked(namespace, on, class, score), id)
         }
         "r" => {
             let key = resource(partition, &reply::bytes(next()?)?)?;

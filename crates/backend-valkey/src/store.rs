@@ -1,6 +1,6 @@
 //! The store: hot commands go to their functions, the rest the general way.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{self, Action, Claim, Command, House, Reply, Wanted};
+use ff_core::machine::{self, Action, ClaimRequest, Command, Home, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -21,8 +21,8 @@ use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
 use ff_store::{
-    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
-    Wakeups, optimistic,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    SettlementQueue, Share, Stats, Store, StoreError, Wakeups, optimistic,
 };
 use tokio::task::AbortHandle;
 
@@ -49,7 +49,7 @@ pub struct Shared {
     pub(crate) keys: Keys,
     pub(crate) heads: Heads,
     pub(crate) wakeups: Wakeups,
-    desks: Desks,
+    pub(crate) settlements: SettlementQueue,
     pub(crate) looking: Looking,
     /// Names this process in its announcements, which it need not hear.
     pub(crate) origin: [u8; 8],
@@ -86,7 +86,7 @@ impl ValkeyStore {
             link,
             heads: Heads::default(),
             wakeups: Wakeups::default(),
-            desks: Desks::default(),
+            settlements: SettlementQueue::default(),
             looking: Looking::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
@@ -107,7 +107,8 @@ impl Shared {
         command: &Command,
         partition: u16,
     ) -> Result<Reply, StoreError> {
-        optimistic::run(&General::of(self, command, partition), command, &self.wakeups).await
+        let general = General::of(self, command, partition);
+        optimistic::run(&general, command, &self.wakeups, &self.settlements).await
     }
 
     /// Runs one command that has no function of its own, or that its function left.
@@ -123,9 +124,9 @@ impl Shared {
                 }
                 let queue = (grant.namespace.clone(), grant.lane.clone());
                 self.look().await?;
-                let admitted = grant.admitted.iter().flatten().next();
+                let admitted = grant.admissions.only().into_iter().flatten().next();
                 let partition = match admitted {
-                    Some(admission) => self.keys.partition(admission.execution),
+                    Some(one) => self.keys.partition(one.request.needs.execution),
                     None => self.heads.best(&queue, &grant.capabilities).unwrap_or(0),
                 };
                 self.general(command, partition).await
@@ -136,8 +137,8 @@ impl Shared {
 
     /// The partition that a command concerns, for all but claims.
     fn partition(&self, action: &Action) -> u16 {
-        if let Some(house) = house_of(action) {
-            return Partition::home(&house.namespace, self.keys.partitions()).number();
+        if let Some(home) = home_of(action) {
+            return Partition::home(&home.namespace, self.keys.partitions()).number();
         }
         match resource_of(action) {
             Some(key) => key.partition.number() % self.keys.partitions(),
@@ -240,10 +241,10 @@ fn execution(action: &Action) -> ExecutionId {
         | Action::ResetBudget(_)
         | Action::PutQuota(_)
         | Action::Discard(_)
-        | Action::Attend(_) => unreachable!("it concerns resources"),
+        | Action::SetWaiters(_)
+        | Action::Admit(_) => unreachable!("it concerns resources"),
         Action::Block(block) => block.execution,
         Action::Unblock(unblock) => unblock.execution,
-        Action::Unadmit(unadmit) => unadmit.execution,
         Action::ReportUsage(report) => report.hold.target.execution,
     }
 }
@@ -262,14 +263,15 @@ fn resource_of(action: &Action) -> Option<&ResourceKey> {
         Action::ResetBudget(reset) => Some(&reset.key),
         Action::PutQuota(put) => Some(&put.key),
         Action::Discard(discard) => Some(&discard.key),
+        Action::SetWaiters(set) => Some(&set.key),
         _ => None,
     }
 }
 
 /// Whose resources a command concerns, if it concerns several.
-fn house_of(action: &Action) -> Option<&House> {
+fn home_of(action: &Action) -> Option<&Home> {
     match action {
-        Action::Attend(attend) => Some(&attend.house),
+        Action::Admit(admit) => Some(&admit.home),
         _ => None,
     }
 }
@@ -366,25 +368,29 @@ impl Store for ValkeyStore {
         resource::scan(self, &scan).await
     }
 
-    async fn blocked(
-        &self,
-        namespace: &Namespace,
-        on: &Blocker,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError> {
-        resource::blocked(self, namespace, on, limit).await
+    async fn now(&self) -> Result<Time, StoreError> {
+        query::now(self).await
     }
 
-    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError> {
-        claim::wanted(self, claim, most).await
+    async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError> {
+        resource::blocked(self, &scan).await
+    }
+
+    async fn admission_candidates(
+        &self,
+        claim: &ClaimRequest,
+        most: usize,
+    ) -> Result<Vec<NeedsAdmission>, StoreError> {
+        claim::admission_candidates(self, claim, most).await
     }
 
     async fn blockers(
         &self,
         share: &Share,
+        after: Option<&(Namespace, Blocker)>,
         limit: usize,
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-        resource::blockers(self, share, limit).await
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        resource::blockers(self, share, after, limit).await
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
@@ -419,7 +425,7 @@ impl Store for ValkeyStore {
         &self.shared.wakeups
     }
 
-    fn desks(&self) -> &Desks {
-        &self.shared.desks
+    fn settlements(&self) -> &SettlementQueue {
+        &self.shared.settlements
     }
 }

@@ -9,7 +9,7 @@ mod scene;
 
 use std::collections::BTreeSet;
 
-use ff_core::machine::{Claim, Submit};
+use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::{Lane, Millis};
 use ff_store::audit::Rule;
 use ff_store::{ClientBackend, MaintenanceBackend, Store, WorkerBackend};
@@ -59,7 +59,7 @@ async fn a_damaged_record_costs_itself_alone() {
         let record = garden.record(&garden.queued, "");
         garden.order(&[b"SET", record.as_bytes(), damage]);
         for _ in 0..3 {
-            let claim = Claim { lane: lane.clone(), ..scene::claim(2) };
+            let claim = ClaimRequest { lane: lane.clone(), ..scene::claim(2) };
             let claim = timeout(scene::PATIENCE, garden.process.claim(claim, Millis::ZERO));
             for taken in claim.await.expect("a claim comes to an end").unwrap().assignments {
                 assert!(behind.remove(&taken.execution));

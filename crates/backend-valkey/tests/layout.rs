@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 
 use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::{Amounts, Blocker, Control};
+use ff_core::control::{Blocker, Control};
 use ff_core::machine::{
-    Attend, Block, Candidate, Claim, Complete, Fail, Hold, House, Party, PutBudget, PutQuota,
-    Register, Replay, Reply, SetLane, Submit, Target,
+    AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Hold, Home,
+    NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply, SetLane, Submit, Target,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Amend, Capabilities, Category, Dimension, IdempotencyKey, Lane, LeaseId, Millis, Namespace,
+    AdmissionId, Amend, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
     Partition, Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
@@ -48,8 +48,8 @@ async fn run(store: &ValkeyStore, action: impl Into<ff_core::machine::Action>) -
     store.execute(vec![mint::command(action)]).await.remove(0).unwrap()
 }
 
-fn claim(capabilities: Capabilities) -> Claim {
-    Claim {
+fn claim(capabilities: Capabilities) -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker {
@@ -59,9 +59,7 @@ fn claim(capabilities: Capabilities) -> Claim {
         capabilities,
         request: mint::request_id(),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 
@@ -72,7 +70,7 @@ async fn take(store: &ValkeyStore, capabilities: Capabilities) -> Hold {
 
 /// A budget, a quota, what they admitted, and what waits for them.
 async fn limits(store: &ValkeyStore) {
-    let house = House { namespace: Namespace::default(), partitions: store.partitions() };
+    let home = Home { namespace: Namespace::default(), partitions: store.partitions() };
     let name = ResourceName::new("api").unwrap();
     let dimension = Dimension::new("tokens").unwrap();
     let limits = BudgetLimits {
@@ -80,23 +78,25 @@ async fn limits(store: &ValkeyStore) {
         period: None,
         on_breach: OnBreach::Block,
     };
-    run(store, PutBudget { key: house.key(ResourceKind::Budget, &name), limits }).await;
+    run(store, PutBudget { key: home.key(ResourceKind::Budget, &name), limits }).await;
     let limits = QuotaLimits {
         max_requests: None,
         window: Millis::from_secs(1),
         max_active: Some(1),
         jitter: Millis::ZERO,
     };
-    run(store, PutQuota { key: house.key(ResourceKind::Quota, &name), limits }).await;
+    run(store, PutQuota { key: home.key(ResourceKind::Quota, &name), limits }).await;
     let control = Control { quotas: [name.clone()].into(), ..Control::default() };
     let execution = mint::scattered_id();
-    run(store, Submit { control: control.clone(), ..Submit::new(execution) }).await;
-    let admission = LeaseId { request: mint::request_id(), index: 0 };
-    let candidate = Candidate { execution, admission, control, used: Amounts::new() };
-    let party = Party { candidates: vec![candidate], most: 1 };
-    run(store, Attend { house, settlings: Vec::new(), parties: vec![party] }).await;
+    run(store, Submit { control, ..Submit::new(execution) }).await;
+    let record = store.record(execution).await.unwrap().unwrap();
+    let id = AdmissionId { batch: mint::request_id(), index: 0 };
+    let needs = NeedsAdmission::of(&record, false).unwrap();
+    let requests = vec![AdmissionRequest { id, needs }];
+    let batch = AdmissionBatch { requests, max: 1, reserved_for: Millis::ZERO };
+    run(store, Admit { home, settlements: Vec::new(), batches: vec![batch] }).await;
     let on = Blocker { kind: ResourceKind::Quota, name };
-    run(store, Block { execution, on, detail: "for the test".into(), until: None }).await;
+    run(store, Block { execution, on, detail: "for the test".into() }).await;
 }
 
 #[tokio::test]
@@ -131,7 +131,8 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     note();
     let gpu = Capabilities::new(["gpu"]).unwrap();
     run(&store, Submit { requires: gpu, ..Submit::new(mint::scattered_id()) }).await;
-    let Claim { namespace, lane, worker, capabilities, request, .. } = claim(Capabilities::NONE);
+    let ClaimRequest { namespace, lane, worker, capabilities, request, .. } =
+        claim(Capabilities::NONE);
     let key = ResourceKey::worker(&namespace, &worker.instance, store.partitions());
     let (lanes, ttl) = (vec![lane.clone()], Millis::from_secs(9));
     run(&store, Register { key, worker, session: request, lanes, capabilities, ttl }).await;

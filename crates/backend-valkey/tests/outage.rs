@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ff_core::limits::CLAIM_WAIT_MAX;
 use ff_core::machine::{
-    Action, Cancel, CancelHeld, Claim, Complete, Delay, Fail, GrantNext, HandBack, Hold, Renew,
-    Replay, Reply, ReportProgress, Revoke, SetPriority, SetTags, Submit,
+    Action, Admissions, Cancel, CancelHeld, ClaimRequest, Complete, Delay, Fail, GrantNext,
+    HandBack, Hold, Renew, Replay, Reply, ReportProgress, Revoke, SetPriority, SetTags, Submit,
 };
 use ff_core::policy::Backoff;
 use ff_core::record::{Progress, Tags};
@@ -184,7 +184,7 @@ async fn a_claim_whose_reply_was_lost_is_answered_again() {
     let once = claim(5);
     play.lose_reply("claim", "_claim", once.clone().into()).await;
     let after = scene::everything(&play.near).await;
-    let again = Claim { retry: true, ..once };
+    let again = ClaimRequest { retry: true, ..once };
     let Reply::Claimed(claimed) = run(&play.far, again.into()).await.unwrap() else { panic!() };
     scene::everything(&play.near).await.assert_same(&after);
     let active = after.records.iter().filter(|record| record.lease().is_some());
@@ -203,7 +203,7 @@ async fn a_claim_whose_reply_was_lost_is_answered_again() {
 async fn a_grant_whose_reply_was_lost_is_answered_again() {
     let play = Play::new().await;
     submit_many(&play.near, 10).await;
-    let Claim { namespace, lane, worker, capabilities, request, .. } = claim(1);
+    let ClaimRequest { namespace, lane, worker, capabilities, request, .. } = claim(1);
     let ttl = Millis::from_secs(5);
     let once = GrantNext {
         namespace,
@@ -214,7 +214,7 @@ async fn a_grant_whose_reply_was_lost_is_answered_again() {
         ttl,
         retry: false,
         at: None,
-        admitted: None,
+        admissions: Admissions::Any,
     };
     play.lose_reply("grant", "_commit", once.clone().into()).await;
     let after = scene::everything(&play.near).await;

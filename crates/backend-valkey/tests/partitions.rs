@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use ff_core::limits::PRIORITY;
-use ff_core::machine::{Claim, Submit};
+use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::{ExecutionId, Millis};
 use ff_store::{ClientBackend, WorkerBackend};
 use ff_testkit::report;
@@ -184,7 +184,7 @@ async fn a_retried_claim_finds_its_leases_in_all_partitions() {
         assert!(taken.len() == 200 && places.len() > 1, "{} in {places:?}", taken.len());
         let before = scene::everything(&first).await;
         for process in [&first, &second] {
-            let again = Claim { retry: true, ..once.clone() };
+            let again = ClaimRequest { retry: true, ..once.clone() };
             let again = process.claim(again, Millis::ZERO).await.unwrap().assignments;
             let held = |of: &[ff_core::machine::Assignment]| -> Vec<_> {
                 of.iter().map(|a| (a.execution, a.fence, a.until, a.input.clone())).collect()
@@ -192,7 +192,7 @@ async fn a_retried_claim_finds_its_leases_in_all_partitions() {
             assert_eq!(held(&again), held(&taken));
         }
         scene::everything(&first).await.assert_same(&before);
-        let fresh = Claim { retry: true, ..claim(200) };
+        let fresh = ClaimRequest { retry: true, ..claim(200) };
         let more = second.claim(fresh, Millis::ZERO).await.unwrap().assignments;
         assert_eq!(more.len(), 200, "a claim that has nothing takes as any other");
     }

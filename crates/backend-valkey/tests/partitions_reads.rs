@@ -204,7 +204,7 @@ async fn a_store_keeps_the_number_of_partitions_it_began_with() {
 
 /// What must be admitted is found in every partition, the best first, and nothing else is.
 #[tokio::test(flavor = "multi_thread")]
-async fn all_that_must_be_admitted_is_wanted() {
+async fn all_that_must_be_admitted_is_a_candidate() {
     let home = Home::on(Server::shared(), 64);
     let process = home.open().await;
     let control =
@@ -218,19 +218,19 @@ async fn all_that_must_be_admitted_is_wanted() {
     let elsewhere = Submit { lane: Lane::new("other").unwrap(), control, ..work(&process) };
     try_submit(&process, elsewhere).await.unwrap();
     let store = process.store();
-    let wanted = async |most: usize| -> Vec<ExecutionId> {
-        let found = store.wanted(&claim(1), most).await.unwrap();
-        found.iter().map(|wanted| wanted.execution).collect()
+    let candidates = async |most: usize| -> Vec<ExecutionId> {
+        let found = store.admission_candidates(&claim(1), most).await.unwrap();
+        found.iter().map(|needs| needs.execution).collect()
     };
-    assert_eq!(wanted(1_000).await, expected);
-    let first = wanted(3).await;
+    assert_eq!(candidates(1_000).await, expected);
+    let first = candidates(3).await;
     assert!((1..=3).contains(&first.len()) && expected.starts_with(&first), "{first:?}");
     let order = LaneOrder { paused: Some(true), ..LaneOrder::default() };
     process.order_lane(order).await.unwrap();
-    assert!(wanted(1_000).await.is_empty(), "nothing of a paused lane is asked for");
+    assert!(candidates(1_000).await.is_empty(), "nothing of a paused lane is asked for");
     let order = LaneOrder { paused: Some(false), ..LaneOrder::default() };
     process.order_lane(LaneOrder { max_active: ff_core::Amend::Put(1), ..order }).await.unwrap();
     let all: BTreeSet<_> = expected.into_iter().chain(plain).collect();
-    let found = wanted(1_000).await;
+    let found = candidates(1_000).await;
     assert_eq!(BTreeSet::from_iter(found), all, "a limited lane must admit everything");
 }

@@ -5,7 +5,7 @@ mod ground;
 mod scene;
 
 use ff_conformance::TestClock;
-use ff_core::machine::{Assignment, Cancel, Claim, Complete, Fail, Replay, Submit, Target};
+use ff_core::machine::{Assignment, Cancel, ClaimRequest, Complete, Fail, Replay, Submit, Target};
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::state::Failure;
 use ff_core::{Capabilities, Category, IdempotencyKey, Lane, Millis, Namespace, Payload};
@@ -43,7 +43,7 @@ fn work(process: &Process, n: usize) -> Submit {
 async fn take(process: &Process, of: &Submit) -> Assignment {
     let (namespace, lane) = (of.namespace.clone(), of.lane.clone());
     let capabilities = Capabilities::new(["gpu"]).unwrap();
-    let claim = Claim { namespace, lane, capabilities, ..scene::claim(1) };
+    let claim = ClaimRequest { namespace, lane, capabilities, ..scene::claim(1) };
     process.claim(claim, Millis::ZERO).await.unwrap().assignments.pop().expect("there is work")
 }
 

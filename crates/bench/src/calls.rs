@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ff_core::control::Control;
 use ff_core::limits::BATCH_BYTES;
-use ff_core::machine::{Assignment, Claim, Complete, Submit};
+use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit};
 use ff_core::state::Worker;
 use ff_core::{
     Amend, Ask, Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId,
@@ -125,16 +125,14 @@ impl<B: Both + ?Sized> Taker<B> {
         max: u16,
         wait: Millis,
     ) -> Result<Vec<Assignment>, BenchError> {
-        let claim = Claim {
+        let claim = ClaimRequest {
             namespace: Namespace::default(),
             lane: Lane::default(),
             worker: self.worker.clone(),
             capabilities: self.offers.clone(),
             request: mint::request_id(),
             max,
-            first: 0,
             retry: false,
-            admitted: None,
         };
         Ok(self.backend.claim(claim, wait).await?.assignments)
     }

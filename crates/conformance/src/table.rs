@@ -378,7 +378,7 @@ macro_rules! every_fact {
                 an_admission_that_nobody_used_is_taken_back
                 no_window_lets_too_many_through
                 who_comes_later_finds_what_was_let_through
-                the_turn_of_a_waiter_is_booked
+                a_waiter_starts_when_the_rate_has_room
                 two_that_wait_for_the_same_quotas_get_through
                 several_quotas_admit_all_or_none
                 who_waits_for_something_else_goes_on_waiting

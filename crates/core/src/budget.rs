@@ -77,10 +77,10 @@ pub struct Budget {
     pub since: Time,
     /// The dimensions whose soft limit was reached in this period.
     pub warned: BTreeSet<Dimension>,
-    /// Some have waited for room since it was made.
-    pub waited: bool,
-    /// When it was made: what was admitted before has nothing reserved of it, whatever its name.
-    pub made: Time,
+    /// Executions may be blocked on it.
+    pub has_waiters: bool,
+    /// When it was created: what was admitted before has nothing reserved of it, whatever its name.
+    pub created_at: Time,
 }
 
 /// A budget as everybody may know it.
@@ -112,24 +112,30 @@ impl Budget {
             name: name.clone(),
             limits: self.limits.clone(),
             used: self.used.clone(),
-            reserved: self.reserved.clone(),
+            reserved: self.counted(&self.reserved),
             since: self.since,
         }
     }
 
     /// A budget of which nothing is used, from `now` on.
-    pub fn new(limits: BudgetLimits, now: Time, made: Time) -> Budget {
-        let (used, reserved) = (Amounts::new(), Amounts::new());
-        Budget { limits, used, reserved, since: now, warned: BTreeSet::new(), waited: false, made }
+    pub fn new(limits: BudgetLimits, now: Time, created_at: Time) -> Budget {
+        Budget {
+            limits,
+            used: Amounts::new(),
+            reserved: Amounts::new(),
+            since: now,
+            warned: BTreeSet::new(),
+            has_waiters: false,
+            created_at,
+        }
     }
 
-    /// The same with other limits. What it no longer counts is forgotten, so that it begins at nothing
-    /// should it be counted again.
+    /// The same with other limits. Usage that it no longer counts is forgotten, so that it begins at
+    /// nothing should it be counted again; what is reserved stays with those it is reserved for.
     pub(crate) fn with(&self, limits: BudgetLimits) -> Budget {
         let mut after = Budget { limits, ..self.clone() };
         let dimensions = &after.limits.dimensions;
         after.used.retain(|dimension, _| dimensions.contains_key(dimension));
-        after.reserved.retain(|dimension, _| dimensions.contains_key(dimension));
         after.warned.retain(|dimension| dimensions.contains_key(dimension));
         after
     }
@@ -184,15 +190,18 @@ impl Budget {
         mine.map(|(dimension, amount)| (dimension.clone(), *amount)).collect()
     }
 
-    /// Keeps the part of `estimate` that is counted here.
-    pub fn reserve(&mut self, estimate: &Amounts) {
-        let counted = self.counted(estimate);
-        add(&mut self.reserved, &counted);
+    /// Reserves `amounts`.
+    pub fn reserve(&mut self, amounts: &Amounts) {
+        add(&mut self.reserved, amounts);
     }
 
-    /// Counts usage. Tells the dimensions that have reached a soft limit by it, and whether a hard
-    /// limit is reached.
-    pub(crate) fn charge(&mut self, amounts: &Amounts) -> (Vec<Dimension>, bool) {
+    /// Reserves `amounts` no more.
+    pub(crate) fn unreserve(&mut self, amounts: &Amounts) {
+        subtract(&mut self.reserved, amounts);
+    }
+
+    /// Counts usage. Answers the dimensions that have reached a soft limit by it.
+    pub(crate) fn charge(&mut self, amounts: &Amounts) -> Vec<Dimension> {
         add(&mut self.used, amounts);
         let mut warned = Vec::new();
         for (dimension, limit) in &self.limits.dimensions {
@@ -202,11 +211,15 @@ impl Budget {
                 warned.push(dimension.clone());
             }
         }
-        let breached = self.limits.dimensions.iter().any(|(dimension, limit)| {
+        warned
+    }
+
+    /// Whether as much is used of a dimension as its hard limit allows.
+    pub(crate) fn is_breached(&self) -> bool {
+        self.limits.dimensions.iter().any(|(dimension, limit)| {
             let used = self.used.get(dimension).copied().unwrap_or(0);
             limit.hard.is_some_and(|hard| hard > 0 && used >= hard)
-        });
-        (warned, breached)
+        })
     }
 
     /// Takes usage back.
@@ -214,8 +227,8 @@ impl Budget {
         subtract(&mut self.used, amounts);
     }
 
-    /// Forgets what was used; what is reserved stays. A period that is over begins anew where it
-    /// would have.
+    /// Forgets what was used; what is reserved stays. The next period begins where the last one
+    /// ended, however late this is.
     pub(crate) fn reset(&mut self, now: Time) {
         self.used.clear();
         self.warned.clear();

@@ -143,9 +143,7 @@ pub fn explain(record: &Description, now: Time, around: &Surroundings) -> Explan
         State::Granted { grant, .. } => {
             vec![Reason::Reserved { worker: grant.to.clone(), until: grant.until }]
         }
-        State::Blocked { on, detail, until, .. } => {
-            vec![blocked(record, around, on, detail, *until)]
-        }
+        State::Blocked { on, detail, .. } => vec![blocked(record, now, around, on, detail)],
         State::Active { lease, cancel } => vec![Reason::Held {
             worker: lease.worker.clone(),
             until: lease.until,
@@ -185,10 +183,10 @@ fn queued(record: &Description, around: &Surroundings) -> Vec<Reason> {
 /// What an execution waits for, with the numbers of now.
 fn blocked(
     record: &Description,
+    now: Time,
     around: &Surroundings,
     on: &Blocker,
     detail: &str,
-    until: Option<Time>,
 ) -> Reason {
     if let Some(lane) = on.name.lane() {
         let quota = around.allowance.as_ref().and_then(Resource::as_quota);
@@ -204,8 +202,14 @@ fn blocked(
             let short = budget.shortage(&record.spec.control.estimate);
             (short.map(|(_, detail)| detail), budget.resets_at())
         }
-        Some(Body::Quota(quota)) => (quota.crowd().or_else(|| quota.pace()), until),
-        _ => (Some(detail.to_owned()), until),
+        Some(Body::Quota(quota)) => match quota.crowd() {
+            Some(crowd) => (Some(crowd), None),
+            None => {
+                let next = Some(quota.next_start(now)).filter(|next| *next > now);
+                (next.and(quota.pace()), next)
+            }
+        },
+        _ => (Some(detail.to_owned()), None),
     };
     let detail = detail.unwrap_or_else(|| "there is room again".to_owned());
     Reason::Blocked { on: on.clone(), detail: detail.into(), until }

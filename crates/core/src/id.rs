@@ -226,6 +226,21 @@ impl fmt::Debug for LeaseId {
     }
 }
 
+/// The random name of one admission: the batch of requests it was asked in and its place there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AdmissionId {
+    /// The batch of requests.
+    pub batch: RequestId,
+    /// The place in the batch.
+    pub index: u16,
+}
+
+impl fmt::Debug for AdmissionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.batch, self.index)
+    }
+}
+
 /// What a holder shows with every call. All three must equal the record's; the epoch alone is not
 /// enough, because a failover that loses writes can hand out the same number again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -32,7 +32,7 @@ pub mod view;
 pub use amend::Amend;
 pub use ask::Ask;
 pub use capability::Capabilities;
-pub use id::{ExecutionId, Fence, LeaseId, Partition, RequestId};
+pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId};
 pub use name::{
     Category, Dimension, IdempotencyKey, Kind, Lane, Namespace, ResourceName, TagKey, TagValue,
     WorkerId, WorkerInstanceId,

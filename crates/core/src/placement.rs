@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::Capabilities;
 use crate::control::Blocker;
+use crate::digest::Digest;
 use crate::id::RequestId;
 use crate::name::{IdempotencyKey, Lane, Namespace};
-use crate::record::Execution;
+use crate::record::{Execution, Spec};
 use crate::state::{Outcome, State};
 use crate::time::Time;
 use crate::timer;
@@ -33,8 +34,8 @@ pub struct Placement {
     pub request: Option<RequestId>,
     /// It is listed a second time, among what a person should look at.
     pub attention: Option<Attention>,
-    /// Its place among those that wait for the same budget or quota.
-    pub blocked: Option<(Blocker, Score)>,
+    /// Its place among those that wait for the same budget or quota and ask for the same.
+    pub blocked: Option<(Blocker, AdmissionClass, Score)>,
 }
 
 /// The place in a queue: lower goes first.
@@ -59,6 +60,42 @@ impl Score {
     /// The number itself.
     pub const fn get(self) -> i64 {
         self.0
+    }
+}
+
+/// Executions that ask for the same: the same lane, the same required capabilities, the same limits
+/// and estimate. What has room for one of a class has room for the next. The format is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AdmissionClass(u64);
+
+impl AdmissionClass {
+    /// Comes before every other.
+    pub const FIRST: AdmissionClass = AdmissionClass(0);
+
+    /// The class of what was submitted as `spec`.
+    pub fn of(spec: &Spec) -> AdmissionClass {
+        let digest = Digest::of(|fields| {
+            fields.text(spec.lane.as_str());
+            fields.text(spec.requires.as_str());
+            spec.control.fingerprint(fields);
+        });
+        AdmissionClass(digest.get())
+    }
+
+    /// The class that was stored as this number.
+    pub const fn from_stored(number: u64) -> AdmissionClass {
+        AdmissionClass(number)
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The class after this one, if there is one.
+    pub fn next(self) -> Option<AdmissionClass> {
+        self.0.checked_add(1).map(AdmissionClass)
     }
 }
 
@@ -95,7 +132,8 @@ impl Placement {
         };
         let blocked = match &record.state {
             State::Blocked { on, .. } => {
-                Some((on.clone(), Score::of(record.priority, record.queued_at)))
+                let score = Score::of(record.priority, record.queued_at);
+                Some((on.clone(), AdmissionClass::of(&record.spec), score))
             }
             _ => None,
         };
@@ -117,8 +155,9 @@ pub enum Entry {
     List(Namespace, Time),
     /// The execution's place among what a person should look at.
     Attention(Namespace, Attention, Time),
-    /// A place among those that wait for the same budget or quota, lowest score first.
-    Blocked(Namespace, Blocker, Score),
+    /// A place among those that wait for the same budget or quota and ask for the same, lowest score
+    /// first.
+    Blocked(Namespace, Blocker, AdmissionClass, Score),
     /// The submitter's own name for the execution. Written once.
     Key(Namespace, IdempotencyKey),
 }
@@ -180,7 +219,9 @@ impl EntryDiff {
                 &mut diff,
                 old.and_then(|p| p.blocked.clone()),
                 new.and_then(|p| p.blocked.clone()),
-                |(on, score)| Entry::Blocked(record.spec.namespace.clone(), on, score),
+                |(on, class, score)| {
+                    Entry::Blocked(record.spec.namespace.clone(), on, class, score)
+                },
             );
             moved(&mut diff, before.map(|_| ()), after.map(|_| ()), |()| {
                 Entry::List(record.spec.namespace.clone(), record.created)

@@ -1,7 +1,7 @@
-//! Quotas: so many requests in any stretch of time, so many at once.
+//! Quotas: at most so many starts in any window of time, and at most so many running at once.
 //!
-//! The log of a quota has what was admitted and what is booked, by time. Times are rounded up to a
-//! fraction of the window, so the log is short and what it admits is never too much.
+//! A quota counts starts by the latest moment at which each can happen, rounded up to a fraction of
+//! the window. So the list of starts is short, and no window ever has too many.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,22 @@ use crate::name::ResourceName;
 use crate::refusal::Refusal;
 use crate::time::{Millis, Time};
 
-/// A window is told apart in so many steps.
+/// A window is divided into this many steps.
 const STEPS: u64 = 256;
+
+/// Executions that wait for a rate are released at moments at least this far apart.
+const RELEASE_INTERVAL: Millis = Millis::new(10);
 
 /// What a quota allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaLimits {
-    /// How many may be admitted in any window; `None` is any number.
+    /// How many may start in any window; `None` is any number.
     pub max_requests: Option<u32>,
     /// How long a window is.
     pub window: Millis,
     /// How many may run at once; `None` is any number.
     pub max_active: Option<u32>,
-    /// At most this much is added to the wait of who comes too early, at random.
+    /// At most this much is added at random to the moment at which waiting work is released.
     pub jitter: Millis,
 }
 
@@ -53,19 +56,22 @@ impl QuotaLimits {
     }
 }
 
-/// A quota and what it has let through.
+/// A quota and what it has admitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// What it allows.
     pub limits: QuotaLimits,
-    /// How many run: as many as there are tickets that name it and hold a place.
+    /// How many run: as many as there are tickets that name it and hold a slot.
     pub active: u32,
-    /// Some have waited for a place since it was made.
-    pub waited: bool,
-    /// What was admitted and what is booked: rounded times and how many each, earliest first.
-    pub log: Vec<(Time, u32)>,
-    /// When it was made: what was admitted before holds nothing of it, whatever its name.
-    pub made: Time,
+    /// Executions may be blocked on it.
+    pub has_waiters: bool,
+    /// The starts of the last window and those still to happen: rounded times and how many each,
+    /// earliest first.
+    pub starts: Vec<(Time, u32)>,
+    /// When executions that wait for its rate are released next.
+    pub release_at: Option<Time>,
+    /// When it was created: what was admitted before holds nothing of it, whatever its name.
+    pub created_at: Time,
 }
 
 /// A quota as everybody may know it.
@@ -77,54 +83,39 @@ pub struct QuotaView {
     pub limits: QuotaLimits,
     /// How many run.
     pub active: u32,
-    /// How many were let through in the window that ends now.
+    /// How many starts the window that ends now counts.
     pub admitted: u64,
-    /// How many have a moment booked.
-    pub booked: u64,
-    /// When the window has room for one that comes now.
+    /// When the window has room for one more start.
     pub next: Time,
 }
 
 impl Quota {
     /// What everybody may know of it at `now`.
     pub fn view(&self, name: &ResourceName, now: Time) -> QuotaView {
-        let end = self.limits.rounded(now);
-        let sum = |booked: bool| {
-            let counted = self
-                .log
-                .iter()
-                .filter(|(at, _)| *at + self.limits.window > now && (*at > end) == booked);
-            counted.map(|(_, count)| u64::from(*count)).sum()
-        };
         QuotaView {
             name: name.clone(),
             limits: self.limits.clone(),
             active: self.active,
-            admitted: sum(false),
-            booked: sum(true),
-            next: self.next_free(now),
+            admitted: self.counted(now),
+            next: self.next_start(now),
         }
     }
 
-    /// A quota that has let nothing through.
-    pub fn new(limits: QuotaLimits, made: Time) -> Quota {
-        Quota { limits, active: 0, waited: false, log: Vec::new(), made }
+    /// A quota that has admitted nothing.
+    pub fn new(limits: QuotaLimits, created_at: Time) -> Quota {
+        let (starts, release_at) = (Vec::new(), None);
+        Quota { limits, active: 0, has_waiters: false, starts, release_at, created_at }
     }
 
     /// What keeps the limit of a lane; `None` is no limit.
-    pub(crate) fn of_lane(max_active: Option<u32>, made: Time) -> Quota {
+    pub(crate) fn of_lane(max_active: Option<u32>, created_at: Time) -> Quota {
         let (window, jitter) = (limits::WINDOW_MIN, Millis::ZERO);
-        Quota::new(QuotaLimits { max_requests: None, window, max_active, jitter }, made)
-    }
-
-    /// Whether one more may run.
-    pub fn has_place(&self) -> bool {
-        self.limits.max_active.is_none_or(|most| self.active < most)
+        Quota::new(QuotaLimits { max_requests: None, window, max_active, jitter }, created_at)
     }
 
     /// That no more may run, for people.
     pub fn crowd(&self) -> Option<String> {
-        let most = self.limits.max_active.filter(|_| !self.has_place())?;
+        let most = self.limits.max_active.filter(|most| self.active >= *most)?;
         Some(format!("{} of at most {most} run", self.active))
     }
 
@@ -134,64 +125,106 @@ impl Quota {
         Some(format!("at most {most} start in any {}", self.limits.window))
     }
 
-    /// How many more may run.
-    pub fn places(&self) -> u32 {
-        self.limits.max_active.map_or(u32::MAX, |most| most.saturating_sub(self.active))
+    /// Whether it limits starts.
+    pub fn limits_starts(&self) -> bool {
+        self.limits.max_requests.is_some()
     }
 
-    /// When one more may be admitted: `now`, or the first free moment after all that is booked.
-    pub fn next_free(&self, now: Time) -> Time {
+    /// How many more may be admitted at `now`.
+    pub fn room(&self, now: Time) -> u64 {
+        let slots =
+            self.limits.max_active.map_or(u32::MAX, |most| most.saturating_sub(self.active));
+        let starts = self
+            .limits
+            .max_requests
+            .map_or(u64::MAX, |most| u64::from(most).saturating_sub(self.counted(now)));
+        starts.min(slots.into())
+    }
+
+    /// When one more may start as far as the rate is concerned: `now`, or when enough starts have
+    /// left the window.
+    pub fn next_start(&self, now: Time) -> Time {
         let Some(most) = self.limits.max_requests else { return now };
-        let ahead = self.log.last().map_or(now, |(last, _)| (*last).max(now));
-        let mut newer = 0u64;
-        // Of as many as may be in a window, the oldest must leave it first.
-        for (at, count) in self.log.iter().rev() {
-            newer += u64::from(*count);
-            if newer >= u64::from(most) {
-                let free = *at + self.limits.window;
-                return if free <= now { now } else { free.max(ahead) };
+        let mut counted = self.counted(now);
+        for (at, count) in &self.starts {
+            if counted < u64::from(most) {
+                break;
+            }
+            let leaves = *at + self.limits.window;
+            if leaves > now {
+                counted -= u64::from(*count);
+                if counted < u64::from(most) {
+                    return leaves;
+                }
             }
         }
         now
     }
 
-    /// Whether one whose booked time has come, and is taken back, may be admitted at `now`. What is
-    /// booked for later has its own turn.
-    pub fn fits(&self, now: Time) -> bool {
-        let Some(most) = self.limits.max_requests else { return true };
-        let end = self.limits.rounded(now);
-        let inside = self.log.iter().filter(|(at, _)| *at <= end && *at + self.limits.window > now);
-        inside.map(|(_, count)| u64::from(*count)).sum::<u64>() < u64::from(most)
-    }
-
-    /// Takes note of one that is admitted or booked at `at`.
-    pub fn note(&mut self, at: Time, now: Time) {
-        if self.limits.max_requests.is_none() {
+    /// Counts a start that happens at `by` at the latest.
+    pub fn count_start(&mut self, by: Time, now: Time) {
+        if !self.limits_starts() {
             return;
         }
-        self.forget(now);
-        let at = self.limits.rounded(at);
-        match self.log.binary_search_by_key(&at, |(time, _)| *time) {
-            Ok(place) => self.log[place].1 += 1,
-            Err(place) => self.log.insert(place, (at, 1)),
+        let window = self.limits.window;
+        self.starts.retain(|(at, _)| *at + window > now);
+        let at = self.limits.rounded(by);
+        match self.starts.binary_search_by_key(&at, |(time, _)| *time) {
+            Ok(place) => self.starts[place].1 += 1,
+            Err(place) => self.starts.insert(place, (at, 1)),
         }
     }
 
-    /// Takes back what was noted at `at`.
-    pub fn take_back(&mut self, at: Time) {
-        let at = self.limits.rounded(at);
-        if let Ok(place) = self.log.binary_search_by_key(&at, |(time, _)| *time) {
-            self.log[place].1 -= 1;
-            if self.log[place].1 == 0 {
-                self.log.remove(place);
+    /// Counts a start no more that was to happen at `by` at the latest.
+    pub fn uncount_start(&mut self, by: Time) {
+        let at = self.limits.rounded(by);
+        if let Ok(place) = self.starts.binary_search_by_key(&at, |(time, _)| *time) {
+            self.starts[place].1 -= 1;
+            if self.starts[place].1 == 0 {
+                self.starts.remove(place);
             }
         }
     }
 
-    /// Forgets what no window reaches any more.
-    fn forget(&mut self, now: Time) {
+    /// An execution is blocked on it. What waits for the rate is released when the next one may
+    /// start; `spread` delays that by a random part of the jitter, in 65,535ths.
+    pub(crate) fn expect_waiters(&mut self, now: Time, spread: u16) {
+        self.has_waiters = true;
+        if !self.limits_starts() {
+            return;
+        }
+        let jitter = self.limits.jitter.get() * u64::from(spread) / u64::from(u16::MAX);
+        let at = self.next_start(now).max(now + RELEASE_INTERVAL) + Millis::new(jitter);
+        let armed = self.release_at.filter(|armed| *armed > now);
+        self.release_at = Some(armed.map_or(at, |armed| armed.min(at)));
+    }
+
+    /// A start was moved or taken back: if a release is armed, it may come earlier.
+    pub(crate) fn rearm_release(&mut self, now: Time) {
+        if self.release_at.is_some() {
+            self.expect_waiters(now, 0);
+        }
+    }
+
+    /// Waiting work is released now; while there may be more, the next release comes when another
+    /// start leaves the window, or a window later if none is counted.
+    pub(crate) fn release(&mut self, now: Time) {
         let window = self.limits.window;
-        self.log.retain(|(at, _)| *at + window > now);
+        let leaving = self.starts.iter().map(|(at, _)| *at + window).find(|leaves| *leaves > now);
+        let next = leaving.unwrap_or(now + window).max(now + RELEASE_INTERVAL);
+        self.release_at = Some(next).filter(|_| self.has_waiters && self.limits_starts());
+    }
+
+    /// No execution is blocked on it.
+    pub(crate) fn has_no_waiters(&mut self) {
+        (self.has_waiters, self.release_at) = (false, None);
+    }
+
+    /// How many starts the window that ends at `now` counts, those to come included.
+    fn counted(&self, now: Time) -> u64 {
+        let window = self.limits.window;
+        let inside = self.starts.iter().filter(|(at, _)| *at + window > now);
+        inside.map(|(_, count)| u64::from(*count)).sum()
     }
 }
 
@@ -209,69 +242,74 @@ mod tests {
         Quota::new(limits, Time::EPOCH)
     }
 
-    /// Random arrivals, some of which wait as they are told, some give up: no window of the times at
-    /// which they were let through has too many.
+    /// Random arrivals are admitted while there is room. Each starts within a second, or never; some
+    /// starts are reported, some are not. No window of the true starts has too many.
     #[test]
-    fn no_window_lets_too_many_through() {
+    fn no_window_has_too_many_starts() {
         for seed in 0..300 {
             let mut rng = Lcg(seed * 2 + 1);
             let (most, window) = (1 + rng.below(7) as u32, 1 + rng.below(3_000));
             let mut quota = quota(most, window);
             let mut now = Time::from_ms(1_700_000_000_000 + rng.below(1_000));
-            let (mut booked, mut admitted): (Vec<Time>, Vec<Time>) = (Vec::new(), Vec::new());
-            for _ in 0..300 {
+            let (mut pending, mut started): (Vec<(Time, Time)>, Vec<Time>) =
+                (Vec::new(), Vec::new());
+            for _ in 0..600 {
                 now = now + Millis::new(rng.below(window / u64::from(most) + 2));
-                if let Some(place) = booked.iter().position(|at| *at <= now) {
-                    let at = booked.remove(place);
-                    quota.take_back(at);
-                    if rng.below(5) == 0 {
-                        continue;
+                pending.retain(|(at, by)| {
+                    if *at > now {
+                        return true;
                     }
-                    if quota.fits(now) {
-                        quota.note(now, now);
-                        admitted.push(now);
-                        continue;
+                    started.push(*at);
+                    if rng.below(2) == 0 {
+                        quota.uncount_start(*by);
+                        quota.count_start(*at, now);
                     }
+                    false
+                });
+                if quota.room(now) > 0 {
+                    let by = now + Millis::new(1_000);
+                    quota.count_start(by, now);
+                    match rng.below(5) {
+                        0 => quota.uncount_start(by),
+                        _ => pending.push((now + Millis::new(rng.below(1_001)), by)),
+                    }
+                } else {
+                    assert!(quota.next_start(now) > now, "seed {seed}");
                 }
-                let free = quota.next_free(now);
-                quota.note(free, now);
-                if free <= now { admitted.push(now) } else { booked.push(free) }
             }
-            for (place, first) in admitted.iter().enumerate() {
+            started.sort_unstable();
+            for (place, first) in started.iter().enumerate() {
                 let end = *first + Millis::new(window);
-                let inside = admitted[place..].iter().filter(|at| **at < end).count();
+                let inside = started[place..].iter().filter(|at| **at < end).count();
                 assert!(inside <= most as usize, "seed {seed}: {inside} of {most} in a window");
             }
-            assert!(admitted.len() > 20, "seed {seed}: {} were let through", admitted.len());
+            assert!(started.len() > 20, "seed {seed}: {} started", started.len());
         }
     }
 
     #[test]
-    fn the_log_stays_short() {
+    fn the_list_of_starts_stays_short() {
         let mut quota = quota(100_000, 60_000);
         let mut now = Time::from_ms(1_700_000_000_000);
         for _ in 0..100_000 {
             now = now + Millis::new(7);
-            let free = quota.next_free(now);
-            quota.note(free, now);
+            quota.count_start(now, now);
         }
-        assert!(quota.log.len() as u64 <= 2 * STEPS, "{} entries", quota.log.len());
+        assert!(quota.starts.len() as u64 <= 2 * STEPS, "{} entries", quota.starts.len());
     }
 
     #[test]
-    fn the_waiters_are_booked_one_after_the_other() {
+    fn waiting_work_is_released_when_the_oldest_start_leaves_the_window() {
         let mut quota = quota(2, 1_000);
         let now = Time::from_ms(1_700_000_000_000);
-        let times: Vec<_> = (0..6)
-            .map(|_| {
-                let free = quota.next_free(now);
-                quota.note(free, now);
-                free.since(now).get()
-            })
-            .collect();
-        assert_eq!(times[..2], [0, 0]);
-        assert!(times.is_sorted(), "{times:?}");
-        assert!(times[2] >= 1_000 && times[4] >= 2_000 && times[5] < 2_100, "{times:?}");
+        quota.count_start(now, now);
+        quota.count_start(now + Millis::new(400), now);
+        quota.expect_waiters(now, 0);
+        let first = quota.release_at.unwrap();
+        assert!((1_000..1_010).contains(&first.since(now).get()), "{first:?}");
+        quota.release(first);
+        let second = quota.release_at.unwrap();
+        assert!((1_400..1_410).contains(&second.since(now).get()), "{second:?}");
     }
 
     struct Lcg(u64);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::capability::Capabilities;
 use crate::control::{Amounts, Control};
 use crate::digest::Digest;
-use crate::id::{ExecutionId, Fence, LeaseId};
+use crate::id::{AdmissionId, ExecutionId, Fence, LeaseId};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue};
 use crate::payload::PayloadShape;
 use crate::placement::Placement;
@@ -36,8 +36,8 @@ pub struct Execution {
     pub last_exit: Option<Exit>,
     /// The index entries that were written for it.
     pub placed: Placement,
-    /// The name under which budgets and quotas have admitted it, while it holds a ticket.
-    pub admission: Option<LeaseId>,
+    /// The admission by budgets and quotas under which it is reserved or held.
+    pub admission: Option<AdmissionId>,
     /// The newest usage reports, by key and fingerprint: the same report again changes nothing.
     pub reports: Vec<(u64, u64)>,
     /// What everybody may know of it.

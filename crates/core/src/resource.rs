@@ -6,7 +6,7 @@
 //! write can change several of them; copies of a lane's state lie in every partition, where claims
 //! and submits see them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,17 @@ use serde::{Deserialize, Serialize};
 use crate::ask::Ask;
 use crate::budget::Budget;
 use crate::capability::Capabilities;
-use crate::control::Amounts;
-use crate::id::{ExecutionId, LeaseId, Partition, RequestId};
+use crate::control::{Amounts, subtract};
+use crate::id::{AdmissionId, ExecutionId, Partition, RequestId};
 use crate::name::{Lane, Namespace, ResourceName, WorkerInstanceId};
 use crate::quota::Quota;
 use crate::record::Version;
 use crate::state::Worker;
 use crate::time::{Millis, Time};
+
+/// How long after an admission can no longer be used it counts as unused: so far the clocks of two
+/// partitions may differ.
+const TICKET_GRACE: Millis = Millis::from_secs(5);
 
 /// What sort of thing a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -156,7 +160,7 @@ impl Resource {
         match &self.body {
             Body::Budget(budget) => budget.resets_at(),
             Body::Lane(lane) => lane.spread_by,
-            Body::Quota(_) => None,
+            Body::Quota(quota) => quota.release_at,
             Body::Ticket(ticket) => Some(ticket.until),
             Body::Worker(worker) => Some(worker.until()),
         }
@@ -190,37 +194,55 @@ bodies! {
     as_worker: Worker(Registration);
 }
 
-/// What an execution holds of quotas and budgets, or is booked for. It is its own reminder: past
-/// `until` somebody looks whether the execution still has it.
+/// What budgets and quotas hold for one admitted execution. Past `until` the engine checks whether
+/// the execution still has the admission, and releases the ticket only if it does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
     /// Whose it is.
     pub execution: ExecutionId,
-    /// What is held; `None` while it is only booked.
-    pub held: Option<Held>,
-    /// Quotas that have a moment booked for it, and when.
-    pub booked: Vec<(ResourceName, Time)>,
-    /// When somebody looks.
-    pub until: Time,
-}
-
-/// What an admitted execution holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// The name of the admission, which the execution has too.
-    pub admission: LeaseId,
+    /// The name of the admission, which the execution has too while it is reserved or held.
+    pub admission: AdmissionId,
     /// Quotas that count it as running.
     pub quotas: BTreeSet<ResourceName>,
     /// Budgets that it is charged to.
     pub budgets: BTreeSet<ResourceName>,
-    /// What each of these has reserved for it.
-    pub reserved: Amounts,
-    /// What it had used, and what of that was charged.
-    pub charged: Amounts,
-    /// How many writes the execution had had when it had used that: what is older changes nothing.
-    pub seen: u64,
-    /// When it was admitted: what was made after that, under a name it holds, has nothing of it.
-    pub since: Time,
+    /// What it is expected to use, reserved from each of its budgets.
+    pub estimate: Amounts,
+    /// What the execution had used when it was admitted.
+    pub baseline: Amounts,
+    /// What the execution had used when it was last settled.
+    pub used: Amounts,
+    /// How many writes the execution had had by then: an older settlement changes nothing.
+    pub revision: u64,
+    /// When it was admitted: a limit created later, under a name it holds, has nothing of it.
+    pub admitted_at: Time,
+    /// From then on the admission is not used.
+    pub usable_until: Time,
+    /// Quotas count its start at this moment, the latest at which it can happen. `None` once the
+    /// start is known.
+    pub starts_by: Option<Time>,
+    /// The execution is known to have been claimed under it.
+    pub started: bool,
+    /// What each budget was charged for it, and in which period.
+    pub charged: BTreeMap<ResourceName, (Time, Amounts)>,
+    /// When the engine checks it.
+    pub until: Time,
+}
+
+impl Ticket {
+    /// What its budgets still reserve for it: the estimate less what it has used since.
+    pub fn reserved(&self) -> Amounts {
+        let mut used = self.used.clone();
+        subtract(&mut used, &self.baseline);
+        let mut reserved = self.estimate.clone();
+        subtract(&mut reserved, &used);
+        reserved
+    }
+
+    /// Whether nothing can be claimed under it any more unless the execution has it already.
+    pub fn is_spent(&self, now: Time) -> bool {
+        self.started || self.usable_until + TICKET_GRACE <= now
+    }
 }
 
 /// A worker that has registered.

@@ -31,8 +31,6 @@ pub enum State {
         why: Why,
         /// More about it, for people.
         detail: Box<str>,
-        /// The moment that is booked for it.
-        until: Option<Time>,
     },
     /// Out of the queue, reserved for one worker.
     Granted {

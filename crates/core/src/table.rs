@@ -114,10 +114,8 @@ pub enum Verb {
     Replay,
     /// Wait for a budget or a quota.
     Block,
-    /// Return to the queue, or be admitted in it.
+    /// Return to the queue.
     Unblock,
-    /// Lose an admission that nobody used.
-    Unadmit,
     /// Tell what was used.
     Usage,
     /// Let time pass.
@@ -156,10 +154,10 @@ impl Verb {
             | Action::ResetBudget(_)
             | Action::PutQuota(_)
             | Action::Discard(_)
-            | Action::Attend(_) => return None,
+            | Action::SetWaiters(_)
+            | Action::Admit(_) => return None,
             Action::Block(_) => Verb::Block,
             Action::Unblock(_) => Verb::Unblock,
-            Action::Unadmit(_) => Verb::Unadmit,
             Action::ReportUsage(_) => Verb::Usage,
         })
     }
@@ -186,9 +184,7 @@ impl fmt::Display for Verb {
             Verb::Replay => "replay",
             Verb::Block => "block",
             Verb::Unblock => "unblock",
-            Verb::Unadmit => "unadmit",
             Verb::Usage => "report usage",
-            Verb::Tick(Due::Booked) => "booked time",
             Verb::Tick(Due::Deadline) => "deadline",
             Verb::Tick(Due::CancelGrace) => "grace over",
             Verb::Tick(Due::AttemptTimeout) => "attempt timeout",
@@ -207,7 +203,7 @@ pub type Arrow = (Node, Verb, Node);
 #[rustfmt::skip]
 pub const ARROWS: &[Arrow] = {
     use Node::{Absent, Active, Blocked, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued};
-    use Due::{AttemptTimeout, Booked, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
+    use Due::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
     use Verb::Tick;
     &[
         (Absent, Verb::Submit, Queued),
@@ -223,14 +219,11 @@ pub const ARROWS: &[Arrow] = {
         (Queued, Tick(Deadline), Expired),
 
         (Queued, Verb::Block, Blocked),
-        (Queued, Verb::Unblock, Queued),
-        (Queued, Verb::Unadmit, Queued),
 
         (Blocked, Verb::Unblock, Queued),
         (Blocked, Verb::Cancel, Cancelled),
         (Blocked, Verb::SetPriority, Blocked),
         (Blocked, Verb::SetTags, Blocked),
-        (Blocked, Tick(Booked), Queued),
         (Blocked, Tick(Deadline), Expired),
 
         (Delayed, Verb::Cancel, Cancelled),

@@ -21,8 +21,6 @@ pub enum Due {
     DelayOver,
     /// A grant was not used: it returns to its place.
     GrantExpired,
-    /// The moment that a quota has booked for it has come: it returns to its place.
-    Booked,
     /// Its retention is over: it is removed.
     Retention,
 }
@@ -30,9 +28,8 @@ pub enum Due {
 /// The earliest thing that time will do to `record`.
 pub fn next(record: &Description) -> Option<(Time, Due)> {
     let own = match &record.state {
-        State::Queued { .. } => None,
+        State::Queued { .. } | State::Blocked { .. } => None,
         State::Delayed { until, .. } => Some((*until, Due::DelayOver)),
-        State::Blocked { until, .. } => until.map(|until| (until, Due::Booked)),
         State::Granted { grant, .. } => Some((grant.until, Due::GrantExpired)),
         State::Active { lease, cancel } => {
             let grace = cancel.as_ref().map(|request| (request.by, Due::CancelGrace));

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use bytes::Bytes;
 use ff_core::control::Blocker;
 use ff_core::machine::{
-    Action, Block, Claim, ClaimGranted, Command, GrantNext, Hold, Revoke, Submit, Tick, Unadmit,
+    Action, Block, ClaimGranted, ClaimRequest, Command, GrantNext, Hold, Revoke, Submit, Tick,
     Unblock,
 };
 use ff_core::payload::{BlobKey, BlobPart};
@@ -203,16 +203,9 @@ fn operator_actions(record: &Execution) -> Vec<Action> {
     let id = id(1);
     let name = ResourceName::new("api").unwrap();
     let on = Blocker { kind: ResourceKind::Quota, name };
-    let admission = LeaseId { request: RequestId::new(1 << 70), index: 0 };
-    let block = |until| Block { execution: id, on: on.clone(), detail: "".into(), until };
-    let unblock = |on, admission| Unblock { execution: id, on, admission };
     let mut actions: Vec<Action> = vec![
-        block(None).into(),
-        block(Some(record.queued_at + STEP)).into(),
-        unblock(Some(on.clone()), None).into(),
-        unblock(Some(on.clone()), Some(admission)).into(),
-        unblock(None, Some(admission)).into(),
-        Unadmit { execution: id, admission }.into(),
+        Block { execution: id, on: on.clone(), detail: "".into() }.into(),
+        Unblock { execution: id, on }.into(),
         Tick { execution: id }.into(),
         cancel(id, None).into(),
         cancel(id, Some(STEP)).into(),
@@ -235,7 +228,7 @@ fn claims(record: &Execution, worker: usize, name: &str) -> Vec<Action> {
         .collect();
     if record.epoch < LEASES {
         let request = request_of(worker, record.epoch + 1);
-        actions.push(Claim { request, ..claim(name, 0) }.into());
+        actions.push(ClaimRequest { request, ..claim(name, 0) }.into());
         actions.push(GrantNext { request, ..grant(name, 0, STEP) }.into());
     }
     actions
@@ -248,7 +241,7 @@ fn late_retries(record: &Execution, name: &str) -> Vec<Action> {
     }
     let request = request_of(0, 1);
     vec![
-        Claim { request, retry: true, ..claim(name, 0) }.into(),
+        ClaimRequest { request, retry: true, ..claim(name, 0) }.into(),
         GrantNext { request, retry: true, ..grant(name, 0, STEP) }.into(),
     ]
 }
@@ -305,9 +298,8 @@ fn relative(record: &Execution, now: Time) -> Execution {
     record.past_runs.clear();
     record.run.deadline = record.run.deadline.map(shift);
     match &mut record.state {
-        State::Queued { .. } => {}
+        State::Queued { .. } | State::Blocked { .. } => {}
         State::Delayed { until, .. } => *until = shift(*until),
-        State::Blocked { until, .. } => *until = until.map(shift),
         State::Granted { grant, .. } => grant.until = shift(grant.until),
         State::Active { lease, cancel } => {
             lease.until = shift(lease.until);

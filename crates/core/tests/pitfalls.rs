@@ -5,7 +5,7 @@ mod world;
 
 use ff_core::event::What;
 use ff_core::machine::{
-    CancelHeld, Claim, Command, Complete, Delay, Fail, Hold, Renewed, Reply, Revoke, Submit,
+    CancelHeld, ClaimRequest, Command, Complete, Delay, Fail, Hold, Renewed, Reply, Revoke, Submit,
 };
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::policy::{Backoff, Policy, Retry};
@@ -182,7 +182,7 @@ fn a_lease_taken_after_revoke_cancel_and_replay_is_as_good_as_any() {
 #[test]
 fn a_lease_taken_again_under_its_old_name_is_as_good_as_any() {
     let (mut world, _) = World::held(brief());
-    let retried = Claim { retry: true, ..claim("a", 1_000) };
+    let retried = ClaimRequest { retry: true, ..claim("a", 1_000) };
     let first = assignments(world.act(retried.clone()).unwrap()).remove(0);
     world.act(hand_back(first.hold())).unwrap();
     let second = assignments(world.act(retried.clone()).unwrap()).remove(0);
@@ -236,7 +236,7 @@ fn an_expired_lease_hides_no_later_one() {
     for n in [3, 2, 1] {
         assert_eq!(world.tick(id(n)).did, Some(Due::LeaseExpired));
     }
-    let reply = world.act(Claim { max: 3, ..claim("b", 9) }).unwrap();
+    let reply = world.act(ClaimRequest { max: 3, ..claim("b", 9) }).unwrap();
     assert_eq!(assignments(reply).len(), 3);
 }
 

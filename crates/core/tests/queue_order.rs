@@ -4,7 +4,7 @@
 
 mod world;
 
-use ff_core::machine::{Claim, SetPriority, Submit};
+use ff_core::machine::{ClaimRequest, SetPriority, Submit};
 use ff_core::placement::Score;
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::{Capabilities, ExecutionId, Lane, Namespace, Time, When, limits};
@@ -17,7 +17,7 @@ use world::{START, World};
 
 /// The order in which everything in the default lane is claimed.
 fn order(world: &mut World) -> Vec<ExecutionId> {
-    let reply = world.act(Claim { max: 256, ..claim("a", 77) }).unwrap();
+    let reply = world.act(ClaimRequest { max: 256, ..claim("a", 77) }).unwrap();
     assignments(reply).iter().map(|assignment| assignment.execution).collect()
 }
 
@@ -64,7 +64,7 @@ fn a_claim_sees_only_its_namespace_its_lane_and_what_it_covers() {
     world.act(Submit { lane: Lane::new("slow").unwrap(), ..submit(3, brief()) }).unwrap();
     world.submitted(4, brief());
     assert_eq!(order(&mut world), [id(4)]);
-    let reply = world.act(Claim { capabilities: gpu, ..claim("b", 78) }).unwrap();
+    let reply = world.act(ClaimRequest { capabilities: gpu, ..claim("b", 78) }).unwrap();
     assert_eq!(assignments(reply)[0].execution, id(1));
 }
 

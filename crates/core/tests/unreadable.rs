@@ -5,7 +5,7 @@
 mod world;
 
 use ff_core::ExecutionId;
-use ff_core::machine::{Claim, GrantNext, Reply};
+use ff_core::machine::{ClaimRequest, GrantNext, Reply};
 use ff_core::payload::{BlobKey, BlobPart};
 use world::World;
 use world::make::{assignments, brief, claim, grant, id, ms};
@@ -30,7 +30,7 @@ fn spoil_input(world: &mut World, execution: ExecutionId) {
 
 const SPOILS: [fn(&mut World, ExecutionId); 2] = [spoil_record, spoil_input];
 
-fn claims(world: &mut World, claim: Claim) -> Vec<ExecutionId> {
+fn claims(world: &mut World, claim: ClaimRequest) -> Vec<ExecutionId> {
     assignments(world.act(claim).unwrap()).iter().map(|a| a.execution).collect()
 }
 
@@ -40,7 +40,7 @@ fn a_claim_passes_over_unreadable_heads() {
         for bad in 1..=8 {
             for retry in [false, true] {
                 let mut world = lane(bad + 1, bad, spoil);
-                let found = claims(&mut world, Claim { retry, ..claim("a", 1) });
+                let found = claims(&mut world, ClaimRequest { retry, ..claim("a", 1) });
                 assert_eq!(found, [id(bad + 1)], "{bad} unreadable, retry {retry}");
             }
         }
@@ -51,9 +51,9 @@ fn a_claim_passes_over_unreadable_heads() {
 fn a_large_claim_takes_what_can_be_read() {
     for spoil in SPOILS {
         let mut world = lane(20, 3, spoil);
-        let found = claims(&mut world, Claim { max: 10, ..claim("a", 1) });
+        let found = claims(&mut world, ClaimRequest { max: 10, ..claim("a", 1) });
         assert_eq!(found, (4..=10).map(id).collect::<Vec<_>>());
-        let rest = claims(&mut world, Claim { max: 20, ..claim("a", 2) });
+        let rest = claims(&mut world, ClaimRequest { max: 20, ..claim("a", 2) });
         assert_eq!(rest, (11..=20).map(id).collect::<Vec<_>>());
     }
 }
@@ -64,7 +64,7 @@ fn a_claim_of_nothing_readable_answers_nothing() {
         for count in 1..=12 {
             for (max, retry) in [(1, false), (1, true), (3, false), (3, true), (12, false)] {
                 let mut world = lane(count, count, spoil);
-                let found = claims(&mut world, Claim { max, retry, ..claim("a", 1) });
+                let found = claims(&mut world, ClaimRequest { max, retry, ..claim("a", 1) });
                 assert_eq!(found, [], "{count} unreadable, max {max}, retry {retry}");
             }
         }

@@ -1,25 +1,49 @@
-//! The unblock scanner: lets go who waits for a budget or a quota that has room, in case nobody did.
+//! The unblock scanner: a safety net that releases blocked executions whose budget or quota has room,
+//! in case the process that made room died first. If a limit cannot be read, they stay blocked.
 //!
-//! Whatever makes room lets them go at once. A process that dies between the two leaves them to this.
-//! What a budget or a quota cannot tell keeps them waiting.
+//! Each cycle looks at a bounded number of limits and goes on where the last one ended, so that all
+//! come up, whatever becomes of those before them.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ff_core::Namespace;
+use ff_core::control::Blocker;
 use ff_store::{EngineBackend, Share, StoreError, outage};
 
 use crate::scanner::{Scanned, Scanner};
 
-/// Lets go who waits for nothing any more.
-#[derive(Debug, Clone, Copy)]
+/// How many limits one cycle looks at.
+pub const LIMITS_PER_CYCLE: usize = 100;
+
+/// Releases executions that wait for nothing any more.
+#[derive(Debug)]
 pub struct UnblockScanner {
-    /// How long it is from one look to the next.
+    /// How long it is from one cycle to the next.
     pub interval: Duration,
+    /// Where the next cycle goes on.
+    cursor: Mutex<Option<(Namespace, Blocker)>>,
+}
+
+impl UnblockScanner {
+    /// A scanner with this long from one cycle to the next.
+    pub fn every(interval: Duration) -> UnblockScanner {
+        UnblockScanner { interval, cursor: Mutex::default() }
+    }
+
+    fn cursor(&self) -> Option<(Namespace, Blocker)> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn go_on_after(&self, last: Option<(Namespace, Blocker)>) {
+        *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = last;
+    }
 }
 
 impl Default for UnblockScanner {
     fn default() -> Self {
-        UnblockScanner { interval: Duration::from_secs(5) }
+        UnblockScanner::every(Duration::from_secs(5))
     }
 }
 
@@ -39,15 +63,18 @@ impl Scanner for UnblockScanner {
         share: &Share,
     ) -> Result<Scanned, StoreError> {
         let mut scanned = Scanned::default();
-        for (namespace, on) in backend.blockers(share).await? {
+        let after = self.cursor();
+        let limits = backend.blockers(share, after.as_ref(), LIMITS_PER_CYCLE).await?;
+        // A short page is the last one: the next cycle begins at the start.
+        self.go_on_after(limits.last().cloned().filter(|_| limits.len() == LIMITS_PER_CYCLE));
+        for (namespace, on) in limits {
             scanned.processed += 1;
-            match backend.ease(&namespace, &on).await {
-                Ok(freed) => scanned.changed += u64::from(freed > 0),
+            match backend.release(&namespace, &on).await {
+                Ok(released) => scanned.changed += u64::from(released > 0),
                 Err(error) => {
-                    outage::failed(
-                        &error,
-                        &format!("what waits for {on:?} in {namespace} waits on"),
-                    );
+                    let (kind, limit) = (on.kind.as_str(), &on.name);
+                    let what = format!("executions stay blocked on {kind} {limit} of {namespace}");
+                    outage::failed(&error, &what);
                     scanned.errors += 1;
                 }
             }

@@ -10,13 +10,14 @@ use ff_backend_memory::{Faults, MemoryStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::Control;
 use ff_core::machine::{
-    Action, Assignment, Attend, Candidate, Claim, Complete, House, Party, ReportUsage, Submit,
+    Action, AdmissionBatch, AdmissionRequest, Admit, Assignment, ClaimRequest, Complete, Home,
+    NeedsAdmission, ReportUsage, Submit,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
 use ff_core::{
-    Capabilities, Dimension, ExecutionId, Lane, LeaseId, Millis, Namespace, Payload, PublicState,
-    ResourceKind, ResourceName,
+    AdmissionId, Capabilities, Dimension, ExecutionId, Lane, Millis, Namespace, Payload,
+    PublicState, ResourceKind, ResourceName,
 };
 use ff_engine::services::Services;
 use ff_store::roles::{Backend, Registering};
@@ -69,16 +70,14 @@ impl Lab {
     }
 
     async fn claim(&self) -> Vec<Assignment> {
-        let claim = Claim {
+        let claim = ClaimRequest {
             namespace: Namespace::default(),
             lane: Lane::default(),
             worker: worker(),
             capabilities: Capabilities::NONE,
             request: mint::request_id(),
             max: 100,
-            first: 0,
             retry: false,
-            admitted: None,
         };
         self.backend.claim(claim, Millis::ZERO).await.unwrap().assignments
     }
@@ -86,21 +85,18 @@ impl Lab {
     /// A process asks for an execution and dies before it takes it.
     async fn ask_and_die(&self, execution: ExecutionId) {
         let record = self.backend.store().record(execution).await.unwrap().unwrap();
-        let candidate = Candidate {
-            execution,
-            admission: LeaseId { request: mint::request_id(), index: 0 },
-            control: record.spec.control.clone(),
-            used: record.used.clone(),
-        };
-        let house = House { namespace: Namespace::default(), partitions: 1 };
-        let party = Party { candidates: vec![candidate], most: 1 };
-        self.bare(Attend { house, settlings: Vec::new(), parties: vec![party] }).await;
+        let id = AdmissionId { batch: mint::request_id(), index: 0 };
+        let needs = NeedsAdmission::of(&record, false).unwrap();
+        let requests = vec![AdmissionRequest { id, needs }];
+        let home = Home { namespace: Namespace::default(), partitions: 1 };
+        let batch = AdmissionBatch { requests, max: 1, reserved_for: Millis::ZERO };
+        self.bare(Admit { home, settlements: Vec::new(), batches: vec![batch] }).await;
     }
 
     /// A process completes and dies before it settles.
     async fn complete_and_die(&self, held: &Assignment) {
         self.bare(Complete { hold: held.hold(), result: Payload::default() }).await;
-        assert_eq!(self.backend.store().wakeups().take_stopped().len(), 1);
+        assert_eq!(self.backend.store().settlements().take().len(), 1);
     }
 
     async fn bare(&self, action: impl Into<Action>) {

@@ -14,7 +14,7 @@ mod rotation;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ff_core::machine::{Assignment, ClaimGranted, GrantNext, Granted, Target};
+use ff_core::machine::{Admissions, Assignment, ClaimGranted, GrantNext, Granted, Target};
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, Refusal};
 use ff_store::{EngineBackend, StoreError, mint};
@@ -113,7 +113,7 @@ impl Scheduler {
             ttl,
             retry: false,
             at: None,
-            admitted: None,
+            admissions: Admissions::Any,
         };
         let granted = self.grant(grant).await?;
         let partitions = self.backend.partitions();

@@ -114,7 +114,7 @@ async fn a_grant_that_nobody_uses_returns_its_work_and_its_place() {
     let stale = lab.grant(&[]).await.unwrap();
     assert_eq!(lab.active("api").await, 1);
     lab.pass(TTL).await;
-    lab.pass(ff_core::machine::RESERVED).await;
+    lab.pass(ff_core::machine::TICKET_TTL).await;
     assert_eq!(lab.active("api").await, 0);
     let namespace = Namespace::default();
     let used = lab.scheduler.claim_from_grant(&namespace, &ada(), &stale).await;

@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use ff_core::machine::{ClaimGranted, GrantNext, GrantOffer, Target};
+use ff_core::machine::{Admissions, ClaimGranted, GrantNext, GrantOffer, Target};
 use ff_core::{Code, Lane, Millis};
 use ff_scheduler::ReclaimGrant;
 use ff_store::{StoreError, mint};
@@ -66,7 +66,7 @@ impl FlowFabricWorker {
             ttl: GRANT_TTL,
             retry: false,
             at: None,
-            admitted: None,
+            admissions: Admissions::Any,
         };
         for _ in 0..ROUNDS {
             // What a call reserved whose reply was lost is found by its request.

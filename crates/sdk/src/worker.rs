@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ff_core::machine::{Assignment, Claim};
+use ff_core::machine::{Assignment, ClaimRequest};
 use ff_core::state::Worker;
 use ff_core::{Lane, Millis};
 use ff_store::roles::Registering;
@@ -128,21 +128,19 @@ impl FlowFabricWorker {
         max: u16,
         wait: Millis,
     ) -> Result<Vec<Assignment>, SdkError> {
-        let claim = Claim {
+        let claim = ClaimRequest {
             namespace: self.config.namespace.clone(),
             lane: lane.clone(),
             worker: name(&self.config),
             capabilities: self.config.capabilities.clone(),
             request: mint::request_id(),
             max,
-            first: 0,
             retry: false,
-            admitted: None,
         };
         let claimed = match self.config.backend.claim(claim.clone(), wait).await {
             // The reply was lost: what the first call took is found by its request.
             Err(error) if error.is_retryable() => {
-                let again = Claim { retry: true, ..claim };
+                let again = ClaimRequest { retry: true, ..claim };
                 self.config.backend.claim(again, Millis::ZERO).await?
             }
             answer => answer?,

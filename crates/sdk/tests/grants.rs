@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::World;
 use common::served::Served;
-use ff_core::machine::{Claim, GrantOffer};
+use ff_core::machine::{ClaimRequest, GrantOffer};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, ExecutionId, Lane, Millis, Namespace, Payload, PublicState};
@@ -164,16 +164,14 @@ async fn what_its_holder_lost_is_claimed_as_a_new_attempt() {
     let worker = world.worker().await;
     let target = world.submit_with(|policy| policy.lease_ttl = Some(Millis::from_secs(1))).await;
     // Another takes it and is never heard of again.
-    let claim = Claim {
+    let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker { id: "gone".parse().unwrap(), instance: "gone-1".parse().unwrap() },
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     };
     assert_eq!(world.backend.claim(claim, Millis::ZERO).await.unwrap().assignments.len(), 1);
     tokio::time::advance(Duration::from_secs(2)).await;

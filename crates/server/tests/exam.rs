@@ -5,7 +5,6 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,9 +16,9 @@ use ff_core::budget::{BudgetLimits, BudgetView};
 use ff_core::control::{Amounts, Blocker};
 use ff_core::explain::Explanation;
 use ff_core::machine::{
-    Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke, SetPriority,
-    SetTags, Submit, Submitted, Target, Ticked,
+    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
+    GrantNext, Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
+    SetPriority, SetTags, Submit, Submitted, Target, Ticked,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
@@ -104,7 +103,7 @@ pass!(AllowanceBackend to http {
 
 pass!(WorkerBackend to http {
     ping() -> ();
-    claim(claim: Claim, wait: Millis) -> Claimed;
+    claim(claim: ClaimRequest, wait: Millis) -> Claimed;
     grant(grant: GrantNext) -> Granted;
     claim_granted(claim: ClaimGranted) -> Claimed;
     renew(holds: Vec<Hold>) -> Vec<Answer<Renewed>>;
@@ -125,8 +124,10 @@ pass!(MaintenanceBackend to store {
     alive(engine: EngineId) -> Vec<EngineId>;
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     tick_resource(key: ResourceKey) -> bool;
-    blockers(share: &Share) -> BTreeSet<(Namespace, Blocker)>;
-    ease(namespace: &Namespace, on: &Blocker) -> u64;
+    blockers(
+        share: &Share, after: Option<&(Namespace, Blocker)>, limit: usize
+    ) -> Vec<(Namespace, Blocker)>;
+    release(namespace: &Namespace, on: &Blocker) -> u64;
     census() -> Census;
     rows() -> Rows;
     repair() -> Repaired;

@@ -14,7 +14,7 @@ use ff_core::state::{Outcome, State};
 use ff_core::{Execution, ExecutionId, Resource, ResourceKey, Time};
 use tokio::sync::mpsc;
 
-use crate::allowances::Allowances;
+use crate::admission::audit::LimitsAudit;
 use crate::error::StoreError;
 
 /// One thing that a store holds.
@@ -155,7 +155,7 @@ pub struct Auditor {
     attempts: BTreeMap<ExecutionId, Attempts>,
     resource_entries: BTreeSet<(ResourceKey, ResourceEntry)>,
     resource_entries_seen: BTreeSet<(ResourceKey, ResourceEntry)>,
-    allowances: Allowances,
+    limits: LimitsAudit,
 }
 
 #[derive(Debug, Default)]
@@ -178,7 +178,7 @@ impl Auditor {
             Row::PastAttempt(id, attempt) => self.past_attempt(id, &attempt),
             Row::Resource(resource) => {
                 self.report.records += 1;
-                self.allowances.add(&resource);
+                self.limits.add(&resource);
                 let timer = resource.timer().map(ResourceEntry::Timer);
                 let entries = [ResourceEntry::Listed].into_iter().chain(timer);
                 self.resource_entries.extend(entries.map(|entry| (resource.key.clone(), entry)));
@@ -200,7 +200,7 @@ impl Auditor {
         for (key, entry) in seen.difference(&entries) {
             self.broken(Rule::ResourceOwned, format!("{key:?}: {entry:?} is not its own"));
         }
-        for detail in std::mem::take(&mut self.allowances).leaks() {
+        for detail in std::mem::take(&mut self.limits).leaks() {
             self.broken(Rule::Counted, detail);
         }
         for (id, entry) in std::mem::take(&mut self.missing_entries) {

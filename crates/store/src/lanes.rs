@@ -1,34 +1,38 @@
 //! What an operator says of a lane: written at home, then copied to every partition.
 
+use std::sync::Arc;
+
 use ff_core::control::Blocker;
 use ff_core::limits::BATCH;
 use ff_core::machine::{CopyLane, LaneSpread, SetLane};
 use ff_core::resource::LaneState;
 use ff_core::{Amend, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName};
 
-use crate::easing;
+use crate::admission::release;
 use crate::error::StoreError;
 use crate::mint;
-use crate::roles::{LaneOrder, done, one, only};
+use crate::process::Process;
+use crate::roles::{LaneOrder, done, only, run};
 use crate::store::Store;
 
 /// Carries out `order`. It is acknowledged when claims and submits in every partition see it.
-pub(crate) async fn order<S: Store + ?Sized>(
-    store: &S,
+pub(crate) async fn order<S: Store>(
+    process: &Arc<Process<S>>,
     order: LaneOrder,
 ) -> Result<LaneState, StoreError> {
     let LaneOrder { namespace, lane, paused, draining, max_active, defaults, reason } = order;
+    let store = &*process.store;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
     let spread = store.partitions() > 1;
     let set = SetLane { key, paused, draining, max_active, defaults, reason, spread };
-    let said = one(store, set).await.and_then(only!(Lane))?;
+    let said = run(store, set).await.and_then(only!(Lane))?;
     let said = match spread {
-        true => self::spread(store, &namespace, &lane, said).await?,
+        true => self::spread(process, &namespace, &lane, said).await?,
         false => said,
     };
     if max_active != Amend::Keep {
         let on = Blocker { kind: ResourceKind::Quota, name: ResourceName::of_lane(&lane) };
-        easing::ease(store, &namespace, &on).await?;
+        release::release_or_warn(process, &namespace, &on).await;
     }
     // Who waits may find that there is work after all.
     store.wakeups().announce_maybe();
@@ -36,12 +40,13 @@ pub(crate) async fn order<S: Store + ?Sized>(
 }
 
 /// Copies what was said of a lane to every partition.
-pub(crate) async fn spread<S: Store + ?Sized>(
-    store: &S,
+pub(crate) async fn spread<S: Store>(
+    process: &Arc<Process<S>>,
     namespace: &Namespace,
     lane: &Lane,
     state: LaneState,
 ) -> Result<LaneState, StoreError> {
+    let store = &*process.store;
     let home = ResourceKey::lane(namespace, lane, store.partitions());
     let others = (0..store.partitions()).filter(|number| *number != home.partition.number());
     let copies = others.filter_map(|number| Partition::new(number).ok()).map(|partition| {
@@ -54,6 +59,6 @@ pub(crate) async fn spread<S: Store + ?Sized>(
             answer.and_then(done)?;
         }
     }
-    one(store, LaneSpread { key: home, generation: state.generation }).await.and_then(done)?;
+    run(store, LaneSpread { key: home, generation: state.generation }).await.and_then(done)?;
     Ok(LaneState { spread_by: None, ..state })
 }

@@ -6,35 +6,36 @@
 //! [`MaintenanceBackend`], which every store gets from here.
 
 mod admission;
-mod allowances;
+pub mod after_commit;
 pub mod audit;
 pub mod census;
 pub mod clock;
-mod counter;
-mod desk;
-mod easing;
 pub mod error;
 mod lanes;
 pub mod listing;
+mod lock;
 pub mod meter;
 pub mod mint;
 pub mod optimistic;
 pub mod outage;
+mod process;
 pub mod roles;
 pub mod serial;
-mod settlement;
 pub mod share;
 pub mod steady;
 pub mod store;
 mod waiting;
 pub mod wakeups;
 
+pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};
-pub use desk::Desks;
 pub use error::StoreError;
 pub use roles::{
     AllowanceBackend, ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend,
 };
 pub use share::{EngineId, Share};
-pub use store::{DueTimers, ListScan, Position, Repaired, ResourceScan, Stats, Store, Which};
+pub use store::{
+    BlockedClass, BlockedScan, DueTimers, ListScan, Position, Repaired, ResourceScan, Stats, Store,
+    Which,
+};
 pub use wakeups::Wakeups;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ff_core::machine::Lack;
+use ff_core::machine::Shortfall;
 use ff_core::{Dimension, Lane, Millis};
 
 /// One metric, for the reference page and for whoever shows it.
@@ -80,8 +80,18 @@ pub const METRICS: &[Metric] = &[
         "reason",
         "Executions that had to wait for a quota: rate_exceeded or concurrency_exceeded.",
     ),
-    Metric::counter("ff_admissions_total", "", "Executions that budgets and quotas let through."),
-    Metric::counter("ff_unblocked_total", "on", "Executions let go that waited for something."),
+    Metric::counter("ff_admissions_total", "", "Executions that budgets and quotas have admitted."),
+    Metric::counter("ff_unblocked_total", "on", "Blocked executions returned to their queue."),
+    Metric::counter(
+        "ff_release_failures_total",
+        "",
+        "Releases of blocked executions that failed and were left to the unblock scanner.",
+    ),
+    Metric::counter(
+        "ff_settlement_failures_total",
+        "",
+        "Settlements that failed and were left to the check of their tickets.",
+    ),
     Metric::counter(
         "ff_clock_steps_total",
         "direction",
@@ -136,17 +146,17 @@ pub(crate) fn claim(lane: &Lane, outcome: &'static str, took: Duration) {
 }
 
 /// An execution has to wait.
-pub(crate) fn lack(lack: &Lack) {
-    let reason = match lack {
+pub(crate) fn blocked(shortfall: &Shortfall) {
+    let reason = match shortfall {
         // Nothing was used up.
-        Lack::Missing => return,
-        Lack::Budget(dimension) => {
+        Shortfall::Missing | Shortfall::Unreadable => return,
+        Shortfall::Budget(dimension) => {
             let dimension = DIMENSIONS.label(dimension.as_str());
             metrics::counter!("ff_budget_hits_total", "dimension" => dimension).increment(1);
             return;
         }
-        Lack::Concurrency => "concurrency_exceeded",
-        Lack::Rate => "rate_exceeded",
+        Shortfall::Concurrency => "concurrency_exceeded",
+        Shortfall::Rate => "rate_exceeded",
     };
     metrics::counter!("ff_quota_hits_total", "reason" => reason).increment(1);
 }
@@ -159,6 +169,16 @@ pub(crate) fn warned(dimension: &Dimension) {
 
 pub(crate) fn admitted() {
     metrics::counter!("ff_admissions_total").increment(1);
+}
+
+/// A release failed.
+pub(crate) fn release_failed() {
+    metrics::counter!("ff_release_failures_total").increment(1);
+}
+
+/// Settlements failed.
+pub(crate) fn settlement_failed(count: u64) {
+    metrics::counter!("ff_settlement_failures_total").increment(count);
 }
 
 pub(crate) fn unblocked(on: &'static str, count: u64) {

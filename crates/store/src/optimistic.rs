@@ -10,9 +10,10 @@ use ff_core::machine::{
     self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet,
 };
 
+use crate::after_commit::{AfterCommit, SettlementQueue};
 use crate::error::StoreError;
 use crate::serial::too_many_rounds;
-use crate::wakeups::{Announcement, Wakeups};
+use crate::wakeups::Wakeups;
 
 /// How often a command is decided before others are said to be in the way.
 pub const MAX_TRIES: usize = 16;
@@ -67,6 +68,7 @@ pub async fn run(
     store: &impl Optimistic,
     command: &Command,
     wakeups: &Wakeups,
+    settlements: &SettlementQueue,
 ) -> Result<Reply, StoreError> {
     machine::check(command)?;
     let mut command = command.clone();
@@ -77,7 +79,7 @@ pub async fn run(
             Err(error) => return keep(kept, Err(error)),
         };
         let tried = items.len();
-        let (reply, clean) = match write(store, items, decided, wakeups).await {
+        let (reply, clean) = match write(store, items, decided, wakeups, settlements).await {
             Ok(written) => written,
             Err(error) => return keep(kept, Err(error)),
         };
@@ -126,7 +128,7 @@ fn join(kept: Option<Claimed>, more: Claimed) -> Claimed {
     all.again |= more.again;
     all.withheld = all.withheld.or(more.withheld);
     // The last try has looked at all that is still queued.
-    all.wanted = more.wanted;
+    all.needs_admission = more.needs_admission;
     all
 }
 
@@ -159,18 +161,19 @@ async fn write(
     items: Vec<Item>,
     decided: Decided,
     wakeups: &Wakeups,
+    settlements: &SettlementQueue,
 ) -> Result<(Option<Reply>, bool), StoreError> {
     let mut joined: Option<Reply> = None;
     let mut clean = true;
     for Item { write, reply } in items {
         if let Some(write) = write {
-            let mut announcements = Vec::new();
-            Announcement::collect(&write, &mut announcements);
+            let mut after = AfterCommit::default();
+            after.add(&write);
             if store.commit(write, decided).await? != Commit::Written {
                 clean = false;
                 continue;
             }
-            wakeups.announce(announcements);
+            after.publish(wakeups, settlements);
         }
         joined = Some(match joined {
             Some(earlier) => earlier.join(reply),

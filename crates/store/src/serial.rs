@@ -6,8 +6,8 @@
 use ff_core::machine::{self, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet};
 use ff_core::{Millis, Time};
 
+use crate::after_commit::AfterCommit;
 use crate::error::StoreError;
-use crate::wakeups::Announcement;
 
 /// An open transaction of the one writer.
 pub trait Transaction {
@@ -24,12 +24,11 @@ pub trait Transaction {
     fn commit(&mut self, write: WriteSet) -> Result<(), StoreError>;
 }
 
-/// Runs one command in `transaction`. What should be announced once it is durable is added to
-/// `announcements`.
+/// Runs one command in `transaction`. What follows once it is durable is added to `after`.
 pub fn run(
     transaction: &mut impl Transaction,
     command: &Command,
-    announcements: &mut Vec<Announcement>,
+    after: &mut AfterCommit,
 ) -> Result<Reply, StoreError> {
     machine::check(command)?;
     let mut loaded =
@@ -44,7 +43,7 @@ pub fn run(
                 loaded.has_read(&more);
             }
             Step::Done(transition) => {
-                return write(transaction, transition.items, announcements);
+                return write(transaction, transition.items, after);
             }
         }
     }
@@ -54,12 +53,12 @@ pub fn run(
 fn write(
     transaction: &mut impl Transaction,
     items: Vec<Item>,
-    announcements: &mut Vec<Announcement>,
+    after: &mut AfterCommit,
 ) -> Result<Reply, StoreError> {
     let mut joined: Option<Reply> = None;
     for Item { write, reply } in items {
         if let Some(write) = write {
-            Announcement::collect(&write, announcements);
+            after.add(&write);
             transaction.commit(write)?;
         }
         joined = Some(match joined {

@@ -1,28 +1,27 @@
 //! What a backend implements.
 
-use std::collections::BTreeSet;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Claim, Command, Reply, Wanted};
+use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
-use ff_core::placement::{Attention, QueueEntry};
+use ff_core::placement::{AdmissionClass, Attention, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{
     Description, Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, ResourceKind,
     ResourceName, Time,
 };
 
+use crate::after_commit::SettlementQueue;
 use crate::audit::Rows;
 use crate::census::Census;
-use crate::desk::Desks;
 use crate::error::StoreError;
 use crate::share::{EngineId, Share};
 use crate::wakeups::Wakeups;
 
-/// Of how many that wait the order is kept over all partitions.
-pub const FIRST: usize = 64;
+/// How many blocked executions of one class are in order over all partitions; of more, only those of
+/// each partition are.
+pub const ORDERED_WAITERS: usize = 64;
 
 /// A store: runs commands through the machine and answers reads. It decides nothing.
 #[async_trait]
@@ -63,26 +62,29 @@ pub trait Store: Send + Sync + 'static {
     /// Resources of a namespace as its home has them, in the order of their names.
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
 
-    /// Executions of a namespace that wait for a budget or a quota, the first ones first; of more
-    /// than [`FIRST`], the first ones of each partition. There are none only if nobody waits.
-    async fn blocked(
+    /// The store's time.
+    async fn now(&self) -> Result<Time, StoreError>;
+
+    /// Executions that wait for a budget or a quota, by what they ask for. There are none only if
+    /// none waits in a class at or after the first one asked for.
+    async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError>;
+
+    /// Further queue heads that need admission, from partitions that one claim does not read. About
+    /// `most`; may be incomplete and may overlap with the claim's own candidates.
+    async fn admission_candidates(
         &self,
-        namespace: &Namespace,
-        on: &Blocker,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError>;
+        claim: &ClaimRequest,
+        most: usize,
+    ) -> Result<Vec<NeedsAdmission>, StoreError>;
 
-    /// More that must be admitted before a claim like this one gets it, from where one look does not
-    /// reach: the first ones there, about `most`. It need not be all, and what a look finds may be
-    /// among it.
-    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError>;
-
-    /// The budgets and quotas that executions of `share` wait for, at most `limit` of one partition.
+    /// The budgets and quotas that executions of `share` wait for, in an order of the store's own,
+    /// after `after`, at most `limit`.
     async fn blockers(
         &self,
         share: &Share,
+        after: Option<&(Namespace, Blocker)>,
         limit: usize,
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
 
     /// How much waits, and for what.
     async fn census(&self) -> Result<Census, StoreError>;
@@ -112,8 +114,32 @@ pub trait Store: Send + Sync + 'static {
     /// Where this process hears of new work and timers.
     fn wakeups(&self) -> &Wakeups;
 
-    /// Where this process asks budgets and quotas.
-    fn desks(&self) -> &Desks;
+    /// What this process has to settle.
+    fn settlements(&self) -> &SettlementQueue;
+}
+
+/// A stretch of the executions that wait for one budget or quota.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedScan {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// What they wait for.
+    pub on: Blocker,
+    /// The first class.
+    pub from: AdmissionClass,
+    /// How many classes at most, in order.
+    pub classes: usize,
+    /// How many executions of each class at most.
+    pub each: usize,
+}
+
+/// Executions that wait for one budget or quota and ask for the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedClass {
+    /// What they ask for.
+    pub class: AdmissionClass,
+    /// The first of them, best first, at least one.
+    pub first: Vec<(Score, ExecutionId)>,
 }
 
 /// What a store has done since it was opened.

@@ -4,28 +4,27 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ff_core::Millis;
-use ff_core::machine::{Claim, Claimed, HandBack};
-use tokio_util::task::TaskTracker;
+use ff_core::machine::{ClaimRequest, Claimed, HandBack};
 
-use crate::admission;
+use crate::admission::{claim as admitting, settle};
 use crate::error::StoreError;
+use crate::process::Process;
 use crate::store::Store;
 use crate::wakeups::{Call, Ticket};
-use crate::{meter, mint, settlement};
+use crate::{meter, mint};
 
 /// Claims, waiting up to `wait` for work to appear. `tasks` has what goes on without the caller.
 pub(crate) async fn claim<S: Store>(
-    store: &Arc<S>,
-    tasks: &TaskTracker,
-    claim: Claim,
+    process: &Arc<Process<S>>,
+    claim: ClaimRequest,
     wait: Millis,
 ) -> Result<Claimed, StoreError> {
     let queue = (claim.namespace.clone(), claim.lane.clone());
-    let ticket = store.wakeups().ticket(queue, claim.capabilities.clone());
+    let ticket = process.store.wakeups().ticket(queue, claim.capabilities.clone());
     let give_up = tokio::time::Instant::now() + Duration::from_millis(wait.get());
     let mut call = Call::Announced;
     loop {
-        let claimed = look(store, tasks, &claim, &ticket).await?;
+        let claimed = look(process, &claim, &ticket).await?;
         if !claimed.assignments.is_empty() {
             if call == Call::Net || claimed.again {
                 ticket.pass_on();
@@ -43,14 +42,13 @@ pub(crate) async fn claim<S: Store>(
 }
 
 async fn look<S: Store>(
-    store: &Arc<S>,
-    tasks: &TaskTracker,
-    claim: &Claim,
+    process: &Arc<Process<S>>,
+    claim: &ClaimRequest,
     ticket: &Ticket,
 ) -> Result<Claimed, StoreError> {
     ticket.join();
     let began = Instant::now();
-    let claimed = claim_or_hand_back(store, tasks, claim.clone()).await;
+    let claimed = claim_or_hand_back(process, claim.clone()).await;
     ticket.looked();
     let outcome = match &claimed {
         Ok(claimed) if !claimed.assignments.is_empty() => "claimed",
@@ -65,26 +63,25 @@ async fn look<S: Store>(
 /// Claims in a task of its own: when the caller goes away before it has the answer, what was taken
 /// is handed back at once instead of waiting for its lease to run out.
 async fn claim_or_hand_back<S: Store>(
-    store: &Arc<S>,
-    tasks: &TaskTracker,
-    claim: Claim,
+    process: &Arc<Process<S>>,
+    claim: ClaimRequest,
 ) -> Result<Claimed, StoreError> {
     let (answer, receive) = tokio::sync::oneshot::channel();
-    let (store, handing_back) = (store.clone(), tasks.clone());
-    tasks.spawn(async move {
-        let claimed = admission::claim(&*store, claim).await;
-        settlement::settle_stopped(&*store).await;
-        let _ = answer.send(claimed.map(|claimed| Taken { store, tasks: handing_back, claimed }));
+    let owner = process.clone();
+    process.own(async move {
+        let claimed = admitting::claim(&owner, claim).await;
+        let taken = claimed.map(|claimed| Taken { process: owner.clone(), claimed });
+        let _ = answer.send(taken);
+        settle::settle_stopped(&owner).await;
     });
-    let gone = |_| StoreError::Unavailable("the runtime is shutting down".into());
+    let gone = |_| StoreError::Unavailable("the process is shutting down".into());
     receive.await.map_err(gone)?.map(Taken::accept)
 }
 
 /// What a claim took, until its caller has it. An answer can be lost after it was sent, so it is the
 /// drop that hands back.
 struct Taken<S: Store> {
-    store: Arc<S>,
-    tasks: TaskTracker,
+    process: Arc<Process<S>>,
     claimed: Claimed,
 }
 
@@ -97,19 +94,17 @@ impl<S: Store> Taken<S> {
 impl<S: Store> Drop for Taken<S> {
     fn drop(&mut self) {
         let orphaned = std::mem::take(&mut self.claimed.assignments);
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if orphaned.is_empty() {
             return;
         }
-        let store = self.store.clone();
-        let handing_back = async move {
+        let owner = self.process.clone();
+        self.process.own(async move {
             let holds = orphaned.iter().map(|assignment| assignment.hold());
             let commands = holds.map(|hold| mint::command(HandBack { hold })).collect();
-            for error in store.execute(commands).await.into_iter().filter_map(Result::err) {
+            for error in owner.store.execute(commands).await.into_iter().filter_map(Result::err) {
                 tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
             }
-            settlement::settle_stopped(&*store).await;
-        };
-        self.tasks.spawn_on(handing_back, &runtime);
+            settle::settle_stopped(&owner).await;
+        });
     }
 }

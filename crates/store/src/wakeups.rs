@@ -5,17 +5,26 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ff_core::machine::{Settling, WriteSet};
-use ff_core::placement::Entry;
 use ff_core::{Capabilities, Lane, Namespace, Time};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::lock::lock;
+
 /// How often, at the latest, somebody looks at a queue that people wait on.
 pub const NET: Duration = Duration::from_secs(1);
+
+/// How long a claim counts as a sign that a worker serves its queue.
+const SERVED: Duration = Duration::from_secs(10);
+
+/// How many queues such signs are kept of.
+const SERVED_QUEUES: usize = 10_000;
+
+/// How many different offers such signs are kept of, for one queue.
+const SERVED_OFFERS: usize = 16;
 
 /// Something worth waking somebody for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,25 +40,6 @@ pub enum Announcement {
     },
     /// Time will do something then.
     Timer(Time),
-    /// Something that budgets and quotas have admitted has stopped.
-    Stopped(Settling),
-}
-
-impl Announcement {
-    /// Adds what `write` is worth waking somebody for.
-    pub fn collect(write: &WriteSet, into: &mut Vec<Announcement>) {
-        let added = write.changes.iter().flat_map(|change| &change.entries.add);
-        into.extend(added.filter_map(|entry| match entry {
-            Entry::Queue(place) => Some(Announcement::Work {
-                namespace: place.namespace.clone(),
-                lane: place.lane.clone(),
-                class: place.class.clone(),
-            }),
-            Entry::Timer(due) => Some(Announcement::Timer(*due)),
-            _ => None,
-        }));
-        into.extend(write.settlings.iter().cloned().map(Announcement::Stopped));
-    }
 }
 
 /// A queue that can be waited on.
@@ -59,21 +49,20 @@ pub type Queue = (Namespace, Lane);
 #[derive(Debug)]
 pub struct Wakeups {
     lines: Arc<Mutex<HashMap<Queue, Line>>>,
+    /// What was asked for lately, by queue.
+    served: Mutex<HashMap<Queue, Vec<(Capabilities, Instant)>>>,
     timer: Notify,
     /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
     armed: AtomicU64,
-    stopped: Mutex<Vec<Settling>>,
-    any_stopped: AtomicBool,
 }
 
 impl Default for Wakeups {
     fn default() -> Self {
         Wakeups {
             lines: Arc::default(),
+            served: Mutex::default(),
             timer: Notify::new(),
             armed: AtomicU64::new(u64::MAX),
-            stopped: Mutex::default(),
-            any_stopped: AtomicBool::new(false),
         }
     }
 }
@@ -128,19 +117,7 @@ impl Wakeups {
                         self.timer.notify_one();
                     }
                 }
-                Announcement::Stopped(settling) => {
-                    lock(&self.stopped).push(settling);
-                    self.any_stopped.store(true, Ordering::SeqCst);
-                }
             }
-        }
-    }
-
-    /// What has stopped since this was last asked, to be settled.
-    pub fn take_stopped(&self) -> Vec<Settling> {
-        match self.any_stopped.swap(false, Ordering::SeqCst) {
-            true => std::mem::take(&mut *lock(&self.stopped)),
-            false => Vec::new(),
         }
     }
 
@@ -154,12 +131,43 @@ impl Wakeups {
 
     /// A place for work of `queue`. [Join](Ticket::join) the line, look at the store, then wait.
     pub fn ticket(&self, queue: Queue, capabilities: Capabilities) -> Ticket {
+        self.is_asked_for(&queue, &capabilities);
         let waiter = Waiter { capabilities, wake: Notify::new(), call: Mutex::new(None) };
         Ticket {
             lines: self.lines.clone(),
             queue,
             waiter: Arc::new(waiter),
             unanswered: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a worker of this process that offers `class` has asked for work of `queue` lately.
+    pub fn is_served(&self, queue: &Queue, class: &Capabilities) -> bool {
+        let served = lock(&self.served);
+        let lately = |at: &Instant| at.elapsed() < SERVED;
+        let asked = served.get(queue).into_iter().flatten();
+        asked.into_iter().any(|(offers, at)| lately(at) && offers.covers(class))
+    }
+
+    fn is_asked_for(&self, queue: &Queue, capabilities: &Capabilities) {
+        let now = Instant::now();
+        let mut served = lock(&self.served);
+        if served.len() >= SERVED_QUEUES && !served.contains_key(queue) {
+            served.retain(|_, asked| asked.iter().any(|(_, at)| at.elapsed() < SERVED));
+            if served.len() >= SERVED_QUEUES {
+                return;
+            }
+        }
+        let asked = served.entry(queue.clone()).or_default();
+        match asked.iter_mut().find(|(offers, _)| offers == capabilities) {
+            Some((_, at)) => *at = now,
+            None => {
+                if asked.len() >= SERVED_OFFERS {
+                    asked.sort_by_key(|(_, at)| *at);
+                    asked.remove(0);
+                }
+                asked.push((capabilities.clone(), now));
+            }
         }
     }
 
@@ -308,8 +316,4 @@ impl Drop for Ticket {
             lines.remove(&self.queue);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,13 +6,12 @@
 use std::time::Duration;
 
 use ff_core::Millis;
-use ff_core::machine::{Claim, Claimed};
+use ff_core::machine::{ClaimRequest, Claimed};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::runtime::Handle;
 
 use super::answers::claimed;
 use super::transport::HttpClient;
-use crate::http::ClaimRequest;
 
 /// How long the end of the connection may take to reach the server. A claim that still waits there
 /// could take work after the server was asked what it took.
@@ -22,7 +21,7 @@ impl HttpClient {
     /// Claims; when the caller goes away meanwhile, what was taken is handed back.
     pub(super) async fn claim_for_caller(
         &self,
-        claim: Claim,
+        claim: ClaimRequest,
         wait: Millis,
     ) -> Result<Claimed, StoreError> {
         let mut under_way = UnderWay { client: self.clone(), claim: Some(claim.clone()) };
@@ -31,15 +30,15 @@ impl HttpClient {
         answer
     }
 
-    async fn send_claim(&self, claim: &Claim, wait: Millis) -> Result<Claimed, StoreError> {
+    async fn send_claim(&self, claim: &ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
         let path = format!("/v1/workers/{}/claim?namespace={}", claim.worker.id, claim.namespace);
-        let body = ClaimRequest::new(claim, wait);
+        let body = crate::http::ClaimRequest::new(claim, wait);
         claimed(self.post(&path, &body, Duration::from_millis(wait.get())).await?)
     }
 
-    async fn give_up(self, claim: Claim) {
+    async fn give_up(self, claim: ClaimRequest) {
         tokio::time::sleep(HEAD_START).await;
-        let again = Claim { retry: true, ..claim };
+        let again = ClaimRequest { retry: true, ..claim };
         // Without an answer here, the lease runs out by itself.
         let Ok(taken) = self.send_claim(&again, Millis::ZERO).await else { return };
         if !taken.assignments.is_empty() {
@@ -52,7 +51,7 @@ impl HttpClient {
 /// A claim that was sent and not yet answered.
 struct UnderWay {
     client: HttpClient,
-    claim: Option<Claim>,
+    claim: Option<ClaimRequest>,
 }
 
 impl Drop for UnderWay {

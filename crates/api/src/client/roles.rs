@@ -7,9 +7,9 @@ use ff_core::control::Amounts;
 use ff_core::explain::Explanation;
 use ff_core::limits::{BATCH, BATCH_BYTES};
 use ff_core::machine::{
-    Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke, SetPriority,
-    SetTags, Submit, Submitted, Target,
+    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
+    GrantNext, Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
+    SetPriority, SetTags, Submit, Submitted, Target,
 };
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
@@ -255,7 +255,7 @@ impl WorkerBackend for HttpClient {
         }
     }
 
-    async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
+    async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
         self.claim_for_caller(claim, wait).await
     }
 

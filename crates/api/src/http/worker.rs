@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use ff_core::id::RequestId;
 use ff_core::machine::{
-    Assignment, Claim, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target, Withheld,
+    self, Admissions, Assignment, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target,
+    Withheld,
 };
 use ff_core::state::Worker;
 use ff_core::{
@@ -55,22 +56,24 @@ fn one() -> u16 {
 
 impl ClaimRequest {
     /// The command meant.
-    pub fn command(&self, namespace: Namespace, worker: WorkerId) -> Result<Claim, Refusal> {
-        Ok(Claim {
+    pub fn command(
+        &self,
+        namespace: Namespace,
+        worker: WorkerId,
+    ) -> Result<machine::ClaimRequest, Refusal> {
+        Ok(machine::ClaimRequest {
             namespace,
             lane: self.lane.clone(),
             worker: Worker { id: worker, instance: self.instance.clone() },
             capabilities: Capabilities::new(&self.capabilities)?,
             request: self.request.parse()?,
             max: self.max,
-            first: 0,
             retry: self.retry,
-            admitted: None,
         })
     }
 
     /// The body that says `claim`, waiting up to `wait`.
-    pub fn new(claim: &Claim, wait: Millis) -> ClaimRequest {
+    pub fn new(claim: &machine::ClaimRequest, wait: Millis) -> ClaimRequest {
         ClaimRequest {
             instance: claim.worker.instance.clone(),
             lane: claim.lane.clone(),
@@ -113,7 +116,7 @@ impl ClaimedView {
             assignments: assignments.collect::<Result<_, _>>()?,
             again: self.again,
             withheld: self.withheld.as_deref().and_then(Withheld::parse),
-            wanted: Vec::new(),
+            needs_admission: Vec::new(),
         })
     }
 }
@@ -282,7 +285,7 @@ impl GrantRequest {
             ttl: Millis::new(self.ttl_ms),
             retry: self.retry,
             at: None,
-            admitted: None,
+            admissions: Admissions::Any,
         })
     }
 }
@@ -329,7 +332,7 @@ impl GrantedView {
             offer: self.offer.map(GrantView::offer).transpose()?,
             again: self.again,
             withheld: self.withheld.as_deref().and_then(Withheld::parse),
-            wanted: None,
+            needs_admission: None,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ff_backend_sqlite::{Durability, Options, SqliteStore, backend};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::{Amounts, Control};
-use ff_core::machine::{Assignment, Claim, Complete, Fail, Replay, Submit, Target};
+use ff_core::machine::{Assignment, ClaimRequest, Complete, Fail, Replay, Submit, Target};
 use ff_core::policy::Backoff;
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Attempt;
@@ -196,7 +196,7 @@ async fn submit(store: &Backend<SqliteStore>, submit: Submit) -> ExecutionId {
 }
 
 async fn take(store: &Backend<SqliteStore>, lane: &str) -> Assignment {
-    let claim = Claim {
+    let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::new(lane).unwrap(),
         worker: Worker {
@@ -206,9 +206,7 @@ async fn take(store: &Backend<SqliteStore>, lane: &str) -> Assignment {
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     };
     store.claim(claim, Millis::ZERO).await.unwrap().assignments.remove(0)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ff_backend_sqlite::{Durability, Options, SqliteStore, backend};
-use ff_core::machine::{Assignment, Claim, Command, Complete, Reply, Submit, Target};
+use ff_core::machine::{Assignment, ClaimRequest, Command, Complete, Reply, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, WorkerId,
@@ -63,17 +63,15 @@ pub(crate) fn worker() -> Worker {
 }
 
 /// A claim of up to `max` executions that need nothing.
-pub(crate) fn claim(max: u16) -> Claim {
-    Claim {
+pub(crate) fn claim(max: u16) -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: worker(),
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 

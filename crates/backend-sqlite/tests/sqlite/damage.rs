@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::common::{self, Place, accepted, claim, command, complete, submit, take, target};
 use ff_core::ExecutionId;
 use ff_core::Namespace;
-use ff_core::machine::{Claim, GrantNext, Reply, Submit, Tick};
+use ff_core::machine::{Admissions, ClaimRequest, GrantNext, Reply, Submit, Tick};
 use ff_core::{Capabilities, Millis, When, payload::BlobKey, payload::BlobPart};
 use ff_store::listing::{Filter, Listing};
 use ff_store::{ClientBackend, Share, Store, StoreError, WorkerBackend};
@@ -77,7 +77,7 @@ async fn work_behind_an_entry_that_names_nothing_is_claimed() {
         let sql = "INSERT INTO queue (namespace, lane, class, score, id) \
                    SELECT namespace, lane, class, score - 1, x'00' FROM queue";
         assert_eq!(place.sql().execute(sql, ()).unwrap(), 1);
-        let claim = Claim { capabilities: requires, ..claim(1) };
+        let claim = ClaimRequest { capabilities: requires, ..claim(1) };
         let taken = backend.claim(claim, Millis::ZERO).await.unwrap().assignments;
         assert_eq!(taken.len(), 1);
         assert_eq!(taken[0].execution, good);
@@ -115,7 +115,7 @@ async fn work_behind_an_unreadable_record_is_granted() {
         ttl: Millis::from_secs(1),
         retry: false,
         at: None,
-        admitted: None,
+        admissions: Admissions::Any,
     };
     match accepted(&backend, vec![command(grant)]).await.remove(0) {
         Reply::Granted(granted) => assert_eq!(granted.offer.unwrap().execution, good),

@@ -16,8 +16,9 @@ register('census', function(keys)
         queues[#queues + 1] = {name, call('ZCARD', key), head[2]}
       end
     end
-    for _, name in ipairs(call('SMEMBERS', k.blockers)) do
-      blocked[#blocked + 1] = {name, call('ZCARD', ff.blocked.key(k, name))}
+    for _, name in ipairs(call('ZRANGE', k.blockers, 0, -1)) do
+      local limit = string.sub(name, 1, -C.CLASS_NAME - 2)
+      blocked[#blocked + 1] = {limit, call('ZCARD', ff.blocked.key(k, name))}
     end
     workers = workers + call('ZLEXCOUNT', k.resources, '[worker:', '(worker;')
   end

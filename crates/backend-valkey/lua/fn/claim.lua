@@ -90,7 +90,7 @@ end
 -- of them cannot plainly be taken. A claim that passes over nothing is told, where one must be
 -- admitted, of all behind it that must.
 local function choose(k, now, max, bound, queue_name, keys, passes)
-  local most = passes and math.max(max, C.WANTED) or max
+  local most = passes and math.max(max, C.ADMISSION_LOOKAHEAD) or max
   -- One more of each queue than can be taken: it is the next head.
   local candidates = ff.queue.best(keys, most + 1)
   local chosen, wanted, bytes, i = {}, {}, 0, 0
@@ -122,8 +122,8 @@ local function choose(k, now, max, bound, queue_name, keys, passes)
     if asks then
       wanted[#wanted + 1] = id
       wanted[#wanted + 1] = record
-      if not passes and most < C.WANTED then
-        most = C.WANTED
+      if not passes and most < C.ADMISSION_LOOKAHEAD then
+        most = C.ADMISSION_LOOKAHEAD
         candidates = ff.queue.best(keys, most + 1)
       end
     elseif passes or i <= max then
@@ -134,8 +134,8 @@ local function choose(k, now, max, bound, queue_name, keys, passes)
   return candidates, chosen, wanted, 0, limited
 end
 
--- The number of the queue of a record, how long its input is, where that lies, and its control; nil if
--- it cannot plainly be taken.
+-- The number of the queue of a record, how long its input is, where that lies, its control and its
+-- version; nil if it cannot plainly be taken.
 local function placed(record, queues, now)
   if string.byte(record) ~= C.FORMAT then
     return nil
@@ -146,7 +146,7 @@ local function placed(record, queues, now)
   end
   local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, record, tail_at)
   if tail_whole then
-    return queues[ff.queue.name(ns, lane, class)], input_len, input_at, control
+    return queues[ff.queue.name(ns, lane, class)], input_len, input_at, control, counter, salt
   end
 end
 
@@ -162,9 +162,13 @@ local function choose_named(k, now, max, names, ids, admitted)
   for _, id in ipairs(ids) do
     local record = call('GET', k.exec .. id)
     if record and string.byte(record, 2) == C.QUEUED then
-      local queue, input_len, input_at, control = placed(record, queues, now)
+      local queue, input_len, input_at, control, counter, salt = placed(record, queues, now)
       if not queue then
         return candidates, false
+      end
+      local seen = admitted[id]
+      if seen and (seen.counter ~= counter or seen.salt ~= salt) then
+        admitted[id] = nil
       end
       local asks = ff.asks(control, limited) and not admitted[id]
       if not asks and paused then
@@ -208,17 +212,17 @@ local function new_heads(k, args, candidates, taken)
   return heads
 end
 
--- The ids of what was admitted, and the names of the admissions that may still be used by id; nil if
--- they cannot be read.
+-- The ids of what was admitted, and by id the names of the admissions that may still be used, each for
+-- one version of the record; nil if they cannot be read.
 local function admissions(packed, now)
   local ids, admitted = {}, {}
-  for at = 1, #packed, 46 do
-    local whole, id, name, till = pcall(struct.unpack, '>c22c18I6', packed, at)
+  for at = 1, #packed, 54 do
+    local whole, id, name, till, counter, salt = pcall(struct.unpack, '>c22c18I6I4c4', packed, at)
     if not whole then
       return nil
     end
     ids[#ids + 1] = id
-    admitted[id] = now < till and name or nil
+    admitted[id] = now < till and {name = name, counter = counter, salt = salt} or nil
   end
   return ids, admitted
 end
@@ -263,7 +267,8 @@ register('claim', function(routes, args)
     local at, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
     local id, lease = candidates[3 * at - 2], struct.pack('>c16I2', request, first + i - 1)
     local changed =
-      hold(k, k.exec .. id, id, bytes, now, lease, worker, instance, salt, admitted[id])
+      hold(k, k.exec .. id, id, bytes, now, lease, worker, instance, salt,
+        admitted[id] and admitted[id].name)
     if not changed then
       break
     end

@@ -5,7 +5,7 @@
 --   x namespace created id record? input? {run, result, ...} {number, attempt, ...}
 --   a namespace created id        k namespace key id         t due id       h request+id
 --   q namespace lane requires? score id                      c namespace lane requires
---   b namespace:kind:name score id
+--   b namespace:kind:name:class score id
 --   r name resource?                                         d due name
 
 local function results(exec, r)
@@ -78,8 +78,7 @@ local function sections(k)
   plan[#plan + 1] = {ordered, k.requests, function(_, member)
     return {'h', member}
   end}
-  local blockers = call('SMEMBERS', k.blockers)
-  table.sort(blockers)
+  local blockers = call('ZRANGE', k.blockers, 0, -1)
   for _, name in ipairs(blockers) do
     plan[#plan + 1] = {ordered, ff.blocked.key(k, name), function(score, id)
       return {'b', name, score, id}

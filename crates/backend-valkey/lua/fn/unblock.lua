@@ -1,20 +1,21 @@
 -- Puts blocked executions of one partition back into their queues, each on its own.
 --
--- args: origin (8 bytes, names the calling process), then for each its id, salt, KIND:NAME of what
---       has room and the name it is admitted under ('' for none), packed.
+-- args: origin (8 bytes, names the calling process), then for each its id, salt and KIND:NAME of what
+--       has room, packed.
 -- reply: for each {1, namespace, lane, what it requires, score of the head it became or ''}, or {0}
 --       if it does not plainly wait for that, which the general way decides; then nothing is written.
 
 -- Puts one back. joined has the queues that this call has put some into, left what they waited for.
 local function unblock(k, now, packed, joined, left)
-  local named, id, new_salt, on, name = pcall(struct.unpack, '>c22c4I1c0I1c0', packed)
+  local named, id, new_salt, on = pcall(struct.unpack, '>c22c4I1c0', packed)
   local exec = named and k.exec .. id
   local bytes = named and call('GET', exec)
   if not bytes or string.byte(bytes) ~= C.FORMAT or string.byte(bytes, 2) ~= C.BLOCKED then
     return {0}
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
-  if not whole or blocked ~= on or admission ~= '' or (timer ~= 0 and now >= timer) then
+  if not whole or string.sub(blocked, 1, -C.CLASS_NAME - 2) ~= on or (timer ~= 0 and now >= timer)
+  then
     return {0}
   end
   local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
@@ -26,11 +27,9 @@ local function unblock(k, now, packed, joined, left)
     joined[queue] = {}
     ff.queue.open(k, queue, ns, lane, class, requires)
   end
+  on = ns .. ':' .. blocked
   state, until_at, detail, blocked = C.QUEUED, 0, '', ''
   score, timer = ff.blocked.place(queued_at, priority), deadline
-  if name ~= '' then
-    control, admission = control + 2, name
-  end
   counter, salt = counter + 1, new_salt
   call('SET', exec, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   if timer ~= 0 and timer ~= was then
@@ -40,7 +39,6 @@ local function unblock(k, now, packed, joined, left)
   if was ~= 0 and timer == 0 then
     call('ZREM', k.timer, id)
   end
-  on = ns .. ':' .. on
   call('ZREM', ff.blocked.key(k, on), id)
   left[on] = true
   local reply = {1, ns, lane, requires, ''}

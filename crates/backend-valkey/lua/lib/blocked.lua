@@ -1,5 +1,6 @@
--- Executions that wait for a budget or a quota: one ordered set for each that some wait for. A name is
--- NAMESPACE:KIND:NAME; the registry of the partition has every name that somebody waits for.
+-- Executions that wait for a budget or a quota: one ordered set for each limit and each class of what
+-- they ask for. A name is NAMESPACE:KIND:NAME:CLASS; the registry of the partition has every name that
+-- some wait under, in the order of their bytes.
 
 ff.blocked = {}
 
@@ -7,7 +8,7 @@ function ff.blocked.key(k, name)
   return k.idx .. 'blocked:' .. name
 end
 
--- Whom a record waits for, '' if it does not.
+-- What a record waits under, '' if it does not.
 function ff.blocked.name(r)
   return r.blocked == '' and '' or r.ns .. ':' .. r.blocked
 end
@@ -24,7 +25,7 @@ end
 -- Puts an execution among those that wait, in its place. Answers how much was missing.
 function ff.blocked.join(k, id, r)
   local name = ff.blocked.name(r)
-  return call('SADD', k.blockers, name)
+  return call('ZADD', k.blockers, 0, name)
     + call('ZADD', ff.blocked.key(k, name), 'CH', place(r), id)
 end
 
@@ -34,10 +35,10 @@ function ff.blocked.leave(k, id, name)
   ff.blocked.close(k, name)
 end
 
--- A name that nobody waits for is not in the registry.
+-- A name that none waits under is not in the registry.
 function ff.blocked.close(k, name)
   if call('EXISTS', ff.blocked.key(k, name)) == 0 then
-    call('SREM', k.blockers, name)
+    call('ZREM', k.blockers, name)
   end
 end
 
@@ -49,4 +50,16 @@ function ff.blocked.moved(k, id, was, r)
   if was.blocked ~= '' and r.blocked ~= was.blocked then
     ff.blocked.leave(k, id, ff.blocked.name(was))
   end
+end
+
+-- The names of a limit, NAMESPACE:KIND:NAME, from a class on, at most so many.
+function ff.blocked.classes(k, limit, from, most)
+  return call('ZRANGEBYLEX', k.blockers, '[' .. limit .. ':' .. from, '(' .. limit .. ';', 'LIMIT', 0, most)
+end
+
+-- The limit after this one ('' is before the first), or nil.
+function ff.blocked.after(k, limit)
+  local from = limit == '' and '-' or '[' .. limit .. ';'
+  local name = call('ZRANGEBYLEX', k.blockers, from, '+', 'LIMIT', 0, 1)[1]
+  return name and string.sub(name, 1, -C.CLASS_NAME - 2)
 end

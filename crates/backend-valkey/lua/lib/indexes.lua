@@ -55,8 +55,7 @@ local function of_partition(k, all)
 end
 
 local function by_blocker(k, all)
-  local names = call('SMEMBERS', k.blockers)
-  table.sort(names)
+  local names = call('ZRANGE', k.blockers, 0, -1)
   for _, name in ipairs(names) do
     local waiting = ordered('55' .. name, ff.blocked.key(k, name), function(r)
       return ff.blocked.name(r) == name

@@ -18,8 +18,8 @@ pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt}
 pub(crate) use bytes::Packer;
 pub(crate) use inline::{INLINE, Inline};
 pub(crate) use record::{
-    CONTROL_AT, FENCE, FENCE_AT, FORMAT, INPUT_AT, NO_SCORE, Placing, SCORE_AT, Stored, completed,
-    encode, held_by, holder, outcome_detail, whys,
+    CONTROL_AT, FENCE, FENCE_AT, FORMAT, INPUT_AT, NO_SCORE, Placing, SCORE_AT, Stored,
+    admission_name, completed, encode, held_by, outcome_detail, whys,
 };
 
 /// Why stored bytes are not what they should be.

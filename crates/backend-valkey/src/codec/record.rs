@@ -10,7 +10,7 @@ use ff_core::placement::{Attention, Placement, Score};
 use ff_core::policy::Policy;
 use ff_core::record::{Description, Execution, Exit, Exited, PastRun, Run, Spec, Tags, Version};
 use ff_core::state::{CancelRequest, Grant, Lease, Outcome, Pause, State, Why, Worker};
-use ff_core::{Capabilities, ExecutionId, Kind, Millis};
+use ff_core::{AdmissionId, Capabilities, ExecutionId, Kind, Millis};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Packer, Short, Unpacker};
@@ -118,9 +118,10 @@ pub(crate) fn encode(
     packer.bytes::<2>(&stand.detail);
     packer.bytes::<2>(result.bytes());
     packer.bytes::<1>(record.spec.namespace.as_str().as_bytes());
-    let blocked = placed.blocked.as_ref().map_or_else(String::new, |(on, _)| keys::blocker(on));
+    let blocked = placed.blocked.as_ref();
+    let blocked = blocked.map_or_else(String::new, |(on, class, _)| keys::blocked(on, *class));
     packer.bytes::<1>(blocked.as_bytes());
-    packer.bytes::<1>(&record.admission.map(holder).unwrap_or_default());
+    packer.bytes::<1>(&record.admission.map(admission_name).unwrap_or_default());
     packer.number::<2>(u64::from(record.priority as u16));
     packer.number::<6>(record.created.as_ms());
     packer.number::<6>(record.run.started.as_ms());
@@ -170,10 +171,9 @@ impl Stand {
                 until: Some(*until),
                 ..Stand::default()
             },
-            State::Blocked { why, detail, until, .. } => Stand {
+            State::Blocked { why, detail, .. } => Stand {
                 state: Placing::BLOCKED,
                 why: number_of(&WHYS, why)?,
-                until: *until,
                 detail: detail.as_bytes().to_vec(),
                 ..Stand::default()
             },
@@ -261,8 +261,13 @@ pub(crate) fn completed(lease: ff_core::LeaseId, digest: Digest) -> Vec<u8> {
     exit(Some(&Exit { lease, digest, answer: Exited::Completed }))
 }
 
-/// The name of a lease or an admission, as it lies in the record.
-pub(crate) fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
+/// The name of an admission, as it lies in the record.
+pub(crate) fn admission_name(admission: AdmissionId) -> Vec<u8> {
+    holder(ff_core::LeaseId { request: admission.batch, index: admission.index })
+}
+
+/// The name of a lease, as it lies in the record.
+fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
     let mut packer = Packer::default();
     pack_lease(&mut packer, lease);
     packer.0
@@ -354,11 +359,14 @@ impl Stored {
         let namespace = word(from.bytes::<1>()?)?;
         let blocked = match from.bytes::<1>()? {
             [] => None,
-            blocked => Some(keys::parse_blocker(blocked).ok_or(Short)?),
+            blocked => Some(keys::parse_blocked(blocked).ok_or(Short)?),
         };
         let admission = match from.bytes::<1>()? {
             [] => None,
-            name => Some(lease(name)?),
+            name => {
+                let ff_core::LeaseId { request: batch, index } = lease(name)?;
+                Some(AdmissionId { batch, index })
+            }
         };
         let priority = from.number::<2>()? as u16 as i16;
         let created = time(from.number::<6>()?);
@@ -383,10 +391,9 @@ impl Stored {
             (Placing::QUEUED, None) => State::Queued { why: variant(&WHYS, why)? },
             (Placing::DELAYED, None) => State::Delayed { until, why: variant(&PAUSES, why)? },
             (Placing::BLOCKED, None) => State::Blocked {
-                on: blocked.clone().ok_or(Short)?,
+                on: blocked.as_ref().map(|(on, _)| on.clone()).ok_or(Short)?,
                 why: variant(&WHYS, why)?,
                 detail: super::text(detail)?.into(),
-                until: (until.as_ms() != 0).then_some(until),
             },
             (Placing::GRANTED, Some(held)) => State::Granted {
                 grant: Grant { request: held.request, to: needed::<Worker>(detail)?, until },
@@ -416,7 +423,7 @@ impl Stored {
             control: rest.control.unwrap_or_default(),
         };
         let run = Run { number, started, deadline, failures, reclaims };
-        let blocked = blocked.map(|on| (on, Score::of(priority, queued_at)));
+        let blocked = blocked.map(|(on, class)| (on, class, Score::of(priority, queued_at)));
         let request = held.map(|held| held.request);
         let placed = Placement { score, timer, request, attention, blocked };
         let description = Description {

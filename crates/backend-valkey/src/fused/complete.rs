@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use ff_core::machine::{Complete, Reply, Settling};
+use ff_core::machine::{Complete, Reply, Settlement};
 use ff_core::record::Exited;
 use ff_store::StoreError;
-use ff_store::wakeups::Announcement;
 use redis::Value;
 
 use super::hold;
@@ -40,7 +39,7 @@ pub(super) fn read(
         return Ok((number == 1).then(|| Exited::Completed.into()));
     }
     let record = decode(complete.hold.target.execution, &reply::bytes(answer)?)?.record;
-    let stopped = record.admission.map(|admission| Settling::stopped(&record, admission));
-    store.wakeups.announce(stopped.map(Announcement::Stopped));
+    let stopped = record.admission.map(|admission| Settlement::stopped(&record, admission));
+    store.settlements.push(stopped);
     Ok(Some(Exited::Completed.into()))
 }

@@ -48,7 +48,7 @@ impl Verb {
             Action::Complete(_) => Some(Verb::Complete),
             Action::Renew(_) => Some(Verb::Renew),
             Action::Tick(_) => Some(Verb::Retire),
-            Action::Unblock(unblock) if unblock.on.is_some() => Some(Verb::Unblock),
+            Action::Unblock(_) => Some(Verb::Unblock),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Unblock: what waits for a budget or a quota is put back into its queue.
+//! Unblock: executions that wait for a budget or a quota return to their queue.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use ff_core::{Capabilities, Lane, Namespace};
 use ff_store::StoreError;
 use redis::Value;
 
-use crate::codec::{self, Packer};
+use crate::codec::Packer;
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -18,12 +18,10 @@ pub(super) fn push(
     entropy: u64,
     args: &mut Vec<Arg<'_>>,
 ) -> Result<(), StoreError> {
-    let on = unblock.on.as_ref().map_or_else(String::new, keys::blocker);
     let mut packer = Packer(Vec::with_capacity(96));
     packer.raw(keys::id(unblock.execution).as_bytes());
     packer.number::<4>((entropy as u32).into());
-    packer.bytes::<1>(on.as_bytes());
-    packer.bytes::<1>(&unblock.admission.map(codec::holder).unwrap_or_default());
+    packer.bytes::<1>(keys::blocker(&unblock.on).as_bytes());
     args.push(Cow::Owned(packer.0));
     Ok(())
 }
@@ -40,5 +38,5 @@ pub(super) fn read(
     let queue = (Namespace::new(reply::text(namespace)?)?, Lane::new(reply::text(lane)?)?);
     let requires = Capabilities::parse(&reply::text(requires)?)?;
     store.has_joined(partition, &queue, &requires, reply::maybe_number(&head)?);
-    Ok(Some(Reply::Unblocked(true)))
+    Ok(Some(Reply::Applied(true)))
 }

@@ -1,18 +1,19 @@
 //! Short words for commands that are the same each time they are made.
 
-use ff_core::control::{Blocker, Control};
+use ff_core::control::{Amounts, Blocker, Control};
 use ff_core::machine::{
-    Action, Admission, Block, Cancel, Claim, ClaimGranted, Command, Complete, Delay, Fail,
-    GrantNext, HandBack, Hold, Register, Renew, Replay, ReportProgress, Revoke, SetLane,
-    SetPriority, SetTags, Submit, Target, Tick, Unblock,
+    Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, Claim, ClaimGranted,
+    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold, NeedsAdmission,
+    Register, Renew, Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Submit, Target,
+    Tick, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
-use ff_core::record::{Progress, Tags};
+use ff_core::record::{Progress, Tags, Version};
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Amend, Ask, Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis,
-    Namespace, Payload, RequestId, ResourceKey, ResourceKind, ResourceName, Time, When, WorkerId,
-    WorkerInstanceId,
+    AdmissionId, Amend, Ask, Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane,
+    LeaseId, Millis, Namespace, Payload, RequestId, ResourceKey, ResourceKind, ResourceName, Time,
+    When, WorkerId, WorkerInstanceId,
 };
 
 use crate::world::Step;
@@ -20,8 +21,11 @@ use crate::world::Step;
 /// More bytes than a record keeps.
 pub(crate) const LONG: usize = 300;
 
+/// The randomness of every command.
+const ENTROPY: u64 = 7;
+
 pub(crate) fn command(action: impl Into<Action>) -> Command {
-    Command { entropy: 7, action: action.into() }
+    Command { entropy: ENTROPY, action: action.into() }
 }
 
 pub(crate) fn run(action: impl Into<Action>) -> Step {
@@ -83,17 +87,15 @@ fn worker() -> Worker {
 }
 
 /// The r-th claim, by a worker that offers a GPU.
-pub(crate) fn claim(r: u128, max: u16) -> Claim {
-    Claim {
+pub(crate) fn claim(r: u128, max: u16) -> ClaimRequest {
+    ClaimRequest {
         namespace: namespace("acme"),
         lane: Lane::default(),
         worker: worker(),
         capabilities: gpu(),
         request: RequestId::new(r),
         max,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 
@@ -110,28 +112,32 @@ fn api() -> Blocker {
 
 /// The n-th execution has to wait for that quota.
 pub(crate) fn block(n: u32) -> Block {
-    let until = (n == 2).then(|| Time::from_ms(u64::from(u32::MAX)));
-    Block { execution: id(n), on: api(), detail: "2 of 2 run".into(), until }
+    Block { execution: id(n), on: api(), detail: "2 of 2 run".into() }
 }
 
-/// The n-th execution waits no longer; it may be admitted.
-pub(crate) fn unblock(n: u32, admission: Option<u128>) -> Unblock {
-    let admission = admission.map(|r| LeaseId { request: RequestId::new(r), index: 0 });
-    Unblock { execution: id(n), on: Some(api()), admission }
+/// The n-th execution waits no longer.
+pub(crate) fn unblock(n: u32) -> Unblock {
+    Unblock { execution: id(n), on: api() }
 }
 
 /// The r-th claim, for which these executions are admitted.
 pub(crate) fn admitted(r: u128, max: u16, executions: &[u32]) -> Claim {
-    let all = executions.iter().map(|n| Admission {
-        execution: id(*n),
-        name: LeaseId { request: RequestId::new(99), index: *n as u16 },
-        until: Time::MAX,
+    let all = executions.iter().map(|n| {
+        let needs = NeedsAdmission {
+            execution: id(*n),
+            version: Version::first(ENTROPY as u32),
+            limits: Control::default(),
+            used: Amounts::new(),
+        };
+        let id = AdmissionId { batch: RequestId::new(99), index: *n as u16 };
+        let request = AdmissionRequest { id, needs };
+        Admitted { request, usable_until: Time::MAX, counts_start: false }
     });
-    Claim { admitted: Some(all.collect()), ..claim(r, max) }
+    Claim { call: claim(r, max), first: 0, admissions: Admissions::Only(all.collect()) }
 }
 
 pub(crate) fn grant(r: u128) -> GrantNext {
-    let Claim { namespace, lane, worker, capabilities, request, .. } = claim(r, 1);
+    let ClaimRequest { namespace, lane, worker, capabilities, request, .. } = claim(r, 1);
     GrantNext {
         namespace,
         lane,
@@ -141,7 +147,7 @@ pub(crate) fn grant(r: u128) -> GrantNext {
         ttl: ms(5_000),
         retry: false,
         at: None,
-        admitted: None,
+        admissions: Admissions::Any,
     }
 }
 

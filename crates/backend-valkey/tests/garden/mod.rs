@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::machine::{Claim, Complete, Fail, Replay, Submit};
+use ff_core::machine::{ClaimRequest, Complete, Fail, Replay, Submit};
 use ff_core::policy::Backoff;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
@@ -48,7 +48,7 @@ fn of_lane(process: &Process, lane: &str) -> Submit {
 }
 
 async fn take(process: &Process, lane: &str) -> ff_core::machine::Hold {
-    let claim = Claim { lane: Lane::new(lane).unwrap(), ..claim(1) };
+    let claim = ClaimRequest { lane: Lane::new(lane).unwrap(), ..claim(1) };
     process.claim(claim, Millis::ZERO).await.unwrap().assignments.remove(0).hold()
 }
 
@@ -68,7 +68,7 @@ async fn fail(process: &Process, lane: &str, retryable: bool) {
 pub(crate) const WORKER: &str = "worker:default:gardener-1";
 
 async fn register(process: &Process) {
-    let Claim { namespace, capabilities, request, .. } = claim(1);
+    let ClaimRequest { namespace, capabilities, request, .. } = claim(1);
     let instance = WorkerInstanceId::new("gardener-1").unwrap();
     let worker = Worker { id: WorkerId::new("gardener").unwrap(), instance };
     let (lanes, ttl) = (vec![Lane::default()], Millis::from_hours(1));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ff_backend_valkey::{Options, Prefix, ValkeyStore, backend};
 use ff_conformance::{Snapshot, snapshot};
 use ff_core::limits::PARTITIONS;
-use ff_core::machine::{Assignment, Claim, Complete, Submit, Target};
+use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Description, ExecutionId, Lane, Millis, Namespace, Partition, Payload, WorkerId,
@@ -136,17 +136,15 @@ pub(crate) fn worker(name: &str) -> Worker {
 }
 
 /// A claim of so many by worker `ada`, who offers nothing special.
-pub(crate) fn claim(max: u16) -> Claim {
-    Claim {
+pub(crate) fn claim(max: u16) -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: worker("ada"),
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 

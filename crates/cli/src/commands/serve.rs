@@ -77,7 +77,7 @@ impl Serve {
         };
         let (least, most) = (Millis::new(100), Millis::from_hours(1));
         let interval = self.unblock_interval.within("unblock_interval", least, most)?;
-        let unblock = UnblockScanner { interval: Duration::from_millis(interval.get()) };
+        let unblock = UnblockScanner::every(Duration::from_millis(interval.get()));
         Ok(Options { tls, unblock, ..Options::at(self.listen) })
     }
 }

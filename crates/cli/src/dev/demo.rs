@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::machine::{Claim, Complete};
+use ff_core::machine::{ClaimRequest, Complete};
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Lane, Millis, Namespace, Payload, Refusal, WorkerId, WorkerInstanceId,
@@ -109,16 +109,14 @@ async fn claim_fragile(
     number: u64,
 ) -> Result<(), StoreError> {
     let instance = WorkerInstanceId::new(format!("{name}-fragile-{number}"))?;
-    let claim = Claim {
+    let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::new(FRAGILE)?,
         worker: Worker { id: name.clone(), instance },
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     };
     let claimed = backend.claim(claim, Millis::from_secs(30)).await?;
     for assignment in claimed.assignments.iter().filter(|a| a.fence.attempt > 0) {

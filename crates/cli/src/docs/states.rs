@@ -130,7 +130,7 @@ fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
     records.extend(DELAYED.map(|(name, why)| (name, after(State::Delayed { until: at, why }))));
     records.extend(BLOCKED.map(|(name, kind)| {
         let on = Blocker { kind, name: (&Lane::default()).into() };
-        (name, before(State::Blocked { on, why: Why::Fresh, detail: "".into(), until: None }))
+        (name, before(State::Blocked { on, why: Why::Fresh, detail: "".into() }))
     }));
     records.extend([
         ("granted (as queued)", before(State::Granted { grant, why: Why::Fresh })),

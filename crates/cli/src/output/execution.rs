@@ -28,8 +28,6 @@ pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
     sheet.maybe("category", view.failure.as_ref().map(|failure| failure.category.to_string()));
     sheet.row("created", at(view.created));
     sheet.maybe("delayed", view.delayed_until.map(|until| format!("until {}", at(until))));
-    let booked = view.blocked.as_ref().and_then(|blocked| blocked.until);
-    sheet.maybe("booked", booked.map(at));
     sheet.maybe("deadline", view.deadline.map(at));
     sheet.maybe("ended", view.ended.map(at));
     sheet.maybe("expires", view.expires.map(at));

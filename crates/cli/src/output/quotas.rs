@@ -14,16 +14,12 @@ pub(crate) fn table(page: &QuotaPageView, now: Time, style: Style) -> String {
     if page.quotas.is_empty() {
         return String::new();
     }
-    let mut table = Table::plain(["QUOTA", "ACTIVE", "ADMITTED", "BOOKED", "NEXT"]);
+    let mut table = Table::plain(["QUOTA", "ACTIVE", "ADMITTED", "NEXT"]);
     for view in &page.quotas {
         table.row([
             view.quota.to_string(),
             of(view.active.into(), view.max_active),
             admitted(view).unwrap_or_else(|| "-".to_owned()),
-            match view.max_requests {
-                Some(_) => grouped(view.booked),
-                None => "-".to_owned(),
-            },
             next(view, when::ahead(view.next, now)),
         ]);
     }
@@ -42,9 +38,6 @@ pub(crate) fn sheet(view: &QuotaView, now: Time, style: Style) -> String {
         },
     );
     sheet.row("admitted", admitted(view).unwrap_or_else(|| "any number may start".to_owned()));
-    if view.max_requests.is_some() {
-        sheet.row("booked", grouped(view.booked));
-    }
     let jitter = duration::show(Millis::new(view.jitter_ms));
     sheet.maybe("jitter", (view.jitter_ms > 0).then(|| format!("up to {jitter}")));
     sheet.row("next", next(view, when::ahead(view.next, now)));

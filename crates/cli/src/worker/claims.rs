@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::machine::{Assignment, Claim};
+use ff_core::machine::{Assignment, ClaimRequest};
 use ff_core::{Millis, RequestId};
 use ff_store::mint;
 
@@ -43,17 +43,15 @@ pub(super) async fn next(context: Arc<Context>, max: usize) -> Vec<Assignment> {
     }
 }
 
-fn claim(context: &Context, request: RequestId, max: usize) -> Claim {
+fn claim(context: &Context, request: RequestId, max: usize) -> ClaimRequest {
     let options = &context.options;
-    Claim {
+    ClaimRequest {
         namespace: options.namespace.clone(),
         lane: options.lane.clone(),
         worker: options.worker.clone(),
         capabilities: options.capabilities.clone(),
         request,
         max: u16::try_from(max).unwrap_or(u16::MAX),
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }

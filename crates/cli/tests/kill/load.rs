@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ff_api::client::{HttpClient, HttpOptions};
-use ff_core::machine::{Claim, Complete, Submit};
+use ff_core::machine::{ClaimRequest, Complete, Submit};
 use ff_core::record::Exited;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId};
@@ -121,8 +121,8 @@ fn submit(client: &HttpClient) -> Submit {
     submit
 }
 
-fn claim() -> Claim {
-    Claim {
+fn claim() -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker {
@@ -132,9 +132,7 @@ fn claim() -> Claim {
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: BATCH,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ff_core::machine::{
-    Assignment, CancelHeld, Claim, Complete, Delay, Fail, Hold, ReportProgress,
+    Assignment, CancelHeld, ClaimRequest, Complete, Delay, Fail, Hold, ReportProgress,
 };
 use ff_core::record::Progress;
 use ff_core::state::{Failure, Worker};
@@ -101,7 +101,7 @@ async fn try_call(backend: &dyn EngineBackend, call: &str, hold: Hold) -> Result
 
 /// Claims all of the work.
 pub(crate) async fn take(backend: &dyn EngineBackend, worker: &str) -> Vec<Assignment> {
-    let claim = Claim {
+    let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker {
@@ -111,9 +111,7 @@ pub(crate) async fn take(backend: &dyn EngineBackend, worker: &str) -> Vec<Assig
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: LEASES as u16,
-        first: 0,
         retry: false,
-        admitted: None,
     };
     let taken = backend.claim(claim, Millis::ZERO).await.unwrap().assignments;
     assert_eq!(taken.len(), LEASES);

@@ -1,50 +1,49 @@
-//! Admission: who is told of it uses it, gives it back, or leaves it to its time.
+//! Admission: the call that asked for it uses it, gives it back, or leaves it to its time.
 
 use std::collections::BTreeSet;
 
 use ff_core::ExecutionId;
 use ff_core::machine::{
-    Admission, Attend, Candidate, Claim, House, Party, RESERVED, Reply, Settling, USABLE, Verdict,
+    ADMISSION_TTL, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Claim,
+    ClaimRequest, Decision, Home, NeedsAdmission, Reply, Settlement, TICKET_TTL,
 };
-use ff_core::{LeaseId, Millis};
+use ff_core::{AdmissionId, Millis};
 use ff_store::mint;
 
 use crate::ground::{Ground, at_once, failure, worker};
 
 /// Another call asks for `execution` and goes no further.
-async fn ask(g: &Ground, execution: ExecutionId) -> Verdict {
-    let record = g.record(execution).await;
-    let candidate = Candidate {
-        execution,
-        admission: LeaseId { request: mint::request_id(), index: 0 },
-        control: record.spec.control.clone(),
-        used: record.used.clone(),
-    };
-    let house = House { namespace: g.namespace.clone(), partitions: g.store().partitions() };
-    let party = Party { candidates: vec![candidate], most: 1 };
-    let attend = Attend { house, settlings: Vec::new(), parties: vec![party] };
-    let reply = g.run(attend).await.unwrap();
-    let Reply::Attended(mut attended) = reply else { panic!("{reply:?}") };
-    attended.verdicts.remove(0).remove(0)
+async fn ask(g: &Ground, execution: ExecutionId) -> Decision {
+    let record = g.store().record(execution).await.unwrap().unwrap();
+    let needs = NeedsAdmission::of(&record, false).unwrap();
+    let request =
+        AdmissionRequest { id: AdmissionId { batch: mint::request_id(), index: 0 }, needs };
+    let home = Home { namespace: g.namespace.clone(), partitions: g.store().partitions() };
+    let batch = AdmissionBatch { requests: vec![request], max: 1, reserved_for: Millis::ZERO };
+    let admit = Admit { home, settlements: Vec::new(), batches: vec![batch] };
+    let reply = g.run(admit).await.unwrap();
+    let Reply::AdmitReply(mut reply) = reply else { panic!("{reply:?}") };
+    reply.decisions.remove(0).remove(0)
 }
 
-async fn admitted(g: &Ground, execution: ExecutionId) -> Admission {
+async fn admitted(g: &Ground, execution: ExecutionId) -> Admitted {
     match ask(g, execution).await {
-        Verdict::Admitted(admission) => admission,
+        Decision::Admitted(admitted) => admitted,
         other => panic!("{other:?}"),
     }
 }
 
-/// That call comes with what it was told.
-async fn come(g: &Ground, admission: Admission) -> Vec<ExecutionId> {
-    let claim = Claim { worker: worker("bob"), admitted: Some(vec![admission]), ..g.claim() };
+/// That call comes with what it was given.
+async fn come(g: &Ground, admitted: Admitted) -> Vec<ExecutionId> {
+    let call = ClaimRequest { worker: worker("bob"), ..g.claim() };
+    let claim = Claim { call, first: 0, admissions: Admissions::Only(vec![admitted]) };
     let reply = g.run(claim).await.unwrap();
     let Reply::Claimed(claimed) = reply else { panic!("{reply:?}") };
     claimed.assignments.iter().map(|assignment| assignment.execution).collect()
 }
 
 /// The name under which an execution is admitted.
-async fn admission(g: &Ground, id: ExecutionId) -> Option<LeaseId> {
+async fn admission(g: &Ground, id: ExecutionId) -> Option<AdmissionId> {
     g.store().record(id).await.unwrap().unwrap().admission
 }
 
@@ -52,11 +51,11 @@ pub(crate) async fn nobody_else_is_told_of_it(g: Ground) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let told = admitted(&g, id).await;
-    assert_eq!(ask(&g, id).await, Verdict::Elsewhere);
+    assert_eq!(ask(&g, id).await, Decision::AdmittedElsewhere { spent: false });
     assert!(g.nothing_to_claim().await, "another call is about to take it");
     assert!(g.backend().grant(g.grant()).await.unwrap().offer.is_none());
     assert_eq!(g.quota("api").await.active, 1, "nobody has given back what another will use");
-    let name = told.name;
+    let name = told.request.id;
     assert_eq!(come(&g, told).await, [id]);
     assert_eq!(admission(&g, id).await, Some(name));
     assert_eq!(g.tickets().await.len(), 1);
@@ -66,9 +65,9 @@ pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Ground) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let admission = admitted(&g, id).await;
-    g.pass(USABLE).await;
+    g.pass(ADMISSION_TTL).await;
     assert_eq!(come(&g, admission.clone()).await, []);
-    g.pass(RESERVED).await;
+    g.pass(TICKET_TTL).await;
     assert_eq!(g.quota("api").await.active, 0);
     assert_eq!(come(&g, admission).await, []);
     assert_eq!(g.claimed().await.execution, id);
@@ -105,12 +104,12 @@ pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Ground)
     let id = g.under(&["api"]).await;
     let held = g.claimed().await;
     let before = g.store().record(id).await.unwrap().unwrap();
-    let late = Settling::stopped(&before, before.admission.unwrap());
+    let late = Settlement::stopped(&before, before.admission.unwrap());
     g.fail(&held, failure("again")).await.unwrap();
     g.pass(Millis::from_secs(1)).await;
     assert_eq!(g.claimed().await.execution, id);
-    let house = House { namespace: g.namespace.clone(), partitions: g.store().partitions() };
-    g.run(Attend { house, settlings: vec![late], parties: Vec::new() }).await.unwrap();
+    let home = Home { namespace: g.namespace.clone(), partitions: g.store().partitions() };
+    g.run(Admit { home, settlements: vec![late], batches: Vec::new() }).await.unwrap();
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 
@@ -119,10 +118,10 @@ pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Ground) {
     for _ in 0..3 {
         g.under(&["api"]).await;
     }
-    let claim = Claim { max: 3, ..g.claim() };
+    let claim = ClaimRequest { max: 3, ..g.claim() };
     let taken = g.take(claim.clone()).await;
     assert_eq!(taken.len(), 2);
-    let again = g.take(Claim { retry: true, ..claim }).await;
+    let again = g.take(ClaimRequest { retry: true, ..claim }).await;
     let ids = |all: &[ff_core::machine::Assignment]| -> Vec<_> {
         all.iter().map(|one| (one.execution, one.fence)).collect()
     };
@@ -162,7 +161,7 @@ pub(crate) async fn many_callers_share_few_places(g: Ground) {
     }
     let calls = (0..20).map(|_| {
         let g = g.clone();
-        tokio::spawn(async move { g.take(Claim { max: 2, ..g.claim() }).await.len() })
+        tokio::spawn(async move { g.take(ClaimRequest { max: 2, ..g.claim() }).await.len() })
     });
     let mut taken = 0;
     for call in calls.collect::<Vec<_>>() {

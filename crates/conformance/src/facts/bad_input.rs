@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ff_core::limits::{self, MESSAGE_BYTES, NAME_BYTES};
 use ff_core::machine::{
-    Action, Cancel, CancelHeld, Claim, Delay, Fail, GrantNext, ReportProgress, SetPriority,
+    Action, Cancel, CancelHeld, ClaimRequest, Delay, Fail, GrantNext, ReportProgress, SetPriority,
     SetTags, Submit,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
@@ -167,7 +167,7 @@ pub(crate) async fn a_key_needs_a_retention_of_a_day(g: Ground) {
 
 pub(crate) async fn a_claim_of_none_or_too_many_is_refused(g: Ground) {
     g.waiting().await;
-    let claim = |max| (("claim"), Claim { max, ..g.claim() }.into(), Code::InvalidArgument);
+    let claim = |max| (("claim"), ClaimRequest { max, ..g.claim() }.into(), Code::InvalidArgument);
     all_refused(&g, vec![claim(0), claim(257), claim(u16::MAX)]).await;
     let wait = Millis::new(limits::CLAIM_WAIT_MAX.get() + 1);
     assert_eq!(g.backend().claim(g.claim(), wait).await.refused(), Code::InvalidArgument);

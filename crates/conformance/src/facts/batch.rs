@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use ff_core::limits::{BATCH, BATCH_BYTES};
-use ff_core::machine::{Action, Claim, Complete, Reply, Submit};
+use ff_core::machine::{Action, ClaimRequest, Complete, Reply, Submit};
 use ff_core::{Code, Payload};
 use ff_store::mint;
 
@@ -78,7 +78,7 @@ pub(crate) async fn a_batch_of_as_many_as_allowed_is_taken(g: Ground) {
     assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|s| s.created)));
     let mut taken = Vec::new();
     loop {
-        let more = g.take(Claim { max: 256, ..g.claim() }).await;
+        let more = g.take(ClaimRequest { max: 256, ..g.claim() }).await;
         if more.is_empty() {
             break;
         }

@@ -2,7 +2,9 @@
 
 use ff_core::budget::{BudgetLimits, OnBreach};
 use ff_core::control::Amounts;
-use ff_core::machine::{Attend, Claim, House, RESERVED, Reply, ReportUsage, Settling};
+use ff_core::machine::{
+    Admit, ClaimRequest, Home, Phase, Reply, ReportUsage, Settlement, TICKET_TTL,
+};
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Code, Dimension, Millis, PublicState, limits};
 
@@ -63,7 +65,7 @@ pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
     g.report(&held, "all", tokens(100)).await.unwrap();
     assert!(g.nothing_to_claim().await);
     g.put_budget("team", of_tokens(1_000)).await;
-    let taken = g.take(Claim { max: 256, ..g.claim() }).await;
+    let taken = g.take(ClaimRequest { max: 256, ..g.claim() }).await;
     assert_eq!(taken.len(), 256);
 }
 
@@ -167,14 +169,14 @@ pub(crate) async fn an_estimate_is_reserved_and_settled(g: Ground) {
     for _ in 0..3 {
         g.controlled(&["team"], &[], tokens(40)).await;
     }
-    let taken = g.take(Claim { max: 10, ..g.claim() }).await;
+    let taken = g.take(ClaimRequest { max: 10, ..g.claim() }).await;
     assert_eq!(taken.len(), 2, "a third could pass the limit");
     assert_eq!(used(&g.budget("team").await.reserved), 80);
     g.report(&taken[0], "some", tokens(10)).await.unwrap();
     g.complete(&taken[0], "done").await.unwrap();
     let budget = g.budget("team").await;
     assert_eq!((used(&budget.used), used(&budget.reserved)), (10, 40));
-    assert_eq!(g.take(Claim { max: 10, ..g.claim() }).await.len(), 1);
+    assert_eq!(g.take(ClaimRequest { max: 10, ..g.claim() }).await.len(), 1);
 }
 
 pub(crate) async fn a_breach_can_cancel_what_runs(g: Ground) {
@@ -183,7 +185,7 @@ pub(crate) async fn a_breach_can_cancel_what_runs(g: Ground) {
     g.spending(&["team"]).await;
     g.spending(&["team"]).await;
     let plain = g.waiting().await;
-    let taken = g.take(Claim { max: 10, ..g.claim() }).await;
+    let taken = g.take(ClaimRequest { max: 10, ..g.claim() }).await;
     assert_eq!(taken.len(), 3);
     let first = taken.iter().find(|a| a.execution != plain).unwrap();
     g.report(first, "all", tokens(100)).await.unwrap();
@@ -232,26 +234,23 @@ pub(crate) async fn a_late_report_changes_nothing(g: Ground) {
     let id = g.spending(&["team"]).await;
     let held = g.claimed().await;
     let record = g.store().record(id).await.unwrap().unwrap();
-    let mut settlings = Vec::new();
+    let mut settlements = Vec::new();
     for (name, amount) in [("first", 30), ("second", 12)] {
         let (hold, amounts) = (held.hold(), tokens(amount));
         let report = ReportUsage { hold, key: key(name), amounts, release: false };
         let reply = g.run(report).await.unwrap();
         let Reply::Used(used) = reply else { panic!("{reply:?}") };
-        settlings.push(Settling {
-            namespace: g.namespace.clone(),
-            execution: id,
-            admission: record.admission.unwrap(),
-            control: record.spec.control.clone(),
+        let phase = Phase::Running { started: None, at_least: TICKET_TTL };
+        settlements.push(Settlement {
             used: used.amounts,
-            seen: used.seen,
-            goes_on: Some(RESERVED),
+            revision: used.revision,
+            ..Settlement::of(&record, record.admission.unwrap(), phase)
         });
     }
-    for settling in settlings.into_iter().rev() {
-        let house = House { namespace: g.namespace.clone(), partitions: g.store().partitions() };
-        let attend = Attend { house, settlings: vec![settling], parties: Vec::new() };
-        g.run(attend).await.unwrap();
+    for settlement in settlements.into_iter().rev() {
+        let home = Home { namespace: g.namespace.clone(), partitions: g.store().partitions() };
+        let admit = Admit { home, settlements: vec![settlement], batches: Vec::new() };
+        g.run(admit).await.unwrap();
     }
     assert_eq!(used(&g.budget("team").await.used), 42);
     g.complete(&held, "done").await.unwrap();

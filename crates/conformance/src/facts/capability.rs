@@ -1,13 +1,13 @@
 //! Capabilities: who can run what, and that nobody stands in another's way.
 
-use ff_core::machine::{Claim, Claimed, Submit};
+use ff_core::machine::{ClaimRequest, Claimed, Submit};
 use ff_core::{Capabilities, ExecutionId, PublicState};
 
 use crate::ground::{Ground, capabilities, ms, worker};
 
 /// What a worker that offers `tokens` gets.
 async fn offered(g: &Ground, tokens: &str) -> Option<ExecutionId> {
-    let claim = Claim { capabilities: capabilities(tokens), ..g.claim() };
+    let claim = ClaimRequest { capabilities: capabilities(tokens), ..g.claim() };
     g.take(claim).await.first().map(|assignment| assignment.execution)
 }
 
@@ -47,7 +47,8 @@ pub(crate) async fn an_incapable_worker_changes_nothing(g: Ground) {
 pub(crate) async fn two_workers_together_do_not_cover_a_requirement(g: Ground) {
     let id = g.needing("cuda,python").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "python"), ("ada", "cuda")] {
-        let claim = Claim { worker: worker(name), capabilities: capabilities(tokens), ..g.claim() };
+        let claim =
+            ClaimRequest { worker: worker(name), capabilities: capabilities(tokens), ..g.claim() };
         assert!(g.take(claim).await.is_empty(), "{name}");
     }
     assert_eq!(offered(&g, "cuda,python").await, Some(id));
@@ -83,7 +84,8 @@ pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Ground) {
         g.advance(ms(1)).await;
     }
     let all: Vec<_> = (0..40).map(|n| format!("c{n:02}")).collect();
-    let claim = Claim { capabilities: Capabilities::new(&all).unwrap(), max: 40, ..g.claim() };
+    let claim =
+        ClaimRequest { capabilities: Capabilities::new(&all).unwrap(), max: 40, ..g.claim() };
     assert_eq!(g.take_ids(claim).await, ids);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use ff_core::machine::{Claim, Claimed, Submit};
+use ff_core::machine::{ClaimRequest, Claimed, Submit};
 use ff_core::policy::Policy;
 use ff_core::record::Tags;
 use ff_core::{Fence, Kind, Lane, LeaseId, Payload, PublicState, When};
@@ -21,7 +21,7 @@ pub(crate) async fn a_claim_looks_only_at_its_lane(g: Ground) {
     let lane = Lane::new("slow").unwrap();
     let id = g.submit(Submit { lane: lane.clone(), ..g.work() }).await;
     assert!(g.nothing_to_claim().await);
-    assert_eq!(g.take(Claim { lane, ..g.claim() }).await[0].execution, id);
+    assert_eq!(g.take(ClaimRequest { lane, ..g.claim() }).await[0].execution, id);
 }
 
 pub(crate) async fn higher_priority_goes_first(g: Ground) {
@@ -72,15 +72,15 @@ pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Ground) {
     for _ in 0..5 {
         ids.push(g.waiting().await);
     }
-    assert_eq!(g.take_ids(Claim { max: 3, ..g.claim() }).await, ids[..3]);
-    assert_eq!(g.take_ids(Claim { max: 3, ..g.claim() }).await, ids[3..]);
+    assert_eq!(g.take_ids(ClaimRequest { max: 3, ..g.claim() }).await, ids[..3]);
+    assert_eq!(g.take_ids(ClaimRequest { max: 3, ..g.claim() }).await, ids[3..]);
 }
 
 pub(crate) async fn each_execution_of_a_claim_has_its_own_lease(g: Ground) {
     for _ in 0..4 {
         g.waiting().await;
     }
-    let taken = g.take(Claim { max: 4, ..g.claim() }).await;
+    let taken = g.take(ClaimRequest { max: 4, ..g.claim() }).await;
     let leases: BTreeSet<_> = taken.iter().map(|a| a.fence.lease).collect();
     assert_eq!(leases.len(), 4);
 }
@@ -90,10 +90,10 @@ pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Ground) {
     for _ in 0..3 {
         g.submit(Submit { input: input.clone(), ..g.work() }).await;
     }
-    let first = g.try_claim(Claim { max: 10, ..g.claim() }).await.unwrap();
+    let first = g.try_claim(ClaimRequest { max: 10, ..g.claim() }).await.unwrap();
     assert_eq!(first.assignments.len(), 2);
     assert!(first.again, "there was more than one answer carries");
-    let second = g.try_claim(Claim { max: 10, ..g.claim() }).await.unwrap();
+    let second = g.try_claim(ClaimRequest { max: 10, ..g.claim() }).await.unwrap();
     assert_eq!(second.assignments.len(), 1);
     assert!(!second.again);
 }
@@ -104,7 +104,7 @@ pub(crate) async fn a_claim_takes_one_execution_however_large_its_input(g: Groun
         g.submit(Submit { input: input.clone(), ..g.work() }).await;
     }
     for _ in 0..2 {
-        assert_eq!(g.take(Claim { max: 2, ..g.claim() }).await.len(), 1);
+        assert_eq!(g.take(ClaimRequest { max: 2, ..g.claim() }).await.len(), 1);
     }
 }
 
@@ -155,17 +155,17 @@ pub(crate) async fn a_retried_claim_finds_the_same_leases_and_takes_no_more(g: G
     for _ in 0..5 {
         g.waiting().await;
     }
-    let claim = Claim { max: 3, ..g.claim() };
+    let claim = ClaimRequest { max: 3, ..g.claim() };
     let first = g.take(claim.clone()).await;
     let before = g.snapshot().await;
-    let again = g.take(Claim { retry: true, ..claim }).await;
+    let again = g.take(ClaimRequest { retry: true, ..claim }).await;
     assert_eq!(again, first);
     g.snapshot().await.assert_same(&before);
 }
 
 pub(crate) async fn a_retried_claim_that_never_arrived_takes_work(g: Ground) {
     let id = g.waiting().await;
-    let taken = g.take(Claim { retry: true, ..g.claim() }).await;
+    let taken = g.take(ClaimRequest { retry: true, ..g.claim() }).await;
     assert_eq!(taken[0].execution, id);
 }
 
@@ -173,10 +173,10 @@ pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Ground) {
     for _ in 0..3 {
         g.waiting().await;
     }
-    let claim = Claim { max: 3, ..g.claim() };
+    let claim = ClaimRequest { max: 3, ..g.claim() };
     let first = g.take(claim.clone()).await;
     g.complete(&first[0], "done").await.unwrap();
-    let again = g.take(Claim { retry: true, ..claim }).await;
+    let again = g.take(ClaimRequest { retry: true, ..claim }).await;
     assert_eq!(again, first[1..]);
 }
 
@@ -186,7 +186,7 @@ pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Ground) 
     g.take(claim.clone()).await;
     g.advance(ms(10_000)).await;
     let before = g.snapshot().await;
-    assert!(g.take(Claim { retry: true, ..claim }).await.is_empty());
+    assert!(g.take(ClaimRequest { retry: true, ..claim }).await.is_empty());
     g.snapshot().await.assert_same(&before);
     assert_eq!(g.state(id).await, PublicState::Active);
 }
@@ -223,13 +223,13 @@ pub(crate) async fn concurrent_claims_take_each_execution_once(g: Ground) {
 /// Claims until there is nothing left; a worker told to try again repeats its call.
 async fn drain(g: &Ground) -> Vec<ff_core::ExecutionId> {
     let mut taken = Vec::new();
-    let mut claim = Claim { max: 3, ..g.claim() };
+    let mut claim = ClaimRequest { max: 3, ..g.claim() };
     loop {
         match g.try_claim(claim.clone()).await {
             Ok(claimed) if claimed.assignments.is_empty() && !claimed.again => return taken,
             Ok(claimed) => {
                 taken.extend(claimed.assignments.into_iter().map(|a| a.execution));
-                claim = Claim { max: 3, ..g.claim() };
+                claim = ClaimRequest { max: 3, ..g.claim() };
             }
             Err(error) if error.is_retryable() => claim.retry = true,
             Err(error) => panic!("a claim failed: {error}"),

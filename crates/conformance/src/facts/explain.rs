@@ -1,7 +1,7 @@
 //! Explanations: why an execution stands where it stands.
 
 use ff_core::explain::Reason;
-use ff_core::machine::{Claim, Register, SetPriority, Submit};
+use ff_core::machine::{ClaimRequest, Register, SetPriority, Submit};
 use ff_core::state::Pause;
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Code, ExecutionId, Lane, PublicState, ResourceKey, When};
@@ -166,14 +166,14 @@ pub(crate) async fn every_page_of_workers_is_looked_at(g: Ground) {
 pub(crate) async fn one_worker_that_covers_it_is_enough_at_once(g: Ground) {
     let id = g.needing("cuda,python").await;
     g.registered("ada", "cuda").await;
-    let short = Claim { capabilities: capabilities("cuda"), ..g.claim() };
+    let short = ClaimRequest { capabilities: capabilities("cuda"), ..g.claim() };
     assert!(g.take(short).await.is_empty());
     assert_eq!(g.reasons(id).await[0].as_str(), "no_capable_worker");
     g.registered("bob", "cuda,python").await;
     assert_eq!(g.reasons(id).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
     let waits = (EligibilityState::EligibleNow, BlockingReason::WaitingForWorker);
     assert_eq!(standing(&g, id).await, waits);
-    let claim = Claim { capabilities: capabilities("cuda,python"), ..g.claim() };
+    let claim = ClaimRequest { capabilities: capabilities("cuda,python"), ..g.claim() };
     assert_eq!(g.take_ids(claim).await, [id]);
 }
 

@@ -1,6 +1,6 @@
 //! Grants: work reserved for one worker before its lease starts.
 
-use ff_core::machine::{Claim, ClaimGranted, GrantNext, Granted};
+use ff_core::machine::{ClaimGranted, ClaimRequest, GrantNext, Granted};
 use ff_core::policy::Policy;
 use ff_core::state::{State, Why};
 use ff_core::timer::Due;
@@ -162,7 +162,7 @@ pub(crate) async fn granted_work_that_was_paused_continues_its_attempt(g: Ground
 pub(crate) async fn a_claim_retried_with_a_grants_request_does_not_use_it(g: Ground) {
     g.waiting().await;
     let offer = g.granted().await;
-    let claim = Claim { request: offer.request, retry: true, ..g.claim() };
+    let claim = ClaimRequest { request: offer.request, retry: true, ..g.claim() };
     assert!(g.take(claim).await.is_empty());
     g.backend().claim_granted(g.use_of(&offer)).await.unwrap();
 }

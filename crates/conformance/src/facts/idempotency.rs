@@ -1,6 +1,8 @@
 //! Every call can be repeated after a lost reply.
 
-use ff_core::machine::{Action, Claim, GrantNext, Renew, Replay, ReportProgress, Revoke, Submit};
+use ff_core::machine::{
+    Action, ClaimRequest, GrantNext, Renew, Replay, ReportProgress, Revoke, Submit,
+};
 use ff_core::machine::{Cancel, SetPriority, SetTags};
 use ff_core::record::{Exited, Progress, Tags};
 use ff_core::{Code, Payload, PublicState};
@@ -72,7 +74,7 @@ pub(crate) async fn taking_work_can_be_repeated(g: Ground) {
     for _ in 0..3 {
         g.waiting().await;
     }
-    repeats(&g, "claim", Claim { max: 2, retry: true, ..g.claim() }).await;
+    repeats(&g, "claim", ClaimRequest { max: 2, retry: true, ..g.claim() }).await;
     let grant = GrantNext { retry: true, ..g.grant() };
     repeats(&g, "grant", grant.clone()).await;
     let offer = g.backend().grant(grant).await.unwrap().offer.unwrap();
@@ -130,7 +132,7 @@ pub(crate) async fn work_handed_back_unseen_can_be_taken_by_the_same_call_and_en
     let claim = g.claim();
     let unseen = g.take(claim.clone()).await.remove(0);
     g.hand_back(&unseen).await.unwrap();
-    let seen = g.take(Claim { retry: true, ..claim }).await.remove(0);
+    let seen = g.take(ClaimRequest { retry: true, ..claim }).await.remove(0);
     assert_eq!((seen.execution, seen.fence.epoch), (id, 2));
     g.renew(seen.hold()).await.unwrap();
     assert_eq!(g.complete(&seen, "done").await.unwrap(), Exited::Completed);

@@ -2,7 +2,7 @@
 
 use ff_core::limits::{MESSAGE_BYTES, PAGE};
 use ff_core::machine::{
-    Claim, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
+    ClaimRequest, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
 };
 use ff_core::policy::Policy;
 use ff_core::resource::LaneState;
@@ -56,7 +56,7 @@ pub(crate) async fn a_paused_lane_gives_no_work(g: Ground) {
     let id = g.waiting().await;
     g.pause().await;
     let before = g.snapshot().await;
-    let many = Claim { max: 10, ..g.claim() };
+    let many = ClaimRequest { max: 10, ..g.claim() };
     assert_eq!(g.try_claim(g.claim()).await.unwrap(), withheld());
     assert_eq!(g.try_claim(many).await.unwrap(), withheld());
     g.snapshot().await.assert_same(&before);
@@ -106,7 +106,7 @@ pub(crate) async fn what_was_taken_before_a_pause_is_found_again(g: Ground) {
     let used = g.backend().claim_granted(using.clone()).await.unwrap();
     g.pause().await;
     let before = g.snapshot().await;
-    let again = Claim { retry: true, ..claim };
+    let again = ClaimRequest { retry: true, ..claim };
     assert_eq!(g.try_claim(again).await.unwrap(), taken);
     let again = GrantNext { retry: true, ..grant };
     assert_eq!(g.backend().grant(again).await.unwrap(), reserved);
@@ -156,7 +156,7 @@ pub(crate) async fn an_order_is_about_one_lane_of_one_namespace(g: Ground) {
     let (there, slow) = (g.elsewhere(), lane("slow"));
     g.say(LaneOrder { paused: Some(true), draining: Some(true), ..g.order() }).await;
     let other = g.submit(Submit { lane: slow.clone(), ..g.work() }).await;
-    let claim = Claim { lane: slow.clone(), ..g.claim() };
+    let claim = ClaimRequest { lane: slow.clone(), ..g.claim() };
     assert_eq!(g.take_ids(claim).await, [other]);
     let theirs = there.waiting().await;
     assert_eq!(there.claimed().await.execution, theirs);
@@ -418,7 +418,7 @@ pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Ground) {
     assert_eq!(g.due_resources().await, [key]);
     g.pass(ms(0)).await;
     assert_eq!(g.snapshot().await.resource_timers, [], "every partition has it");
-    let many = Claim { max: 30, ..g.claim() };
+    let many = ClaimRequest { max: 30, ..g.claim() };
     assert_eq!(g.try_claim(many).await.unwrap(), withheld());
     assert_eq!(g.listed(Filter::default()).await.len(), 30);
 }

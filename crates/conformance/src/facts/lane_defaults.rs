@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ff_core::ask::AskBackoff;
 use ff_core::limits::{CATEGORIES, DEDUP_WINDOW, RECLAIMS};
-use ff_core::machine::{Claim, SetLane, Submit};
+use ff_core::machine::{ClaimRequest, SetLane, Submit};
 use ff_core::policy::{Backoff, Policy};
 use ff_core::resource::LaneState;
 use ff_core::{
@@ -193,7 +193,7 @@ pub(crate) async fn attempts_of_a_lane_are_counted(g: Ground) {
 pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Ground) {
     g.default_to(busy()).await;
     let ids = [g.submit(g.silent()).await, g.waiting().await, g.submit(g.silent()).await];
-    let held = g.take(Claim { max: 2, ..g.claim() }).await;
+    let held = g.take(ClaimRequest { max: 2, ..g.claim() }).await;
     let mut given: BTreeSet<_> = held.iter().map(|held| held.execution).collect();
     assert_eq!(given.len(), 2);
     for held in &held {

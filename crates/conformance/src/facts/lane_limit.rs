@@ -2,7 +2,7 @@
 
 use ff_core::explain::Reason;
 use ff_core::limits::QUOTA;
-use ff_core::machine::{Assignment, Claim, SetLane, Submit};
+use ff_core::machine::{Assignment, ClaimRequest, SetLane, Submit};
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Amend, Code, ExecutionId, Lane, PublicState, Resource, ResourceKey};
 use ff_store::roles::LaneOrder;
@@ -23,7 +23,7 @@ async fn several(g: &Ground, count: usize) -> Vec<ExecutionId> {
 async fn taken(g: &Ground) -> Vec<Assignment> {
     let mut taken = Vec::new();
     for _ in 0..100 {
-        let some = g.take(Claim { max: 10, ..g.claim() }).await;
+        let some = g.take(ClaimRequest { max: 10, ..g.claim() }).await;
         if some.is_empty() {
             return taken;
         }
@@ -176,7 +176,7 @@ pub(crate) async fn a_limit_is_of_one_lane_of_one_namespace(g: Ground) {
     }
     assert_eq!(taken(&g).await.len(), 1);
     assert_eq!(taken(&there).await.len(), 3);
-    assert_eq!(g.take(Claim { lane: slow, max: 10, ..g.claim() }).await.len(), 3);
+    assert_eq!(g.take(ClaimRequest { lane: slow, max: 10, ..g.claim() }).await.len(), 3);
     assert_eq!(there.lane().await.max_active, None);
 }
 

@@ -1,6 +1,6 @@
 //! Namespaces: nothing of one is visible from another.
 
-use ff_core::machine::{Claim, GrantNext, Hold, Submit};
+use ff_core::machine::{ClaimRequest, GrantNext, Hold, Submit};
 use ff_core::{Code, PublicState};
 use ff_store::listing::Filter;
 
@@ -43,7 +43,7 @@ pub(crate) async fn a_retried_claim_of_another_namespace_finds_nothing(g: Ground
     g.waiting().await;
     let claim = g.claim();
     g.take(claim.clone()).await;
-    let stolen = Claim { request: claim.request, retry: true, ..there.claim() };
+    let stolen = ClaimRequest { request: claim.request, retry: true, ..there.claim() };
     assert!(there.take(stolen).await.is_empty());
     g.waiting().await;
     let offer = g.granted().await;

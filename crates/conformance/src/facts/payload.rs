@@ -57,7 +57,7 @@ pub(crate) async fn inputs_come_out_by_every_route_of_a_claim(g: Ground) {
     let id = g.submit(Submit { input: input.clone(), ..g.work() }).await;
     let claim = g.claim();
     let first = g.take(claim.clone()).await.remove(0);
-    let retried = g.take(ff_core::machine::Claim { retry: true, ..claim }).await.remove(0);
+    let retried = g.take(ff_core::machine::ClaimRequest { retry: true, ..claim }).await.remove(0);
     g.fail(&first, failure("broken")).await.unwrap();
     g.pass(ms(1_000)).await;
     let offer = g.granted().await;

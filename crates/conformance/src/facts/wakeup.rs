@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ff_core::machine::{Claim, Claimed, Submit, Withheld};
+use ff_core::machine::{ClaimRequest, Claimed, Submit, Withheld};
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::{Capabilities, ExecutionId, Lane, Millis, When};
 use ff_store::WorkerBackend;
@@ -16,7 +16,7 @@ const WAIT: Millis = Millis::from_secs(50);
 /// A waiter that takes longer was not called: it looked by itself.
 const PROMPT: Duration = Duration::from_millis(NET.as_millis() as u64 * 9 / 10);
 
-fn waiter(g: &Ground, claim: Claim) -> JoinHandle<Claimed> {
+fn waiter(g: &Ground, claim: ClaimRequest) -> JoinHandle<Claimed> {
     let g = g.clone();
     tokio::spawn(async move { g.backend().claim(claim, WAIT).await.unwrap() })
 }
@@ -192,7 +192,7 @@ pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Ground) {
     let cuda = Capabilities::new(["cuda"]).unwrap();
     let plain = waiter(&g, g.claim());
     until_waiting(&g, 1).await;
-    let special = waiter(&g, Claim { capabilities: cuda.clone(), ..g.claim() });
+    let special = waiter(&g, ClaimRequest { capabilities: cuda.clone(), ..g.claim() });
     until_waiting(&g, 2).await;
     let id = g.submit(Submit { requires: cuda, ..g.work() }).await;
     assert_eq!(got(special).await, id);
@@ -204,7 +204,7 @@ pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_called(g: Grou
     let there = g.elsewhere();
     let elsewhere = waiter(&there, there.claim());
     until_waiting(&there, 1).await;
-    let slow = Claim { lane: Lane::new("slow").unwrap(), ..g.claim() };
+    let slow = ClaimRequest { lane: Lane::new("slow").unwrap(), ..g.claim() };
     let slow_lane = (g.namespace.clone(), slow.lane.clone());
     let other_lane = waiter(&g, slow);
     while g.backend().wakeups().waiting(&slow_lane) != 1 {
@@ -296,7 +296,7 @@ pub(crate) async fn without_announcements_every_waiter_is_served(g: Ground) {
     let deaf = g.deaf();
     let mut waiters = JoinSet::new();
     for capabilities in [Capabilities::NONE, cuda.clone()] {
-        let (deaf, claim) = (deaf.clone(), Claim { capabilities, ..g.claim() });
+        let (deaf, claim) = (deaf.clone(), ClaimRequest { capabilities, ..g.claim() });
         waiters.spawn(async move { deaf.claim(claim, WAIT).await.unwrap() });
     }
     deaf.store().until_looked(2).await;

@@ -1,13 +1,12 @@
 //! A store whose announcements reach nobody.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{Claim, Command, Reply, Wanted};
+use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -16,8 +15,8 @@ use ff_store::audit::Rows;
 use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::{
-    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
-    Wakeups,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    SettlementQueue, Share, Stats, Store, StoreError, Wakeups,
 };
 
 use super::Ground;
@@ -96,25 +95,29 @@ impl Store for Deaf {
         self.store.resources(scan).await
     }
 
-    async fn blocked(
-        &self,
-        namespace: &Namespace,
-        on: &Blocker,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError> {
-        self.store.blocked(namespace, on, limit).await
+    async fn now(&self) -> Result<Time, StoreError> {
+        self.store.now().await
     }
 
-    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError> {
-        self.store.wanted(claim, most).await
+    async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError> {
+        self.store.blocked(scan).await
+    }
+
+    async fn admission_candidates(
+        &self,
+        claim: &ClaimRequest,
+        most: usize,
+    ) -> Result<Vec<NeedsAdmission>, StoreError> {
+        self.store.admission_candidates(claim, most).await
     }
 
     async fn blockers(
         &self,
         share: &Share,
+        after: Option<&(Namespace, Blocker)>,
         limit: usize,
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-        self.store.blockers(share, limit).await
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        self.store.blockers(share, after, limit).await
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
@@ -145,8 +148,8 @@ impl Store for Deaf {
         &self.wakeups
     }
 
-    fn desks(&self) -> &Desks {
-        self.store.desks()
+    fn settlements(&self) -> &SettlementQueue {
+        self.store.settlements()
     }
 
     fn stats(&self) -> Option<Stats> {

@@ -1,8 +1,8 @@
 //! Words for what workers do.
 
 use ff_core::machine::{
-    Assignment, CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    GrantOffer, Hold, Renewed, ReportProgress,
+    Admissions, Assignment, CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
+    GrantNext, GrantOffer, Hold, Renewed, ReportProgress,
 };
 use ff_core::policy::Policy;
 use ff_core::record::{Exited, Progress};
@@ -47,31 +47,29 @@ pub(crate) fn forged(hold: &Hold) -> Vec<(&'static str, Hold)> {
 
 impl Ground {
     /// A claim of one execution by worker `ada`, who offers nothing special.
-    pub(crate) fn claim(&self) -> Claim {
-        Claim {
+    pub(crate) fn claim(&self) -> ClaimRequest {
+        ClaimRequest {
             namespace: self.namespace.clone(),
             lane: Lane::default(),
             worker: worker("ada"),
             capabilities: Capabilities::NONE,
             request: mint::request_id(),
             max: 1,
-            first: 0,
             retry: false,
-            admitted: None,
         }
     }
 
     /// Claims without waiting.
-    pub(crate) async fn try_claim(&self, claim: Claim) -> Answer<Claimed> {
+    pub(crate) async fn try_claim(&self, claim: ClaimRequest) -> Answer<Claimed> {
         self.backend().claim(claim, Millis::ZERO).await
     }
 
-    pub(crate) async fn take(&self, claim: Claim) -> Vec<Assignment> {
+    pub(crate) async fn take(&self, claim: ClaimRequest) -> Vec<Assignment> {
         self.try_claim(claim).await.unwrap().assignments
     }
 
     /// What a claim took, by id: one that others were in the way of answers out of order.
-    pub(crate) async fn take_ids(&self, claim: Claim) -> Vec<ExecutionId> {
+    pub(crate) async fn take_ids(&self, claim: ClaimRequest) -> Vec<ExecutionId> {
         let mut ids: Vec<_> = self.take(claim).await.iter().map(|a| a.execution).collect();
         ids.sort();
         ids
@@ -84,7 +82,7 @@ impl Ground {
 
     /// Claims the head of the queue for a worker of this name.
     pub(crate) async fn claimed_by(&self, name: &str) -> Assignment {
-        let claim = Claim { worker: worker(name), ..self.claim() };
+        let claim = ClaimRequest { worker: worker(name), ..self.claim() };
         self.take(claim).await.pop().expect("there is work")
     }
 
@@ -107,7 +105,7 @@ impl Ground {
 
     /// A grant of five seconds to worker `ada`.
     pub(crate) fn grant(&self) -> GrantNext {
-        let Claim { namespace, lane, worker, capabilities, request, .. } = self.claim();
+        let ClaimRequest { namespace, lane, worker, capabilities, request, .. } = self.claim();
         let ttl = ms(5_000);
         GrantNext {
             namespace,
@@ -118,7 +116,7 @@ impl Ground {
             ttl,
             retry: false,
             at: None,
-            admitted: None,
+            admissions: Admissions::Any,
         }
     }
 

@@ -1,28 +1,32 @@
-//! Random commands on budgets, quotas and what they let through.
+//! Random commands on budgets, quotas and what they admit.
 
 use std::collections::BTreeMap;
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::Blocker;
 use ff_core::machine::{
-    Action, Admission, Attend, Block, Candidate, Discard, House, Party, PutBudget, PutQuota,
-    ReportUsage, ResetBudget, Settling, Unadmit, Unblock, Wanted,
+    Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Discard, Home,
+    NeedsAdmission, Phase, PutBudget, PutQuota, ReportUsage, ResetBudget, SetWaiters, Settlement,
+    Unblock,
 };
+use ff_core::placement::AdmissionClass;
 use ff_core::quota::QuotaLimits;
+use ff_core::record::Version;
 use ff_core::resource::LaneState;
 use ff_core::state::State;
 use ff_core::{
-    Dimension, Execution, IdempotencyKey, Lane, LeaseId, Namespace, Resource, ResourceKey,
+    AdmissionId, Dimension, Execution, IdempotencyKey, Lane, Namespace, Resource, ResourceKey,
     ResourceKind, ResourceName,
 };
+use ff_store::BlockedScan;
 
 use super::generate::Generator;
 use super::look::Look;
 use super::make::{self, chance, millis, one};
 use super::pair::View;
 
-fn house(namespace: &Namespace) -> House {
-    House { namespace: namespace.clone(), partitions: 1 }
+fn home(namespace: &Namespace) -> Home {
+    Home { namespace: namespace.clone(), partitions: 1 }
 }
 
 fn name(name: &str) -> ResourceName {
@@ -33,10 +37,10 @@ impl Generator {
     /// A budget or a quota is made, changed, reset or removed.
     pub(super) fn allowance(&mut self) -> Action {
         let rng = &mut self.rng;
-        let house = house(&make::namespace(rng));
-        let budget = house.key(ResourceKind::Budget, &name(one(rng, &["money", "tokens"])));
-        let quota = house.key(ResourceKind::Quota, &name(one(rng, &["api", "slots"])));
-        match rng.u8(..12) {
+        let home = home(&make::namespace(rng));
+        let budget = home.key(ResourceKind::Budget, &name(one(rng, &["money", "tokens"])));
+        let quota = home.key(ResourceKind::Quota, &name(one(rng, &["api", "slots"])));
+        match rng.u8(..14) {
             0..5 => {
                 let dimensions = ["cents", "words"].into_iter().filter(|_| chance(rng, 80));
                 let dimensions: Vec<_> = dimensions.collect();
@@ -63,6 +67,10 @@ impl Generator {
                 PutQuota { key: quota, limits }.into()
             }
             10 => ResetBudget { key: budget }.into(),
+            11..13 => {
+                let key = if rng.bool() { budget } else { quota };
+                SetWaiters { key, waiting: rng.bool() }.into()
+            }
             _ => Discard { key: if rng.bool() { budget } else { quota } }.into(),
         }
     }
@@ -71,82 +79,95 @@ impl Generator {
     pub(super) fn admit(&mut self, view: View<'_>) -> Option<Action> {
         let asks = |record: &Execution| {
             let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
-            let wanted = Wanted::of(record, is_limited(record, view)).filter(|_| waits);
-            wanted.map(|wanted| (record.spec.namespace.clone(), wanted))
+            let needs = NeedsAdmission::of(record, is_limited(record, view)).filter(|_| waits);
+            needs.map(|needs| (record.spec.namespace.clone(), needs))
         };
-        let wanted: Vec<_> = view.held.records.iter().filter_map(asks).collect();
-        if wanted.is_empty() {
+        let needs: Vec<_> = view.held.records.iter().filter_map(asks).collect();
+        if needs.is_empty() {
             return None;
         }
-        let namespace = one(&mut self.rng, &wanted).0.clone();
-        let mine = wanted.into_iter().filter(|(whose, _)| *whose == namespace);
+        let namespace = one(&mut self.rng, &needs).0.clone();
+        let mine = needs.into_iter().filter(|(whose, _)| *whose == namespace);
         let some = mine.take(self.rng.usize(1..4));
-        let candidates = some.map(|(_, Wanted { execution, control, used })| Candidate {
-            execution,
-            admission: self.admission(),
-            control,
-            used,
-        });
-        let candidates: Vec<_> = candidates.collect();
-        let mut parties = vec![Party { candidates, most: self.rng.usize(1..4) }];
+        let requests: Vec<_> =
+            some.map(|(_, needs)| AdmissionRequest { id: self.admission(), needs }).collect();
+        let reserved_for = millis(&mut self.rng, &[0, 0, 500]);
+        let mut batches =
+            vec![AdmissionBatch { requests, max: self.rng.usize(1..4), reserved_for }];
         if chance(&mut self.rng, 20) {
             // Another call asks for the same at the same time.
-            let mut other = parties[0].clone();
-            other.candidates.iter_mut().for_each(|one| one.admission = self.admission());
-            parties.push(other);
+            let mut other = batches[0].clone();
+            other.requests.iter_mut().for_each(|one| one.id = self.admission());
+            batches.push(other);
         }
-        let settling = self.settling(view).filter(|one| one.namespace == namespace);
-        let settlings = settling.filter(|_| chance(&mut self.rng, 50)).into_iter().collect();
-        Some(Attend { house: house(&namespace), settlings, parties }.into())
+        let settlement = self.settlement(view).filter(|one| one.namespace == namespace);
+        let settlements = settlement.filter(|_| chance(&mut self.rng, 50)).into_iter().collect();
+        Some(Admit { home: home(&namespace), settlements, batches }.into())
     }
 
-    /// What a call was told to be admitted: mostly what asks to be.
-    pub(super) fn admitted(&mut self, view: View<'_>) -> Option<Vec<Admission>> {
-        if chance(&mut self.rng, 60) {
-            return None;
+    /// What a call was given: mostly what must be admitted.
+    pub(super) fn admissions(&mut self, view: View<'_>) -> Admissions {
+        match self.rng.u8(..10) {
+            0..6 => return Admissions::Any,
+            6 => return Admissions::SkipLimited,
+            _ => {}
         }
         let asks = |record: &&Execution| {
             let queued = matches!(record.state, State::Queued { .. });
-            (queued && Wanted::of(record, is_limited(record, view)).is_some())
+            (queued && NeedsAdmission::of(record, is_limited(record, view)).is_some())
                 || self.rng.u8(..10) == 0
         };
         let records: Vec<_> = view.held.records.iter().filter(asks).collect();
         let some = records.into_iter().filter(|_| chance(&mut self.rng, 60)).take(3);
-        let some: Vec<_> = some.map(|record| record.id).collect();
+        let some: Vec<_> = some.cloned().collect();
         let mut admitted = Vec::new();
-        for execution in some {
-            let until = view.now + millis(&mut self.rng, &[0, 1, 5_000, 5_000, 5_000]);
-            admitted.push(Admission { execution, name: self.admission(), until });
+        for record in some {
+            let usable_until = view.now + millis(&mut self.rng, &[0, 1, 5_000, 5_000, 5_000]);
+            let mut needs = NeedsAdmission {
+                execution: record.id,
+                version: record.version,
+                limits: record.spec.control.clone(),
+                used: record.used.clone(),
+            };
+            if chance(&mut self.rng, 10) {
+                // It was seen before its last change.
+                needs.version = Version::first(7);
+            }
+            let request = AdmissionRequest { id: self.admission(), needs };
+            admitted.push(Admitted { request, usable_until, counts_start: false });
         }
-        Some(admitted)
+        match admitted.is_empty() {
+            true => Admissions::SkipLimited,
+            false => Admissions::Only(admitted),
+        }
     }
 
     /// The queue of what was admitted, mostly.
     pub(super) fn queue_of(
         &mut self,
-        admitted: Option<&[Admission]>,
+        admissions: &Admissions,
         view: View<'_>,
     ) -> (Namespace, Lane) {
-        let first = admitted.and_then(|admitted| admitted.first());
-        let record = first.and_then(|first| view.held.record(first.execution));
+        let first = admissions.only().into_iter().flatten().next();
+        let record = first.and_then(|first| view.held.record(first.request.needs.execution));
         match record.filter(|_| chance(&mut self.rng, 90)) {
             Some(record) => (record.spec.namespace.clone(), record.spec.lane.clone()),
             None => (make::namespace(&mut self.rng), make::lane(&mut self.rng)),
         }
     }
 
-    fn admission(&mut self) -> LeaseId {
-        LeaseId { request: make::request(&mut self.rng), index: self.rng.u16(..3) }
+    fn admission(&mut self) -> AdmissionId {
+        AdmissionId { batch: make::request(&mut self.rng), index: self.rng.u16(..3) }
     }
 
-    /// What a ticket holds is told or taken back.
+    /// A ticket is settled.
     pub(super) fn settle(&mut self, view: View<'_>) -> Option<Action> {
-        let settling = self.settling(view)?;
-        let house = house(&settling.namespace);
-        Some(Attend { house, settlings: vec![settling], parties: Vec::new() }.into())
+        let settlement = self.settlement(view)?;
+        let home = home(&settlement.namespace);
+        Some(Admit { home, settlements: vec![settlement], batches: Vec::new() }.into())
     }
 
-    fn settling(&mut self, view: View<'_>) -> Option<Settling> {
+    fn settlement(&mut self, view: View<'_>) -> Option<Settlement> {
         let tickets = view.held.resources.iter();
         let tickets: Vec<_> = tickets.filter_map(|r| Some((&r.key, r.as_ticket()?))).collect();
         if tickets.is_empty() {
@@ -154,32 +175,39 @@ impl Generator {
         }
         let (key, ticket) = one(&mut self.rng, &tickets);
         let record = view.held.record(ticket.execution);
-        let held = ticket.held.as_ref();
-        let admission = match held.filter(|_| chance(&mut self.rng, 90)) {
-            Some(held) => held.admission,
-            None => self.admission(),
+        let admission = match chance(&mut self.rng, 90) {
+            true => ticket.admission,
+            false => self.admission(),
         };
-        let mut control = held.map(|held| ff_core::control::Control {
-            budgets: held.budgets.clone(),
-            quotas: held.quotas.clone(),
-            estimate: held.reserved.clone(),
-        });
-        if let Some(control) = control.as_mut().filter(|_| chance(&mut self.rng, 50)) {
-            // Who settles need not know of the limit of a lane.
-            control.quotas.retain(|name| name.lane().is_none());
+        let mut limits = ff_core::control::Control {
+            budgets: ticket.budgets.clone(),
+            quotas: ticket.quotas.clone(),
+            estimate: ticket.estimate.clone(),
+        };
+        if chance(&mut self.rng, 50) {
+            // A settlement need not name the limit of a lane.
+            limits.quotas.retain(|name| name.lane().is_none());
         }
+        let phase = match self.rng.u8(..10) {
+            0..4 => Phase::Running {
+                started: chance(&mut self.rng, 50).then_some(view.now),
+                at_least: millis(&mut self.rng, &[100, 20_000]),
+            },
+            4..6 => Phase::Unused,
+            _ => Phase::Stopped,
+        };
         let used = match chance(&mut self.rng, 30) {
             true => make::amounts(&mut self.rng),
             false => record.map(|record| record.used.clone()).unwrap_or_default(),
         };
-        Some(Settling {
+        Some(Settlement {
             namespace: key.namespace.clone(),
             execution: ticket.execution,
             admission,
-            control: control.unwrap_or_default(),
+            limits,
             used,
-            seen: self.rng.u64(..3),
-            goes_on: chance(&mut self.rng, 40).then(|| millis(&mut self.rng, &[100, 20_000])),
+            revision: self.rng.u64(..3),
+            phase,
         })
     }
 
@@ -191,47 +219,39 @@ impl Generator {
             false => self.some(view, |_| true)?,
         };
         let rng = &mut self.rng;
-        let until = one(rng, &[None, Some(50), Some(400)]);
         let block = Block {
             execution: record.id,
             on: blocker(rng),
             detail: one(rng, &["", "no room", "größe"]).into(),
-            until: until.map(|span| view.now + ff_core::Millis::new(span)),
         };
         Some(block.into())
     }
 
-    /// A blocked execution may go on, a queued one is admitted, an admission was not used.
+    /// A blocked execution returns to its queue.
     pub(super) fn unblock(&mut self, view: View<'_>) -> Option<Action> {
-        let admitted = |record: &Execution| record.admission.is_some();
-        if chance(&mut self.rng, 25) {
-            let record = self.some(view, admitted)?;
-            let (execution, admission) = (record.id, record.admission?);
-            return Some(Unadmit { execution, admission }.into());
-        }
-        let waits = |record: &Execution| {
-            matches!(record.state, State::Blocked { .. } | State::Queued { .. })
+        let waits = |record: &Execution| matches!(record.state, State::Blocked { .. });
+        let record = match chance(&mut self.rng, 90) {
+            true => self.some(view, waits)?,
+            false => self.some(view, |_| true)?,
         };
-        let record = self.some(view, waits)?;
         let on = match &record.state {
-            State::Blocked { on, .. } if chance(&mut self.rng, 90) => Some(on.clone()),
-            State::Blocked { .. } => Some(blocker(&mut self.rng)),
-            _ => None,
+            State::Blocked { on, .. } if chance(&mut self.rng, 90) => on.clone(),
+            _ => blocker(&mut self.rng),
         };
-        let ticket = view.held.resources.iter().filter_map(Resource::as_ticket);
-        let held = ticket.filter(|ticket| ticket.execution == record.id);
-        let held = held.filter_map(|ticket| ticket.held.as_ref()).next();
-        let admission = held.map(|held| held.admission);
-        let admission = admission.or_else(|| chance(&mut self.rng, 20).then(|| self.admission()));
-        Some(Unblock { execution: record.id, on, admission }.into())
+        Some(Unblock { execution: record.id, on }.into())
     }
 
-    /// Those who wait for the same as something that waits.
+    /// Executions that wait for the same as one of them.
     pub(super) fn waiters(&mut self, view: View<'_>, limit: usize) -> Option<Look> {
         let record = self.some(view, |record| matches!(record.state, State::Blocked { .. }))?;
         let State::Blocked { on, .. } = &record.state else { return None };
         let (namespace, on) = (record.spec.namespace.clone(), on.clone());
-        Some(Look::Blocked { namespace, on, limit })
+        let from = match self.rng.bool() {
+            true => AdmissionClass::FIRST,
+            false => AdmissionClass::of(&record.spec),
+        };
+        let classes = self.rng.usize(1..4);
+        Some(Look::Blocked(BlockedScan { namespace, on, from, classes, each: limit.min(64) }))
     }
 
     /// A holder tells what it has used.

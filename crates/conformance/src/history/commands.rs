@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES, PRIORITY};
 use ff_core::machine::{
-    Action, Cancel, CancelHeld, Claim, ClaimGranted, Complete, Delay, Fail, GrantNext, HandBack,
-    Hold, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit, Target, Tick,
+    Action, Cancel, CancelHeld, Claim, ClaimGranted, ClaimRequest, Complete, Delay, Fail,
+    GrantNext, HandBack, Hold, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
+    Target, Tick,
 };
 use ff_core::record::Progress;
 use ff_core::state::State;
@@ -88,23 +89,21 @@ impl Generator {
     fn claim(&mut self, view: View<'_>) -> Action {
         if chance(&mut self.rng, 12) && !self.past.claims.is_empty() {
             let old = one(&mut self.rng, &self.past.claims);
-            return Claim { retry: chance(&mut self.rng, 80), ..old }.into();
+            return ClaimRequest { retry: chance(&mut self.rng, 80), ..old }.into();
         }
-        let admitted = self.admitted(view);
-        let (namespace, lane) = self.queue_of(admitted.as_deref(), view);
+        let admissions = self.admissions(view);
+        let (namespace, lane) = self.queue_of(&admissions, view);
         let rng = &mut self.rng;
-        let claim = Claim {
+        let call = ClaimRequest {
             namespace,
             lane,
             worker: make::worker(rng),
             capabilities: make::offers(rng),
             request: make::request(rng),
             max: one(rng, &[1, 1, 1, 1, 1, 2, 2, 3, 3, 5, 5, 0]),
-            first: 0,
             retry: chance(rng, 10),
-            admitted,
         };
-        claim.into()
+        Claim { call, first: 0, admissions }.into()
     }
 
     fn grant(&mut self, view: View<'_>) -> Action {
@@ -112,8 +111,8 @@ impl Generator {
             let old = one(&mut self.rng, &self.past.grants);
             return GrantNext { retry: true, ..old }.into();
         }
-        let admitted = self.admitted(view);
-        let (namespace, lane) = self.queue_of(admitted.as_deref(), view);
+        let admissions = self.admissions(view);
+        let (namespace, lane) = self.queue_of(&admissions, view);
         let rng = &mut self.rng;
         let grant = GrantNext {
             namespace,
@@ -124,7 +123,7 @@ impl Generator {
             ttl: millis(rng, &[50, 120, 500, 500, 2_000, 0]),
             retry: chance(rng, 10),
             at: None,
-            admitted,
+            admissions,
         };
         grant.into()
     }

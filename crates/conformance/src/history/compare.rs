@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ff_core::machine::{Action, Assignment, Claim, Command, Hold, Reply};
+use ff_core::machine::{Action, Assignment, ClaimRequest, Command, Hold, Reply};
 use ff_core::state::State;
 use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
 use ff_store::StoreError;
@@ -69,11 +69,11 @@ impl Agreement {
         let claims: Vec<_> = op.commands().iter().filter_map(claim_of).collect();
         let requests: HashSet<_> = claims.iter().map(|claim| claim.request).collect();
         let alone = op.commands().len() == 1;
-        let any = |fits: fn(&Execution, &Claim, Time) -> bool, claim: &Claim| {
+        let any = |fits: fn(&Execution, &ClaimRequest, Time) -> bool, claim: &ClaimRequest| {
             view.held.records.iter().any(|record| fits(record, claim, view.now))
         };
-        let several = |claim: &Claim| claim.max > 1 && (!alone || any(expired_in, claim));
-        let again = |claim: &Claim| {
+        let several = |claim: &ClaimRequest| claim.max > 1 && (!alone || any(expired_in, claim));
+        let again = |claim: &ClaimRequest| {
             let finds = claim.retry && alone && any(held_by, claim);
             view.leased.contains(&claim.request) && !finds
         };
@@ -158,7 +158,7 @@ impl Agreement {
     }
 }
 
-fn claim_of(command: &Command) -> Option<&Claim> {
+fn claim_of(command: &Command) -> Option<&ClaimRequest> {
     match &command.action {
         Action::Claim(claim) => Some(claim),
         _ => None,
@@ -166,14 +166,14 @@ fn claim_of(command: &Command) -> Option<&Claim> {
 }
 
 /// Whether `record` is in the claim's queue although its time is over.
-fn expired_in(record: &Execution, claim: &Claim, now: Time) -> bool {
+fn expired_in(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
     matches!(record.state, State::Queued { .. })
         && (&record.spec.namespace, &record.spec.lane) == (&claim.namespace, &claim.lane)
         && timer::due(record, now).is_some()
 }
 
 /// Whether the claim holds `record`, and would be told so again.
-fn held_by(record: &Execution, claim: &Claim, now: Time) -> bool {
+fn held_by(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
     record.spec.namespace == claim.namespace
         && record.lease().is_some_and(|lease| lease.id.request == claim.request)
         && timer::due(record, now).is_none()

@@ -3,7 +3,8 @@
 use fastrand::Rng;
 use ff_core::limits::RUNS;
 use ff_core::machine::{
-    Action, Cancel, Claim, Command, GrantNext, GrantOffer, Hold, Replay, Reply, Submit, Target,
+    Action, Cancel, ClaimRequest, Command, GrantNext, GrantOffer, Hold, Replay, Reply, Submit,
+    Target,
 };
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Attention;
@@ -38,7 +39,7 @@ pub(crate) struct Generator {
 pub(super) struct Past {
     pub(super) sent: Vec<Command>,
     pub(super) submits: Vec<Submit>,
-    pub(super) claims: Vec<Claim>,
+    pub(super) claims: Vec<ClaimRequest>,
     pub(super) grants: Vec<GrantNext>,
     pub(super) holds: Vec<Hold>,
     pub(super) offers: Vec<(Target, GrantOffer, Worker)>,
@@ -83,7 +84,7 @@ impl Generator {
         past.sent.push(command.clone());
         match &command.action {
             Action::Submit(submit) => past.submits.push(submit.clone()),
-            Action::Claim(claim) => past.claims.push(claim.clone()),
+            Action::Claim(claim) => past.claims.push(claim.call.clone()),
             Action::GrantNext(grant) => past.grants.push(grant.clone()),
             _ => {}
         }

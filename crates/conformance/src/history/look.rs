@@ -1,12 +1,11 @@
 //! What is read from both stores.
 
 use bytes::Bytes;
-use ff_core::control::Blocker;
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Namespace, Resource, Time};
-use ff_store::{DueTimers, ListScan, ResourceScan, Store, StoreError};
+use ff_core::{Execution, ExecutionId, Resource, Time};
+use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, ResourceScan, Store, StoreError};
 
 /// Something to read.
 #[derive(Debug, Clone)]
@@ -18,7 +17,7 @@ pub(crate) enum Look {
     Due { after: Option<(Time, ExecutionId)>, limit: usize },
     Resources(ResourceScan),
     Ahead { place: QueueEntry, id: ExecutionId },
-    Blocked { namespace: Namespace, on: Blocker, limit: usize },
+    Blocked(BlockedScan),
 }
 
 /// What was read.
@@ -31,7 +30,7 @@ pub(crate) enum Seen {
     Due(DueTimers),
     Resources(Vec<Resource>),
     Ahead(u64),
-    Blocked(Vec<ExecutionId>),
+    Blocked(Vec<BlockedClass>),
 }
 
 impl Look {
@@ -54,9 +53,7 @@ impl Look {
             }
             Look::Resources(scan) => Seen::Resources(store.resources(scan).await?),
             Look::Ahead { place, id } => Seen::Ahead(store.ahead(&place, id).await?),
-            Look::Blocked { namespace, on, limit } => {
-                Seen::Blocked(store.blocked(&namespace, &on, limit).await?)
-            }
+            Look::Blocked(scan) => Seen::Blocked(store.blocked(scan).await?),
         })
     }
 }

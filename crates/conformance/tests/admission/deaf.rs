@@ -8,7 +8,7 @@ use ff_backend_memory::MemoryStore;
 use ff_conformance::Deaf;
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::Control;
-use ff_core::machine::{Assignment, Claim, Complete, Fail, ReportUsage, Submit};
+use ff_core::machine::{Assignment, ClaimRequest, Complete, Fail, ReportUsage, Submit};
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::{Failure, State, Worker};
@@ -112,16 +112,14 @@ async fn work(backend: &dyn EngineBackend, held: Assignment) {
 async fn serve(backend: Arc<dyn EngineBackend>, ids: Vec<ExecutionId>, began: Instant) {
     loop {
         assert!(began.elapsed() < LIMIT, "work waits for nothing");
-        let claim = Claim {
+        let claim = ClaimRequest {
             namespace: Namespace::default(),
             lane: Lane::default(),
             worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
             capabilities: Capabilities::NONE,
             request: mint::request_id(),
             max: 1,
-            first: 0,
             retry: false,
-            admitted: None,
         };
         for held in backend.claim(claim, WAIT).await.unwrap().assignments {
             work(&*backend, held).await;

@@ -1,21 +1,22 @@
 //! A world that a plan runs in: one namespace of a store, what its workers hold, what was seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_conformance::Subject;
 use ff_core::control::{Amounts, Control};
 use ff_core::machine::{
-    Action, Assignment, Attend, Cancel, Candidate, Claim, ClaimGranted, Complete, Delay, Fail,
-    GrantNext, GrantOffer, House, Party, Reply, ReportUsage, Settling, Submit, Target, Verdict,
+    Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Assignment, Cancel, ClaimGranted,
+    ClaimRequest, Complete, Decision, Delay, Fail, GrantNext, GrantOffer, Home, NeedsAdmission,
+    Reply, ReportUsage, Settlement, Submit, Target,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
-use ff_core::resource::{Held, Ticket};
+use ff_core::resource::Ticket;
 use ff_core::state::{Failure, State, Worker};
 use ff_core::{
-    Capabilities, Category, Code, Dimension, Execution, ExecutionId, IdempotencyKey, Lane, LeaseId,
-    Millis, Namespace, Partition, Payload, ResourceKind, ResourceName, Time, When,
+    AdmissionId, Capabilities, Category, Code, Dimension, Execution, ExecutionId, IdempotencyKey,
+    Lane, Millis, Namespace, Partition, Payload, ResourceKind, ResourceName, Time, When,
 };
 use ff_store::roles::Answer;
 use ff_store::{ResourceScan, Share, StoreError, audit, mint};
@@ -37,10 +38,12 @@ pub(crate) struct World {
     leases: Vec<Lease>,
     offers: Vec<GrantOffer>,
     /// What was settled, or should have been.
-    settled: Vec<Settling>,
+    settled: Vec<Settlement>,
     reports: u32,
-    /// Every admission that was seen, and when it was first.
-    pub(crate) admissions: BTreeMap<LeaseId, (Held, Time)>,
+    /// The quotas that each execution names.
+    quotas: BTreeMap<ExecutionId, BTreeSet<ResourceName>>,
+    /// Every start that a worker has seen: the quotas it counts against, and when it was.
+    pub(crate) starts: Vec<(BTreeSet<ResourceName>, Time)>,
     /// The answers to every step.
     pub(crate) trace: Vec<String>,
 }
@@ -91,7 +94,8 @@ impl World {
             offers: Vec::new(),
             settled: Vec::new(),
             reports: 0,
-            admissions: BTreeMap::new(),
+            quotas: BTreeMap::new(),
+            starts: Vec::new(),
             trace: Vec::new(),
         }
     }
@@ -122,7 +126,6 @@ impl World {
             Step::SettleAgain(which) => self.settle_again(which).await,
             Step::Pass(span) => self.pass(Millis::new(span)).await,
         };
-        self.note().await;
         self.trace.push(format!("{step:?}: {said}"));
     }
 
@@ -148,6 +151,7 @@ impl World {
             max_reclaims: 3,
             ..Policy::default()
         };
+        self.quotas.insert(id, control.quotas.clone());
         let namespace = self.namespace.clone();
         let submit = Submit { namespace, control, policy: policy.into(), ..Submit::new(id) };
         self.subject.backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
@@ -155,17 +159,15 @@ impl World {
         String::new()
     }
 
-    fn claiming(&self, max: u16) -> Claim {
-        Claim {
+    fn claiming(&self, max: u16) -> ClaimRequest {
+        ClaimRequest {
             namespace: self.namespace.clone(),
             lane: Lane::default(),
             worker: worker(),
             capabilities: Capabilities::NONE,
             request: mint::request_id(),
             max,
-            first: 0,
             retry: false,
-            admitted: None,
         }
     }
 
@@ -190,6 +192,8 @@ impl World {
     fn took(&mut self, assignments: Vec<Assignment>) -> String {
         let taken: Vec<_> = assignments.iter().map(|one| self.number(one.execution)).collect();
         for assignment in assignments {
+            let quotas = self.quotas[&assignment.execution].clone();
+            self.starts.push((quotas, assignment.claimed_at));
             self.leases.push(Lease { left: u64::MAX, assignment });
         }
         format!("{taken:?}")
@@ -200,11 +204,20 @@ impl World {
     }
 
     async fn grant(&mut self) -> String {
-        let Claim { namespace, lane, worker, capabilities, request, .. } = self.claiming(1);
+        let ClaimRequest { namespace, lane, worker, capabilities, request, .. } = self.claiming(1);
         let ttl = Millis::new(3_000);
-        let (retry, at, admitted) = (false, None, None);
-        let grant =
-            GrantNext { namespace, lane, worker, capabilities, request, ttl, retry, at, admitted };
+        let (retry, at, admissions) = (false, None, Admissions::Any);
+        let grant = GrantNext {
+            namespace,
+            lane,
+            worker,
+            capabilities,
+            request,
+            ttl,
+            retry,
+            at,
+            admissions,
+        };
         let offer = self.subject.backend.grant(grant).await.unwrap().offer;
         let said = format!("{:?}", offer.as_ref().map(|offer| self.number(offer.execution)));
         self.offers.extend(offer);
@@ -331,7 +344,7 @@ impl World {
         for id in &self.ids {
             let record = self.record(*id).await;
             let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
-            if waits && record.admission.is_none() && !record.spec.control.is_empty() {
+            if waits && !record.spec.control.is_empty() {
                 waiting.push(record);
             }
         }
@@ -339,17 +352,14 @@ impl World {
             return String::new();
         }
         let record = &waiting[which % waiting.len()];
-        let candidate = Candidate {
-            execution: record.id,
-            admission: LeaseId { request: mint::request_id(), index: 0 },
-            control: record.spec.control.clone(),
-            used: record.used.clone(),
-        };
-        let party = Party { candidates: vec![candidate], most: 1 };
-        let attend = Attend { house: self.house(), settlings: Vec::new(), parties: vec![party] };
-        match self.run(attend).await.unwrap() {
-            Reply::Attended(attended) => match &attended.verdicts[0][0] {
-                Verdict::Admitted(_) => "admitted".to_owned(),
+        let needs = NeedsAdmission::of(record, false).unwrap();
+        let id = AdmissionId { batch: mint::request_id(), index: 0 };
+        let requests = vec![AdmissionRequest { id, needs }];
+        let batch = AdmissionBatch { requests, max: 1, reserved_for: Millis::ZERO };
+        let admit = Admit { home: self.home(), settlements: Vec::new(), batches: vec![batch] };
+        match self.run(admit).await.unwrap() {
+            Reply::AdmitReply(reply) => match &reply.decisions[0][0] {
+                Decision::Admitted(_) => "admitted".to_owned(),
                 other => format!("{other:?}"),
             },
             other => panic!("{other:?}"),
@@ -361,11 +371,11 @@ impl World {
         let Some(lease) = self.leave(which) else { return String::new() };
         let complete = Complete { hold: lease.hold(), result: Payload::default() };
         let said = settled_answer(self.run(complete).await).map(drop);
-        for settling in self.subject.store.wakeups().take_stopped() {
+        for settlement in self.subject.store.settlements().take() {
             for _ in 0..times {
-                self.settle(settling.clone()).await;
+                self.settle(settlement.clone()).await;
             }
-            self.settled.push(settling);
+            self.settled.push(settlement);
         }
         format!("{said:?}")
     }
@@ -378,10 +388,10 @@ impl World {
         format!("{}", count > 0)
     }
 
-    async fn settle(&self, settling: Settling) {
-        let house = House { namespace: settling.namespace.clone(), ..self.house() };
-        let attend = Attend { house, settlings: vec![settling], parties: Vec::new() };
-        self.run(attend).await.unwrap();
+    async fn settle(&self, settlement: Settlement) {
+        let home = Home { namespace: settlement.namespace.clone(), ..self.home() };
+        let admit = Admit { home, settlements: vec![settlement], batches: Vec::new() };
+        self.run(admit).await.unwrap();
     }
 
     /// Lets time pass and does all that is due, as the engine would.
@@ -391,8 +401,8 @@ impl World {
         for _ in 0..100 {
             let timers = backend.due(&Share::All, None, 100).await.unwrap();
             if timers.due.is_empty() && timers.resources.is_empty() {
-                for (namespace, on) in backend.blockers(&Share::All).await.unwrap() {
-                    backend.ease(&namespace, &on).await.unwrap();
+                for (namespace, on) in backend.blockers(&Share::All, None, 100).await.unwrap() {
+                    backend.release(&namespace, &on).await.unwrap();
                 }
                 return String::new();
             }
@@ -411,7 +421,6 @@ impl World {
         for lease in std::mem::take(&mut self.leases) {
             self.complete(&lease.assignment).await;
         }
-        self.note().await;
     }
 
     /// Runs a command, and nothing that follows from it.
@@ -419,9 +428,9 @@ impl World {
         self.subject.store.execute(vec![mint::command(action)]).await.remove(0)
     }
 
-    fn house(&self) -> House {
+    fn home(&self) -> Home {
         let partitions = self.subject.store.partitions();
-        House { namespace: self.namespace.clone(), partitions }
+        Home { namespace: self.namespace.clone(), partitions }
     }
 
     pub(crate) async fn record(&self, id: ExecutionId) -> Execution {
@@ -441,14 +450,6 @@ impl World {
         let scan = ResourceScan { namespace, kind, after: None, limit: 1_000 };
         let found = self.subject.store.resources(scan).await.unwrap();
         found.iter().filter_map(|found| found.as_ticket().cloned()).collect()
-    }
-
-    /// Takes note of the admissions there are.
-    async fn note(&mut self) {
-        let now = self.subject.clock.now().await;
-        for held in self.tickets().await.into_iter().filter_map(|ticket| ticket.held) {
-            self.admissions.entry(held.admission).or_insert((held, now));
-        }
     }
 
     /// What an audit of the whole store finds.

@@ -1,11 +1,13 @@
 //! Bugs of admission: a command about budgets and quotas is not the one that was given.
 
 use ff_core::machine::{
-    Action, Attend, Command, Discard, House, PutQuota, ReportUsage, Settling, Unblock,
+    Action, Admissions, Admit, Command, Discard, Home, PutQuota, ReportUsage, Settlement, Unblock,
 };
 use ff_core::resource::Ticket;
 use ff_core::state::State;
-use ff_core::{ExecutionId, IdempotencyKey, LeaseId, Namespace, ResourceKind, ResourceName, Time};
+use ff_core::{
+    AdmissionId, ExecutionId, IdempotencyKey, Namespace, ResourceKind, ResourceName, Time,
+};
 use ff_store::{Store, mint};
 
 use crate::bug::Bug;
@@ -14,53 +16,52 @@ use crate::store::Planted;
 impl Planted {
     pub(crate) async fn spoil_admission(&self, command: &mut Command) {
         match &mut command.action {
-            Action::Attend(attend) => self.spoil_attend(attend).await,
+            Action::Admit(admit) => self.spoil_admit(admit).await,
             Action::ReportUsage(report) => self.spoil_report(report),
             Action::Unblock(unblock) if self.bug == Bug::AnythingUnblocks => {
                 self.clear_anything(unblock).await;
             }
-            Action::Block(block) if self.bug == Bug::BookedMomentsAreLost => block.until = None,
             Action::PutQuota(put) if self.bug == Bug::WindowsLetOneMore => {
                 put.limits.max_requests = put.limits.max_requests.map(|most| most + 1);
             }
             Action::Claim(claim) if self.bug == Bug::AdmissionsLastForEver => {
-                for admission in claim.admitted.iter_mut().flatten() {
-                    admission.until = Time::MAX;
+                if let Admissions::Only(admitted) = &mut claim.admissions {
+                    admitted.iter_mut().for_each(|one| one.usable_until = Time::MAX);
                 }
             }
             _ => {}
         }
     }
 
-    async fn spoil_attend(&self, attend: &mut Attend) {
-        let house = attend.house.clone();
+    async fn spoil_admit(&self, admit: &mut Admit) {
+        let home = admit.home.clone();
         match self.bug {
-            Bug::SettlementsAreLost => attend.settlings.retain(|one| one.goes_on.is_some()),
-            Bug::UsageIsChargedTwice => attend.settlings.iter_mut().for_each(double),
+            Bug::SettlementsAreLost => admit.settlements.retain(|one| !one.phase.is_end()),
+            Bug::UsageIsChargedTwice => admit.settlements.iter_mut().for_each(double),
             Bug::AnyNameSettles => {
-                for settling in &mut attend.settlings {
-                    let held = self.held(&house, settling.execution).await;
-                    settling.admission = held.unwrap_or(settling.admission);
+                for settlement in &mut admit.settlements {
+                    let held = self.held(&home, settlement.execution).await;
+                    settlement.admission = held.unwrap_or(settlement.admission);
                 }
             }
             Bug::QuotasAreShared => {
                 // The home of the namespace that comes first.
-                attend.house.namespace = Namespace::new("acme").unwrap();
+                admit.home.namespace = Namespace::new("acme").unwrap();
             }
             _ => {}
         }
-        for candidate in attend.parties.iter_mut().flat_map(|party| &mut party.candidates) {
+        for request in admit.batches.iter_mut().flat_map(|batch| &mut batch.requests) {
             match self.bug {
-                Bug::BudgetsAreNotAsked => candidate.control.budgets.clear(),
-                Bug::EstimatesAreIgnored => candidate.control.estimate.clear(),
+                Bug::BudgetsAreNotAsked => request.needs.limits.budgets.clear(),
+                Bug::EstimatesAreIgnored => request.needs.limits.estimate.clear(),
                 Bug::StartsAreForgotten => {
-                    for name in &candidate.control.quotas {
-                        self.renew(&house, name).await;
+                    for name in &request.needs.limits.quotas {
+                        self.renew(&home, name).await;
                     }
                 }
                 Bug::AdmissionsAreShared => {
-                    let held = self.held(&house, candidate.execution).await;
-                    candidate.admission = held.unwrap_or(candidate.admission);
+                    let held = self.held(&home, request.needs.execution).await;
+                    request.id = held.unwrap_or(request.id);
                 }
                 _ => {}
             }
@@ -82,19 +83,19 @@ impl Planted {
     async fn clear_anything(&self, unblock: &mut Unblock) {
         let record = self.store.record(unblock.execution).await.unwrap();
         if let Some(State::Blocked { on, .. }) = record.map(|record| record.state.clone()) {
-            unblock.on = Some(on);
+            unblock.on = on;
         }
     }
 
     /// The name under which an execution is admitted.
-    async fn held(&self, house: &House, execution: ExecutionId) -> Option<LeaseId> {
-        let found = self.store.resource(&house.ticket(execution)).await.unwrap()?;
-        found.as_ticket().and_then(|ticket: &Ticket| Some(ticket.held.as_ref()?.admission))
+    async fn held(&self, home: &Home, execution: ExecutionId) -> Option<AdmissionId> {
+        let found = self.store.resource(&home.ticket(execution)).await.unwrap()?;
+        found.as_ticket().map(|ticket: &Ticket| ticket.admission)
     }
 
-    /// Makes a quota anew, if it counts starts alone.
-    async fn renew(&self, house: &House, name: &ResourceName) {
-        let key = house.key(ResourceKind::Quota, name);
+    /// Creates a quota again, if it counts starts alone.
+    async fn renew(&self, home: &Home, name: &ResourceName) {
+        let key = home.key(ResourceKind::Quota, name);
         let found = self.store.resource(&key).await.unwrap();
         if let Some(quota) = found.as_ref().and_then(|found| found.as_quota())
             && quota.limits.max_active.is_none()
@@ -105,6 +106,6 @@ impl Planted {
     }
 }
 
-fn double(settling: &mut Settling) {
-    settling.used.values_mut().for_each(|amount| *amount *= 2);
+fn double(settlement: &mut Settlement) {
+    settlement.used.values_mut().for_each(|amount| *amount *= 2);
 }

@@ -59,15 +59,15 @@ pub(crate) enum Bug {
     BudgetsAreNotAsked,
     /// What work is expected to use is not reserved.
     EstimatesAreIgnored,
-    /// A quota forgets what it has let through.
+    /// A quota forgets what it has admitted.
     StartsAreForgotten,
     /// One more may start than the limit.
     WindowsLetOneMore,
-    /// The moment that is booked for who waits is not written.
-    BookedMomentsAreLost,
+    /// Executions that wait for a rate are not released when it has room.
+    RatesAreNotDue,
     /// Those who wait last come first.
     LastWaitersComeFirst,
-    /// Who waits for one thing is let go for another.
+    /// An execution that waits for one limit is released for another.
     AnythingUnblocks,
     /// Usage that is told again counts again.
     RepeatedUsageCounts,

@@ -1,13 +1,14 @@
 //! A store that does what one in memory does, but for its bug.
 
-use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
 use ff_core::control::Blocker;
-use ff_core::machine::{Action, Claim, Command, CopyLane, Hold, Reply, Ticked, Wanted};
+use ff_core::machine::{
+    Action, ClaimRequest, Command, CopyLane, Hold, NeedsAdmission, Reply, Ticked,
+};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::record::Attempt;
@@ -18,8 +19,8 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
-    Wakeups, mint,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    SettlementQueue, Share, Stats, Store, StoreError, Wakeups, mint,
 };
 
 use crate::bug::Bug;
@@ -222,6 +223,7 @@ impl Store for Planted {
             Bug::SilenceIsNotDue => true,
             Bug::PeriodsNeverEnd => kind == ResourceKind::Budget,
             Bug::TicketsAreNotDue => kind == ResourceKind::Ticket,
+            Bug::RatesAreNotDue => kind == ResourceKind::Quota,
             _ => false,
         };
         timers.resources.retain(|key| !hidden(key.kind));
@@ -249,33 +251,41 @@ impl Store for Planted {
         Ok(found)
     }
 
-    async fn blocked(
-        &self,
-        namespace: &Namespace,
-        on: &Blocker,
-        limit: usize,
-    ) -> Result<Vec<ExecutionId>, StoreError> {
+    async fn now(&self) -> Result<Time, StoreError> {
+        self.store.now().await
+    }
+
+    async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError> {
+        let each = scan.each;
         match self.bug {
             Bug::LastWaitersComeFirst => {
-                let mut all = self.store.blocked(namespace, on, usize::MAX).await?;
-                all.reverse();
-                all.truncate(limit);
-                Ok(all)
+                let mut found =
+                    self.store.blocked(BlockedScan { each: usize::MAX >> 1, ..scan }).await?;
+                for class in &mut found {
+                    class.first.reverse();
+                    class.first.truncate(each);
+                }
+                Ok(found)
             }
-            _ => self.store.blocked(namespace, on, limit).await,
+            _ => self.store.blocked(scan).await,
         }
     }
 
-    async fn wanted(&self, claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError> {
-        self.store.wanted(claim, most).await
+    async fn admission_candidates(
+        &self,
+        claim: &ClaimRequest,
+        most: usize,
+    ) -> Result<Vec<NeedsAdmission>, StoreError> {
+        self.store.admission_candidates(claim, most).await
     }
 
     async fn blockers(
         &self,
         share: &Share,
+        after: Option<&(Namespace, Blocker)>,
         limit: usize,
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-        self.store.blockers(share, limit).await
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        self.store.blockers(share, after, limit).await
     }
 
     async fn census(&self) -> Result<ff_store::census::Census, StoreError> {
@@ -320,8 +330,8 @@ impl Store for Planted {
         self.store.partitions()
     }
 
-    fn desks(&self) -> &Desks {
-        self.store.desks()
+    fn settlements(&self) -> &SettlementQueue {
+        self.store.settlements()
     }
 
     fn wakeups(&self) -> &Wakeups {

@@ -8,9 +8,9 @@ use crate::resource::{Body, Resource, ResourceKey};
 use crate::time::{Millis, Time};
 
 impl Context<'_> {
-    /// The moment from which what is made now counts: later than all that was admitted before, be it
-    /// in the same millisecond.
-    pub(super) fn making(&self) -> Time {
+    /// The moment from which a limit created now counts: later than all that was admitted before, be
+    /// it in the same millisecond.
+    pub(super) fn creation(&self) -> Time {
         self.now + Millis::new(1)
     }
 }
@@ -39,7 +39,7 @@ impl Decide for PutBudget {
         let before = context.loaded.resource(&self.key);
         let after = match before.and_then(Resource::as_budget) {
             Some(budget) => budget.with(self.limits.clone()),
-            None => Budget::new(self.limits.clone(), context.now, context.making()),
+            None => Budget::new(self.limits.clone(), context.now, context.creation()),
         };
         let answer = Reply::Budget(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Budget(after)), answer))
@@ -96,7 +96,7 @@ impl Decide for PutQuota {
         let before = context.loaded.resource(&self.key);
         let after = match before.and_then(Resource::as_quota) {
             Some(quota) => Quota { limits: self.limits.clone(), ..quota.clone() },
-            None => Quota::new(self.limits.clone(), context.making()),
+            None => Quota::new(self.limits.clone(), context.creation()),
         };
         let answer = Reply::Quota(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Quota(after)), answer))

@@ -1,32 +1,34 @@
 //! Claim: take the best work a worker can run, or the work reserved for it.
 
 use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 
 use super::{
-    Admission, Claimed, Context, Decide, Item, Nominate, ReadSet, Reply, Step, Target, Transition,
-    Wanted, Withheld,
+    Action, Admissions, Admitted, Claimed, Context, Decide, Item, NeedsAdmission, Nominate, Phase,
+    ReadSet, Reply, Settlement, Step, TICKET_TTL, Target, Transition, Withheld,
 };
 use crate::capability::Capabilities;
 use crate::id::{LeaseId, RequestId};
 use crate::limits;
-use crate::name::{Lane, Namespace, ResourceName};
+use crate::name::{Lane, Namespace};
 use crate::payload::{BlobKey, BlobPart};
 use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::resource::LaneState;
 use crate::state::{State, Why, Worker};
+use crate::time::Millis;
 use crate::timer;
 
 /// How many candidates are looked at when some must be admitted first: what is refused leaves the
 /// queue, so that one claim does not meet it again.
-pub const WANTED: usize = 64;
+pub const ADMISSION_LOOKAHEAD: usize = 64;
 
 /// How many further candidates are looked at when the first turn out to be unreadable.
-pub(super) const SLACK: usize = 8;
+pub(super) const UNREADABLE_LOOKAHEAD: usize = 8;
 
-/// Takes up to `max` executions from a lane. Lease `i` is named (request, `first` + i).
+/// What a worker asks for: up to `max` executions of a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct ClaimRequest {
     /// The tenant.
     pub namespace: Namespace,
     /// The queue.
@@ -39,14 +41,45 @@ pub struct Claim {
     pub request: RequestId,
     /// How many at most.
     pub max: u16,
-    /// The index of the first lease; not 0 only when an earlier part of this call took some.
-    pub first: u16,
     /// The reply of an earlier send was lost: what that one took is answered again.
     pub retry: bool,
-    /// What budgets and quotas have admitted for this call, which takes these and nothing else. If
-    /// there are none, it passes over all that must be admitted. `None` passes over nothing: where
-    /// one must be admitted, nothing behind it is taken in its place.
-    pub admitted: Option<Vec<Admission>>,
+}
+
+/// Takes executions for a [`ClaimRequest`]. Lease `i` is named (request, `first` + i).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What the worker asks for.
+    pub call: ClaimRequest,
+    /// The index of the first lease; not 0 only when an earlier part of this call took some.
+    pub first: u16,
+    /// Which executions that must be admitted it takes.
+    pub admissions: Admissions,
+}
+
+impl From<ClaimRequest> for Claim {
+    fn from(call: ClaimRequest) -> Claim {
+        Claim { call, first: 0, admissions: Admissions::Any }
+    }
+}
+
+impl From<ClaimRequest> for Action {
+    fn from(call: ClaimRequest) -> Action {
+        Claim::from(call).into()
+    }
+}
+
+impl Deref for Claim {
+    type Target = ClaimRequest;
+
+    fn deref(&self) -> &ClaimRequest {
+        &self.call
+    }
+}
+
+impl DerefMut for Claim {
+    fn deref_mut(&mut self) -> &mut ClaimRequest {
+        &mut self.call
+    }
 }
 
 impl Claim {
@@ -61,16 +94,11 @@ impl Claim {
         ReadSet { nominate: Some(nominate), lane, ..ReadSet::default() }
     }
 
-    /// Those it takes and nothing else, if it was given any.
-    fn named(&self) -> Option<&[Admission]> {
-        self.admitted.as_deref().filter(|admitted| !admitted.is_empty())
-    }
-
     /// What must be read before anything is taken.
     fn looks(&self) -> ReadSet {
-        match self.named() {
-            Some(named) => ReadSet {
-                records: named.iter().map(|admission| admission.execution).collect(),
+        match self.admissions.only() {
+            Some(only) => ReadSet {
+                records: only.iter().map(|one| one.request.needs.execution).collect(),
                 lane: Some((self.namespace.clone(), self.lane.clone())),
                 ..ReadSet::default()
             },
@@ -79,17 +107,18 @@ impl Claim {
     }
 
     /// Takes those that were admitted for it, as far as they still wait in this queue.
-    fn take_named(&self, context: &Context<'_>, named: &[Admission]) -> Step {
+    fn take_only(&self, context: &Context<'_>, only: &[Admitted]) -> Step {
         let loaded = context.loaded;
-        if named.iter().any(|one| !loaded.records.contains_key(&one.execution)) {
+        let ids = || only.iter().map(|one| one.request.needs.execution);
+        if ids().any(|id| !loaded.records.contains_key(&id)) {
             return Step::NeedMore(self.looks());
         }
-        let records = named.iter().filter_map(|one| loaded.record(one.execution));
+        let records = ids().filter_map(|id| loaded.record(id));
         let waits = |record: &&Execution| {
             matches!(record.state, State::Queued { .. })
                 && (&record.spec.namespace, &record.spec.lane) == (&self.namespace, &self.lane)
                 && self.capabilities.covers(&record.spec.requires)
-                && self.asks_for(context, record).is_none()
+                && self.needs_admission(context, record).is_none()
         };
         let waiting: Vec<_> = records.filter(waits).collect();
         let withheld = context.withheld();
@@ -134,10 +163,10 @@ impl Claim {
                 items.push(moved_on(Some(write)));
                 continue;
             }
-            let record = match context.let_in(record, self.admitted.as_deref()) {
+            let record = match context.admit_or_defer(record, &self.admissions) {
                 Ok(record) => record,
-                Err(wanted) => {
-                    items.push(asking(vec![wanted]));
+                Err(needs) => {
+                    items.push(deferred(vec![needs]));
                     continue;
                 }
             };
@@ -162,7 +191,8 @@ impl Claim {
         let wanted = usize::from(self.max);
         let (ready, _) = fit(&context.ready(readable), wanted);
         if ready.is_empty() {
-            let several = fit(readable, wanted).0.len().max(SLACK).min(readable.len());
+            let several =
+                fit(readable, wanted).0.len().max(UNREADABLE_LOOKAHEAD).min(readable.len());
             if let Some(more) = self.missing_inputs(context, &readable[..several]) {
                 return Step::NeedMore(more);
             }
@@ -177,37 +207,27 @@ impl Claim {
     /// How many candidates are looked at.
     fn looked_at(&self) -> usize {
         let max = usize::from(self.max);
-        if self.admitted.is_some() { max.max(WANTED) } else { max }
+        match self.admissions {
+            Admissions::Any => max,
+            Admissions::SkipLimited | Admissions::Only(_) => max.max(ADMISSION_LOOKAHEAD),
+        }
     }
 
-    /// Whether `record` is not given out before it is admitted.
-    fn asks_for(&self, context: &Context<'_>, record: &Execution) -> Option<Wanted> {
-        context.let_in(record, self.admitted.as_deref()).err()
+    /// Whether `record` is not dispatched before it is admitted.
+    fn needs_admission(&self, context: &Context<'_>, record: &Execution) -> Option<NeedsAdmission> {
+        context.admit_or_defer(record, &self.admissions).err()
     }
 
     /// What must be read before those of `records` that need not ask can be handed out, if anything.
     fn missing_inputs(&self, context: &Context<'_>, records: &[&Execution]) -> Option<ReadSet> {
-        let ready = records.iter().filter(|record| self.asks_for(context, record).is_none());
+        let ready = records.iter().filter(|record| self.needs_admission(context, record).is_none());
         context.missing_inputs(ready.copied())
     }
 }
 
-impl Wanted {
-    /// `record`, if it must be admitted before it is given out: what it names has a say, and its
-    /// lane if that has a limit.
-    pub fn of(record: &Execution, is_limited: bool) -> Option<Wanted> {
-        let mut control = record.spec.control.clone();
-        if is_limited {
-            control.quotas.insert(ResourceName::of_lane(&record.spec.lane));
-        }
-        let wanted = !control.is_empty() && record.admission.is_none();
-        wanted.then(|| Wanted { execution: record.id, control, used: record.used.clone() })
-    }
-}
-
-/// Tells what must be admitted.
-fn asking(wanted: Vec<Wanted>) -> Item {
-    let claimed = Claimed { wanted, ..Claimed::default() };
+/// Answers what must be admitted.
+fn deferred(needs_admission: Vec<NeedsAdmission>) -> Item {
+    let claimed = Claimed { needs_admission, ..Claimed::default() };
     Item { write: None, reply: claimed.into() }
 }
 
@@ -244,24 +264,26 @@ impl Decide for Claim {
             let assignments = taken.iter().filter_map(|r| context.assignment(r)).collect();
             return Ok(Step::answer(Claimed { assignments, ..Claimed::default() }));
         }
-        if let Some(named) = self.named() {
-            return Ok(self.take_named(context, named));
+        if let Some(only) = self.admissions.only() {
+            return Ok(self.take_only(context, only));
         }
         let wanted = usize::from(self.max);
         let Some(candidates) = &context.loaded.candidates else {
-            return Ok(Step::NeedMore(self.nominate(self.looked_at().max(wanted + SLACK))));
+            return Ok(Step::NeedMore(
+                self.nominate(self.looked_at().max(wanted + UNREADABLE_LOOKAHEAD)),
+            ));
         };
         let withheld = context.withheld();
         if withheld.is_some() && !candidates.is_empty() {
             return Ok(Step::answer(Claimed { withheld, ..Claimed::default() }));
         }
         let readable = context.readable(candidates);
-        if readable.is_empty() && context.loaded.hides_more(wanted + SLACK) {
-            return Ok(Step::NeedMore(self.nominate(wanted + SLACK)));
+        if readable.is_empty() && context.loaded.hides_more(wanted + UNREADABLE_LOOKAHEAD) {
+            return Ok(Step::NeedMore(self.nominate(wanted + UNREADABLE_LOOKAHEAD)));
         }
         let all_readable = readable.len() == candidates.len();
         let passes = |record: &&&Execution| {
-            self.admitted.is_none() || self.asks_for(context, record).is_none()
+            self.admissions == Admissions::Any || self.needs_admission(context, record).is_none()
         };
         let (open, passed): (Vec<_>, Vec<_>) =
             readable.into_iter().partition(|record| passes(&record));
@@ -269,18 +291,18 @@ impl Decide for Claim {
             return Ok(self.take_ready(context, &open));
         }
         let (chosen, cut) = fit(&open, wanted);
-        let asks = chosen.iter().any(|record| self.asks_for(context, record).is_some());
-        if asks && context.loaded.hides_more(WANTED) {
-            return Ok(Step::NeedMore(self.nominate(WANTED)));
+        let asks = chosen.iter().any(|record| self.needs_admission(context, record).is_some());
+        if asks && context.loaded.hides_more(ADMISSION_LOOKAHEAD) {
+            return Ok(Step::NeedMore(self.nominate(ADMISSION_LOOKAHEAD)));
         }
         if let Some(more) = self.missing_inputs(context, &chosen) {
             return Ok(Step::NeedMore(more));
         }
         let mut transition = self.take(context, &chosen);
         let behind = open.iter().skip(chosen.len()).filter(|_| asks).chain(&passed);
-        let behind: Vec<_> = behind.filter_map(|record| context.wanted(record)).collect();
+        let behind: Vec<_> = behind.filter_map(|record| context.needs_admission(record)).collect();
         if !behind.is_empty() {
-            transition.items.push(asking(behind));
+            transition.items.push(deferred(behind));
         }
         if cut {
             transition.items.push(moved_on(None));
@@ -325,26 +347,30 @@ impl<'a> Context<'a> {
         records.iter().copied().filter(loaded).collect()
     }
 
-    /// `record`, if it must be admitted before it is given out.
-    pub(super) fn wanted(&self, record: &Execution) -> Option<Wanted> {
-        Wanted::of(record, self.loaded.lane_state().is_some_and(LaneState::is_limited))
+    /// `record`, if it must be admitted before it is dispatched.
+    pub(super) fn needs_admission(&self, record: &Execution) -> Option<NeedsAdmission> {
+        let lane_is_limited = self.loaded.lane_state().is_some_and(LaneState::is_limited);
+        NeedsAdmission::of(record, lane_is_limited)
     }
 
-    /// `record` as it is given out, or what must be admitted before that. An admission that is
-    /// about to be looked at is not used any more.
-    pub(super) fn let_in(
+    /// `record` as it is dispatched, or what must be admitted before that. An admission whose time is
+    /// over, or that is for the record as it was before a change, is not used.
+    pub(super) fn admit_or_defer(
         &self,
         record: &'a Execution,
-        admitted: Option<&[Admission]>,
-    ) -> Result<Cow<'a, Execution>, Wanted> {
-        let mine =
-            |admission: &&Admission| admission.execution == record.id && self.now < admission.until;
-        let mut mine = admitted.into_iter().flatten().filter(mine);
-        let Some(admission) = mine.next().filter(|_| record.admission.is_none()) else {
-            return self.wanted(record).map_or(Ok(Cow::Borrowed(record)), Err);
+        admissions: &Admissions,
+    ) -> Result<Cow<'a, Execution>, NeedsAdmission> {
+        let mine = |one: &&Admitted| {
+            let needs = &one.request.needs;
+            needs.execution == record.id
+                && needs.version == record.version
+                && self.now < one.usable_until
+        };
+        let Some(admitted) = admissions.only().into_iter().flatten().find(mine) else {
+            return self.needs_admission(record).map_or(Ok(Cow::Borrowed(record)), Err);
         };
         let mut record = record.clone();
-        record.admission = Some(admission.name);
+        record.admission = Some(admitted.request.id);
         Ok(Cow::Owned(record))
     }
 
@@ -418,7 +444,12 @@ impl Decide for ClaimGranted {
             return Err(Refusal::LanePaused);
         }
         let lease = LeaseId { request: self.request, index: 0 };
-        let (write, after) = context.hold(record, why, &self.worker, lease);
+        let (mut write, after) = context.hold(record, why, &self.worker, lease);
+        if let Some(admission) = after.admission {
+            let at_least = Millis::new(after.spec.policy.lease_ttl.get() + TICKET_TTL.get());
+            let phase = Phase::Running { started: Some(context.now), at_least };
+            write.settlements.push(Settlement::of(&after, admission, phase));
+        }
         let assignment = context.assignment(&after).ok_or(Refusal::StaleGrant)?;
         let claimed = Claimed { assignments: vec![assignment], ..Claimed::default() };
         Ok(Step::write(context.guarded(write), claimed))

@@ -1,8 +1,8 @@
 //! Grant: reserve the best work a worker can run, without starting its lease.
 
-use super::claim::{SLACK, WANTED};
+use super::claim::{ADMISSION_LOOKAHEAD, UNREADABLE_LOOKAHEAD};
 use super::{
-    Admission, Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition,
+    Admissions, Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition,
 };
 use crate::capability::Capabilities;
 use crate::event::What;
@@ -34,15 +34,17 @@ pub struct GrantNext {
     pub retry: bool,
     /// Look there and nowhere else; `None` is where work is believed to be.
     pub at: Option<Partition>,
-    /// What budgets and quotas have admitted for this call, as for a
-    /// [`Claim`](super::Claim::admitted).
-    pub admitted: Option<Vec<Admission>>,
+    /// Which executions that must be admitted it reserves.
+    pub admissions: Admissions,
 }
 
 impl GrantNext {
     /// How many candidates are looked at.
     fn looked_at(&self) -> usize {
-        if self.admitted.is_some() { WANTED } else { 1 }
+        match self.admissions {
+            Admissions::Any => 1,
+            Admissions::SkipLimited | Admissions::Only(_) => ADMISSION_LOOKAHEAD,
+        }
     }
 
     fn nominate(&self, limit: usize) -> ReadSet {
@@ -107,15 +109,18 @@ impl Decide for GrantNext {
             return Ok(Step::answer(Granted { withheld, ..Granted::default() }));
         }
         let readable = context.readable(candidates);
-        let admitted = self.admitted.as_deref();
-        let open =
-            |record: &&&Execution| admitted.is_none() || context.let_in(record, admitted).is_ok();
+        let open = |record: &&&Execution| {
+            self.admissions == Admissions::Any
+                || context.admit_or_defer(record, &self.admissions).is_ok()
+        };
         let Some(record) = readable.iter().find(open).copied() else {
-            if let Some(wanted) = readable.first().and_then(|record| context.wanted(record)) {
-                return Ok(Step::answer(Granted { wanted: Some(wanted), ..Granted::default() }));
+            let first = readable.first();
+            let needs_admission = first.and_then(|record| context.needs_admission(record));
+            if needs_admission.is_some() {
+                return Ok(Step::answer(Granted { needs_admission, ..Granted::default() }));
             }
-            if context.loaded.hides_more(1 + SLACK) {
-                return Ok(Step::NeedMore(self.nominate(1 + SLACK)));
+            if context.loaded.hides_more(1 + UNREADABLE_LOOKAHEAD) {
+                return Ok(Step::NeedMore(self.nominate(1 + UNREADABLE_LOOKAHEAD)));
             }
             return Ok(Step::answer(Granted::default()));
         };
@@ -127,10 +132,11 @@ impl Decide for GrantNext {
             let reply = Granted { again: true, ..Granted::default() }.into();
             return Ok(Step::Done(Transition { items: vec![Item { write: Some(write), reply }] }));
         }
-        let record = match context.let_in(record, admitted) {
+        let record = match context.admit_or_defer(record, &self.admissions) {
             Ok(record) => record,
-            Err(wanted) => {
-                return Ok(Step::answer(Granted { wanted: Some(wanted), ..Granted::default() }));
+            Err(needs) => {
+                let needs_admission = Some(needs);
+                return Ok(Step::answer(Granted { needs_admission, ..Granted::default() }));
             }
         };
         let grant =

@@ -109,10 +109,10 @@ impl SetLane {
         if earlier.and_then(|quota| quota.limits.max_active) == max_active {
             return None;
         }
-        let mut quota = Quota::of_lane(max_active, context.making());
+        let mut quota = Quota::of_lane(max_active, context.creation());
         if let Some(earlier) = earlier {
-            (quota.active, quota.waited, quota.made) =
-                (earlier.active, earlier.waited, earlier.made);
+            (quota.active, quota.has_waiters, quota.created_at) =
+                (earlier.active, earlier.has_waiters, earlier.created_at);
         }
         Some(context.put(&key, before, Body::Quota(quota)))
     }

@@ -5,14 +5,12 @@
 //! comes from the store with the load, randomness and ids come with the command. One file per
 //! command.
 
-mod admit;
+mod admission;
 mod allowance;
-mod block;
 mod cancel;
 mod claim;
 mod complete;
 mod delay;
-mod desk;
 mod ending;
 mod fail;
 mod grant;
@@ -34,14 +32,14 @@ mod tick_resource;
 mod usage;
 mod worker;
 
-pub use admit::{
-    Admission, Attend, Attended, Candidate, House, Lack, Party, RESERVED, Settled, Settling,
-    USABLE, Verdict,
+pub use admission::{
+    ADMISSION_TTL, AdmissionBatch, AdmissionRequest, Admissions, Admit, AdmitReply, Admitted,
+    Block, Decision, Home, NeedsAdmission, Phase, SetWaiters, Settlement, SettlementEffects,
+    Shortfall, TICKET_TTL, Unblock,
 };
 pub use allowance::{Discard, PutBudget, PutQuota, ResetBudget};
-pub use block::{Block, Unadmit, Unblock};
 pub use cancel::{Cancel, CancelHeld};
-pub use claim::{Claim, ClaimGranted, WANTED};
+pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
 pub use complete::Complete;
 pub use delay::Delay;
 pub use fail::Fail;
@@ -54,7 +52,7 @@ pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
     Assignment, Cancelled, Claimed, GrantOffer, Granted, Registered, Renewed, Reply, Submitted,
-    Used, Wanted, Withheld,
+    Used, Withheld,
 };
 pub use revoke::Revoke;
 pub use seam::{
@@ -168,12 +166,29 @@ actions!(
     ResetBudget,
     PutQuota,
     Discard,
-    Attend,
+    Admit,
     Block,
     Unblock,
-    Unadmit,
+    SetWaiters,
     ReportUsage,
 );
+
+impl Action {
+    /// The execution that a holder or an operator changes by it, as its namespace names it.
+    pub fn target(&self) -> Option<&Target> {
+        let hold = match self {
+            Action::Complete(complete) => &complete.hold,
+            Action::Fail(fail) => &fail.hold,
+            Action::Delay(delay) => &delay.hold,
+            Action::CancelHeld(cancel) => &cancel.hold,
+            Action::HandBack(back) => &back.hold,
+            Action::Cancel(cancel) => return Some(&cancel.target),
+            Action::Revoke(revoke) => return Some(&revoke.target),
+            _ => return None,
+        };
+        Some(&hold.target)
+    }
+}
 
 /// What a command decides with.
 struct Context<'a> {

@@ -7,11 +7,11 @@ use crate::record::{Exited, Tags};
 use crate::time::{Millis, Time};
 use crate::view::PublicState;
 
-use super::admit::Attended;
+use super::admission::{AdmitReply, NeedsAdmission};
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
-use crate::control::{Amounts, Control};
+use crate::control::Amounts;
 use crate::quota::Quota;
 use crate::resource::LaneState;
 
@@ -44,10 +44,10 @@ pub enum Reply {
     Budget(Box<Budget>),
     /// To a change of a quota: how it stands.
     Quota(Box<Quota>),
-    /// To a turn at the desk of a namespace.
-    Attended(Attended),
-    /// To a block, an unblock or the end of an admission: whether it was done.
-    Unblocked(bool),
+    /// To an admission.
+    AdmitReply(AdmitReply),
+    /// To a command that applies or not: whether it did.
+    Applied(bool),
     /// To a report of usage: all that was used.
     Used(Used),
     /// To a change that has nothing to tell.
@@ -74,7 +74,7 @@ from_answers!(
     Ticked,
     Registered,
     ResourceTicked,
-    Attended,
+    AdmitReply,
     Used
 );
 
@@ -86,14 +86,14 @@ impl Reply {
                 all.assignments.extend(more.assignments);
                 all.again |= more.again;
                 all.withheld = all.withheld.or(more.withheld);
-                all.wanted.extend(more.wanted);
+                all.needs_admission.extend(more.needs_admission);
                 Reply::Claimed(all)
             }
             (Reply::Granted(all), Reply::Granted(more)) => Reply::Granted(Granted {
                 offer: all.offer.or(more.offer),
                 again: all.again || more.again,
                 withheld: all.withheld.or(more.withheld),
-                wanted: all.wanted.or(more.wanted),
+                needs_admission: all.needs_admission.or(more.needs_admission),
             }),
             (_, other) => other,
         }
@@ -106,7 +106,7 @@ pub struct Used {
     /// How much, by dimension.
     pub amounts: Amounts,
     /// How many writes the execution has had by then.
-    pub seen: u64,
+    pub revision: u64,
 }
 
 /// The execution that a submit made or found.
@@ -130,18 +130,7 @@ pub struct Granted {
     /// Why nothing was reserved although there may be work.
     pub withheld: Option<Withheld>,
     /// The one that comes first and must be admitted before.
-    pub wanted: Option<Wanted>,
-}
-
-/// An execution that budgets and quotas must admit before it is given out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Which one.
-    pub execution: ExecutionId,
-    /// What must let it through.
-    pub control: Control,
-    /// What it has used so far.
-    pub used: Amounts,
+    pub needs_admission: Option<NeedsAdmission>,
 }
 
 /// Why work that may be there is not given out.
@@ -190,7 +179,7 @@ pub struct Claimed {
     /// Why nothing was taken although there may be work.
     pub withheld: Option<Withheld>,
     /// Those that come first and must be admitted before.
-    pub wanted: Vec<Wanted>,
+    pub needs_admission: Vec<NeedsAdmission>,
 }
 
 /// One execution in a worker's hands.

@@ -1,11 +1,11 @@
 //! What passes between the machine and a store: what to read, what was loaded, what to write.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 
 use super::Context;
-use super::admit::Settling;
+use super::admission::Settlement;
 use super::reply::Reply;
 use crate::capability::Capabilities;
 use crate::event::{Event, What};
@@ -38,6 +38,8 @@ pub struct ReadSet {
     pub blobs: Vec<BlobKey>,
     /// Resources, by key.
     pub resources: Vec<ResourceKey>,
+    /// A resource that cannot be read costs itself alone, instead of failing the command.
+    pub tolerant: bool,
     /// What was said of a lane, as the partition of the command has it.
     pub lane: Option<(Namespace, Lane)>,
 }
@@ -102,6 +104,8 @@ pub struct Loaded {
     pub blobs: HashMap<BlobKey, Option<Bytes>>,
     /// Resources; `None` was looked for and is absent.
     pub resources: BTreeMap<ResourceKey, Option<Resource>>,
+    /// Those of them that are there and cannot be read; they count as absent and are never written.
+    pub unreadable: BTreeSet<ResourceKey>,
     /// The answer to [`ReadSet::lane`]: which of the resources it is.
     pub lane: Option<ResourceKey>,
 }
@@ -199,7 +203,7 @@ pub struct WriteSet {
     /// was none.
     pub guards: Vec<(ResourceKey, Option<Version>)>,
     /// Executions that have stopped, to be settled with what admitted them.
-    pub settlings: Vec<Settling>,
+    pub settlements: Vec<Settlement>,
     /// What happened.
     pub events: Vec<Event>,
 }
@@ -261,12 +265,12 @@ impl Context<'_> {
         what: impl Into<Option<What>>,
     ) -> WriteSet {
         let mut write = WriteSet::default();
-        self.leave_house(before, &mut after, &mut write);
+        self.end_admission(&mut after, &mut write);
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
         WriteSet {
             events: what.into().map(|what| self.event(&after, what)).into_iter().collect(),
-            settlings: write.settlings,
+            settlements: write.settlements,
             changes: vec![Change {
                 id: after.id,
                 before: Some(before.version),

@@ -78,7 +78,6 @@ impl Context<'_> {
             }
             (Due::DelayOver, _) => return Some(woken(record)),
             (Due::GrantExpired, _) => return Some(ungranted(record)),
-            (Due::Booked, _) => return Some(unblocked(record)),
             (Due::CancelGrace | Due::AttemptTimeout | Due::LeaseExpired, Some(request)) => {
                 self.cancelled(record, request.reason.clone())
             }
@@ -106,16 +105,6 @@ fn woken(before: &Execution) -> (Execution, What) {
         resumes = !why.then().starts_attempt();
     }
     (after, What::Woken { resumes })
-}
-
-fn unblocked(before: &Execution) -> (Execution, What) {
-    let mut after = before.clone();
-    let mut resumes = false;
-    if let State::Blocked { why, .. } = before.state {
-        after.state = State::Queued { why };
-        resumes = !why.starts_attempt();
-    }
-    (after, What::Unblocked { resumes })
 }
 
 fn ungranted(before: &Execution) -> (Execution, What) {

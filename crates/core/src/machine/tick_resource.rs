@@ -1,11 +1,11 @@
 //! Tick of a resource: let time do what is due.
 
-use super::admit::RESERVED;
+use super::admission::TICKET_TTL;
 use super::lane::SPREAD;
 use super::{Context, Decide, ReadSet, Step};
-use crate::name::ResourceName;
 use crate::refusal::Refusal;
-use crate::resource::{Body, LaneState, Resource, ResourceKey, ResourceKind, Ticket};
+use crate::resource::{Body, LaneState, ResourceKey, Ticket};
+use crate::time::Millis;
 
 /// Does what is due to a resource, if anything is. It belongs to no tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,35 +25,13 @@ pub enum ResourceTicked {
     Spread(LaneState),
     /// The period of a budget is over, and what was used is forgotten.
     BudgetReset,
-    /// Somebody must look whether the execution still has this ticket.
-    Look(Ticket),
-    /// A moment that was booked was not asked for, and is free again.
-    Unbooked,
-}
-
-impl TickResource {
-    /// Frees what is booked under a ticket, and the ticket with it.
-    fn unbook(&self, context: &Context<'_>, resource: &Resource, ticket: &Ticket) -> Step {
-        let key = |name: &ResourceName| ResourceKey {
-            kind: ResourceKind::Quota,
-            name: name.clone(),
-            ..self.key.clone()
-        };
-        let keys: Vec<_> = ticket.booked.iter().map(|(name, _)| key(name)).collect();
-        if keys.iter().any(|key| !context.loaded.resources.contains_key(key)) {
-            return Step::NeedMore(ReadSet { resources: keys, ..ReadSet::default() });
-        }
-        let mut write = context.discard(resource);
-        for (name, at) in &ticket.booked {
-            let before = context.loaded.resource(&key(name));
-            if let Some(mut quota) = before.and_then(Resource::as_quota).cloned() {
-                quota.take_back(*at);
-                let changed = context.put(&key(name), before, Body::Quota(quota));
-                write.resources.extend(changed.resources);
-            }
-        }
-        Step::write(write, ResourceTicked::Unbooked)
-    }
+    /// The engine must check whether the execution still has this ticket.
+    CheckTicket(Box<Ticket>),
+    /// A quota may have room for executions that wait for its rate.
+    Release {
+        /// How soon it may have room for more.
+        next: Option<Millis>,
+    },
 }
 
 impl Decide for TickResource {
@@ -73,20 +51,25 @@ impl Decide for TickResource {
         };
         Ok(match &resource.body {
             Body::Worker(_) => Step::write(context.discard(resource), ResourceTicked::WorkerGone),
-            Body::Quota(_) => Step::answer(ResourceTicked::Nothing),
+            Body::Quota(quota) => {
+                let mut after = quota.clone();
+                after.release(context.now);
+                let next = after.release_at.map(|at| at.since(context.now));
+                let write = context.put(&self.key, before, Body::Quota(after));
+                Step::write(write, ResourceTicked::Release { next })
+            }
             Body::Budget(budget) => {
                 let mut after = budget.clone();
                 after.reset(context.now);
                 let write = context.put(&self.key, before, Body::Budget(after));
                 Step::write(write, ResourceTicked::BudgetReset)
             }
-            Body::Ticket(ticket) if ticket.held.is_some() => {
-                // It is settled or kept by then, or looked at once more.
-                let after = Ticket { until: context.now + RESERVED, ..ticket.clone() };
-                let answer = ResourceTicked::Look(after.clone());
+            Body::Ticket(ticket) => {
+                // It is settled or kept by then, or checked once more.
+                let after = Ticket { until: context.now + TICKET_TTL, ..ticket.clone() };
+                let answer = ResourceTicked::CheckTicket(Box::new(after.clone()));
                 Step::write(context.put(&self.key, before, Body::Ticket(after)), answer)
             }
-            Body::Ticket(ticket) => return Ok(self.unbook(context, resource, ticket)),
             Body::Lane(lane) => {
                 let after = LaneState { spread_by: Some(context.now + SPREAD), ..lane.clone() };
                 let answer = ResourceTicked::Spread(after.clone());

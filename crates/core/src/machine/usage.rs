@@ -43,10 +43,10 @@ impl Decide for ReportUsage {
                 fields.number(*amount);
             }
         });
-        let (reports, seen) = (&held.record.reports, held.record.version.counter());
+        let (reports, revision) = (&held.record.reports, held.record.version.counter());
         if let Some((_, earlier)) = reports.iter().find(|(known, _)| *known == key) {
             return match *earlier == body.get() {
-                true => Ok(Step::answer(Used { amounts: held.record.used.clone(), seen })),
+                true => Ok(Step::answer(Used { amounts: held.record.used.clone(), revision })),
                 false => Err(Refusal::IdempotencyConflict),
             };
         }
@@ -65,7 +65,7 @@ impl Decide for ReportUsage {
             add(used, &self.amounts);
             Refusal::cap("amounts", used.len(), USED_DIMENSIONS, "dimensions in all")?;
         }
-        let answer = Used { amounts: used.clone(), seen: seen + 1 };
+        let answer = Used { amounts: used.clone(), revision: revision + 1 };
         let reports = &mut after.reports;
         if reports.len() >= USAGE_REPORTS {
             reports.remove(0);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ff_core::event::{What, fold};
 use ff_core::machine::{
-    Action, CancelHeld, Claim, Command, Complete, Delay, Fail, HandBack, Hold, Renew, Reply,
+    Action, CancelHeld, ClaimRequest, Command, Complete, Delay, Fail, HandBack, Hold, Renew, Reply,
     ReportProgress, Target,
 };
 use ff_core::payload::{BlobKey, BlobPart};
@@ -315,9 +315,9 @@ pub(crate) fn every_unfinished_record_is_found(world: &World) {
 }
 
 /// A claim by a worker that offers exactly what `record` requires.
-fn claim_of_all(record: &Execution) -> Claim {
+fn claim_of_all(record: &Execution) -> ClaimRequest {
     let requires = record.spec.requires.clone();
-    Claim {
+    ClaimRequest {
         namespace: record.spec.namespace.clone(),
         lane: record.spec.lane.clone(),
         capabilities: requires,
@@ -331,9 +331,8 @@ pub(crate) fn timers_are_the_earliest(world: &World) {
     for record in world.store.records.values() {
         let deadline = record.run.deadline;
         let times = match &record.state {
-            State::Queued { .. } => vec![deadline],
+            State::Queued { .. } | State::Blocked { .. } => vec![deadline],
             State::Delayed { until, .. } => vec![deadline, Some(*until)],
-            State::Blocked { until, .. } => vec![deadline, *until],
             State::Granted { grant, .. } => vec![deadline, Some(grant.until)],
             State::Active { lease, cancel } => {
                 let grace = cancel.as_ref().map(|request| request.by);

@@ -2,8 +2,9 @@
 
 use ff_core::capability::Capabilities;
 use ff_core::machine::{
-    Assignment, Cancel, CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Fail, GrantNext,
-    GrantOffer, HandBack, Hold, Renew, Replay, Reply, ReportProgress, Revoke, Submit, Target,
+    Admissions, Assignment, Cancel, CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete,
+    Delay, Fail, GrantNext, GrantOffer, HandBack, Hold, Renew, Replay, Reply, ReportProgress,
+    Revoke, Submit, Target,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::Progress;
@@ -58,17 +59,15 @@ pub(crate) fn submit(n: u32, policy: Policy) -> Submit {
 }
 
 /// A claim of at most one execution of the default lane.
-pub(crate) fn claim(by: &str, n: u128) -> Claim {
-    Claim {
+pub(crate) fn claim(by: &str, n: u128) -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: worker(by),
         capabilities: Capabilities::NONE,
         request: request(n),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 
@@ -82,7 +81,7 @@ pub(crate) fn grant(to: &str, n: u128, ttl: Millis) -> GrantNext {
         ttl,
         retry: false,
         at: None,
-        admitted: None,
+        admissions: Admissions::Any,
     }
 }
 

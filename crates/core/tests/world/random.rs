@@ -5,17 +5,18 @@
 
 use ff_core::control::{Blocker, Control};
 use ff_core::machine::{
-    Action, Block, Cancel, CancelHeld, Claim, ClaimGranted, Command, Complete, Delay, Fail,
-    GrantNext, HandBack, Hold, Renew, Replay, ReportProgress, ReportUsage, Revoke, SetPriority,
-    SetTags, Submit, Target, Tick, Unadmit, Unblock,
+    Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, CancelHeld, Claim, ClaimGranted,
+    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold, NeedsAdmission, Renew,
+    Replay, ReportProgress, ReportUsage, Revoke, SetPriority, SetTags, Submit, Target, Tick,
+    Unblock,
 };
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Progress, Tags};
 use ff_core::state::{Failure, State, Worker};
 use ff_core::{
-    Capabilities, Category, Dimension, Execution, ExecutionId, Fence, IdempotencyKey, Kind, Lane,
-    LeaseId, Millis, Namespace, Partition, Payload, RequestId, ResourceKind, ResourceName, TagKey,
-    TagValue, Time, When, limits, timer,
+    AdmissionId, Capabilities, Category, Dimension, Execution, ExecutionId, Fence, IdempotencyKey,
+    Kind, Lane, LeaseId, Millis, Namespace, Partition, Payload, RequestId, ResourceKind,
+    ResourceName, TagKey, TagValue, Time, When, limits, timer,
 };
 
 use super::{START, World, make};
@@ -215,7 +216,11 @@ impl Script {
             State::Blocked { .. } if self.maybe(70) => self.admission(record),
             State::Queued { .. } | State::Delayed { .. } | State::Blocked { .. } => {
                 match self.rng.u32(0..20) {
-                    0..12 => self.claim(record).into(),
+                    0..9 => self.claim(record).into(),
+                    9..12 => {
+                        let call = self.claim(record);
+                        self.admitted(record, call).into()
+                    }
                     12..18 => self.grant(record).into(),
                     _ => self.cancel(target).into(),
                 }
@@ -241,27 +246,29 @@ impl Script {
         }
     }
 
-    /// A budget or a quota has a say.
+    /// A limit has no room for it, or has again.
     fn admission(&mut self, record: &Execution) -> Action {
         let execution = record.id;
-        let admission = LeaseId { request: self.request(), index: 0 };
         let name = ResourceName::new("api").unwrap();
         let on = Blocker { kind: ResourceKind::Quota, name };
-        match (&record.state, record.admission) {
-            (State::Blocked { .. }, _) => {
-                let admission = self.maybe(50).then_some(admission);
-                Unblock { execution, on: Some(on), admission }.into()
-            }
-            (_, Some(admission)) => Unadmit { execution, admission }.into(),
-            _ if self.maybe(30) => {
-                Unblock { execution, on: None, admission: Some(admission) }.into()
-            }
-            _ => {
-                let span = make::ms(self.rng.u64(1..100));
-                let until = self.maybe(50).then(|| record.queued_at + span);
-                Block { execution, on, detail: "no room".into(), until }.into()
-            }
+        match &record.state {
+            State::Blocked { .. } => Unblock { execution, on }.into(),
+            _ => Block { execution, on, detail: "no room".into() }.into(),
         }
+    }
+
+    /// The claim of a call that limits have admitted `record` for.
+    fn admitted(&mut self, record: &Execution, call: ClaimRequest) -> Claim {
+        let needs = NeedsAdmission {
+            execution: record.id,
+            version: record.version,
+            limits: record.spec.control.clone(),
+            used: record.used.clone(),
+        };
+        let id = AdmissionId { batch: self.request(), index: 0 };
+        let request = AdmissionRequest { id, needs };
+        let admitted = Admitted { request, usable_until: Time::MAX, counts_start: false };
+        Claim { call, first: 0, admissions: Admissions::Only(vec![admitted]) }
     }
 
     fn held_call(&mut self, record: &Execution, world: &World) -> Action {
@@ -335,17 +342,15 @@ impl Script {
         SetTags { target, set: [(set, value)].into(), remove: vec![remove] }
     }
 
-    fn claim(&mut self, record: &Execution) -> Claim {
-        Claim {
+    fn claim(&mut self, record: &Execution) -> ClaimRequest {
+        ClaimRequest {
             namespace: record.spec.namespace.clone(),
             lane: record.spec.lane.clone(),
             worker: self.worker(),
             capabilities: self.offered(record),
             request: self.request(),
             max: self.rng.u16(1..4),
-            first: 0,
             retry: false,
-            admitted: None,
         }
     }
 
@@ -359,7 +364,7 @@ impl Script {
             ttl: make::ms(self.rng.u64(1..120)),
             retry: false,
             at: None,
-            admitted: None,
+            admissions: Admissions::Any,
         }
     }
 

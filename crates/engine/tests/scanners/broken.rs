@@ -1,12 +1,11 @@
 //! A store that cannot read one resource, or one row.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use ff_backend_memory::MemoryStore;
 use ff_core::control::Blocker;
-use ff_core::machine::{Claim, Command, Reply, Wanted};
+use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -14,8 +13,8 @@ use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::{Row, Rows};
 use ff_store::census::Census;
 use ff_store::{
-    Desks, DueTimers, EngineId, ListScan, Repaired, ResourceScan, Share, Stats, Store, StoreError,
-    Wakeups,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    SettlementQueue, Share, Stats, Store, StoreError, Wakeups,
 };
 
 /// The store beneath, of which one resource cannot be read while it fails.
@@ -65,13 +64,14 @@ pass!({
         share: &Share, after: Option<(Time, ExecutionId)>, limit: usize
     ) -> Result<DueTimers, StoreError>;
     resources(scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
-    blocked(
-        namespace: &Namespace, on: &Blocker, limit: usize
-    ) -> Result<Vec<ExecutionId>, StoreError>;
-    wanted(claim: &Claim, most: usize) -> Result<Vec<Wanted>, StoreError>;
+    now() -> Result<Time, StoreError>;
+    blocked(scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError>;
+    admission_candidates(
+        claim: &ClaimRequest, most: usize
+    ) -> Result<Vec<NeedsAdmission>, StoreError>;
     blockers(
-        share: &Share, limit: usize
-    ) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;
+        share: &Share, after: Option<&(Namespace, Blocker)>, limit: usize
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
     census() -> Result<Census, StoreError>;
     ahead(place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
     alive(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
@@ -116,6 +116,6 @@ fn wakeups(&self) -> &Wakeups {
     self.store.wakeups()
 }
 
-fn desks(&self) -> &Desks {
-    self.store.desks()
+fn settlements(&self) -> &SettlementQueue {
+    self.store.settlements()
 });

@@ -11,7 +11,8 @@ use broken::Broken;
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::control::Control;
-use ff_core::machine::{Action, Claim, PutBudget, PutQuota, Submit};
+use ff_core::machine::{Action, ClaimRequest, PutBudget, PutQuota, Submit};
+use ff_core::placement::AdmissionClass;
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
 use ff_core::{
@@ -22,7 +23,7 @@ use ff_engine::scanner::{Scanned, Scanning};
 use ff_engine::services::Services;
 use ff_engine::unblock::UnblockScanner;
 use ff_store::roles::Backend;
-use ff_store::{ClientBackend, Share, Store, WorkerBackend, mint};
+use ff_store::{BlockedScan, ClientBackend, Share, Store, WorkerBackend, mint};
 use ff_testkit::ManualClock;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -78,8 +79,11 @@ async fn waiting<S: Store>(backend: &Backend<S>, control: Control, count: usize)
 /// How many wait for anything.
 async fn blocked<S: Store>(backend: &Backend<S>) -> usize {
     let mut count = 0;
-    for (namespace, on) in backend.store().blockers(&Share::All, 100).await.unwrap() {
-        count += backend.store().blocked(&namespace, &on, 1_000).await.unwrap().len();
+    for (namespace, on) in backend.store().blockers(&Share::All, None, 1_000).await.unwrap() {
+        let from = AdmissionClass::FIRST;
+        let scan = BlockedScan { namespace, on, from, classes: 100, each: 1_000 };
+        let found = backend.store().blocked(scan).await.unwrap();
+        count += found.iter().map(|class| class.first.len()).sum::<usize>();
     }
     count
 }
@@ -94,16 +98,14 @@ fn counts_against(quota: &str) -> Control {
 
 /// All that can be claimed.
 async fn claimed<S: Store>(backend: &Backend<S>) -> Vec<ExecutionId> {
-    let claim = Claim {
+    let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: 100,
-        first: 0,
         retry: false,
-        admitted: None,
     };
     let claimed = backend.claim(claim, Millis::ZERO).await.unwrap();
     claimed.assignments.into_iter().map(|assignment| assignment.execution).collect()

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ff_api::client::{HttpClient, HttpOptions};
 use ff_backend_memory::MemoryStore;
-use ff_core::machine::{Assignment, Claim, Submit, Target};
+use ff_core::machine::{Assignment, ClaimRequest, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Description, ExecutionId, Lane, Millis, Namespace};
 use ff_server::{Config, Server};
@@ -113,17 +113,15 @@ pub(crate) fn target(execution: ExecutionId) -> Target {
 }
 
 /// A claim of one execution.
-pub(crate) fn claim() -> Claim {
-    Claim {
+pub(crate) fn claim() -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 

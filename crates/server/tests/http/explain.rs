@@ -1,6 +1,6 @@
 //! Why executions stand where they stand, told over HTTP.
 
-use ff_core::machine::{Complete, GrantNext, Submit};
+use ff_core::machine::{Admissions, Complete, GrantNext, Submit};
 use ff_core::state::Worker;
 use ff_core::{Capabilities, ExecutionId, Lane, Millis, Namespace, Payload, When};
 use ff_store::roles::{LaneOrder, Registering};
@@ -131,7 +131,7 @@ async fn delayed_reserved_held_and_finished_work_says_so() {
         ttl: Millis::from_secs(1),
         retry: false,
         at: None,
-        admitted: None,
+        admissions: Admissions::Any,
     };
     server.store.grant(grant).await.unwrap().offer.unwrap();
     let view = explained(&server, id).await;

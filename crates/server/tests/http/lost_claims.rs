@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ff_core::Millis;
-use ff_core::machine::{Claim, Complete};
+use ff_core::machine::{ClaimRequest, Complete};
 use ff_core::{Payload, PublicState};
 use ff_store::WorkerBackend;
 use ff_testkit::report;
@@ -23,7 +23,7 @@ async fn claims_with_cut_replies_burn_no_attempt_and_lose_no_execution() {
     let mut round = 0;
     while lab.proxy.cut() < cuts() {
         round += 1;
-        let claim = Claim { max: 1 + round % 3, ..claim() };
+        let claim = ClaimRequest { max: 1 + round % 3, ..claim() };
         for _ in 0..claim.max {
             submitted.insert(lab.server.submitted().await);
         }
@@ -32,7 +32,7 @@ async fn claims_with_cut_replies_burn_no_attempt_and_lose_no_execution() {
         lab.proxy.cut_next(1 + usize::from(round % 4 == 0));
         let mut answer = lab.client.claim(claim.clone(), wait).await;
         while answer.is_err() {
-            answer = lab.client.claim(Claim { retry: true, ..claim.clone() }, wait).await;
+            answer = lab.client.claim(ClaimRequest { retry: true, ..claim.clone() }, wait).await;
         }
         let assignments = answer.unwrap().assignments;
         assert_eq!(assignments.len(), usize::from(claim.max));

@@ -4,8 +4,8 @@
 use ff_api::client::HttpClient;
 use ff_conformance::{Snapshot, snapshot};
 use ff_core::machine::{
-    Assignment, Cancel, CancelHeld, Cancelled, Claim, ClaimGranted, Complete, Delay, Fail,
-    GrantNext, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
+    Admissions, Assignment, Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Complete,
+    Delay, Fail, GrantNext, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
 };
 use ff_core::record::{Exited, Progress, Tags};
 use ff_core::state::Failure;
@@ -134,9 +134,9 @@ async fn repeated_changes_of_priority_and_tags_stay_as_they_are() {
 async fn a_repeated_claim_finds_the_same_lease() {
     let lab = Lab::new().await;
     let ids = [lab.server.submitted().await, lab.server.submitted().await];
-    let claim = Claim { max: 2, ..claim() };
+    let claim = ClaimRequest { max: 2, ..claim() };
     let first = lab.client.claim(claim.clone(), Millis::ZERO);
-    let again = lab.client.claim(Claim { retry: true, ..claim.clone() }, Millis::ZERO);
+    let again = lab.client.claim(ClaimRequest { retry: true, ..claim.clone() }, Millis::ZERO);
     let claimed = lab.repeated(first, again).await.assignments;
     for (id, assignment) in ids.into_iter().zip(&claimed) {
         assert_eq!((assignment.execution, assignment.fence.epoch), (id, 1));
@@ -149,7 +149,7 @@ async fn a_repeated_claim_finds_the_same_lease() {
 async fn a_repeated_grant_reserves_once_and_its_use_gives_one_lease() {
     let lab = Lab::new().await;
     let id = lab.server.submitted().await;
-    let Claim { namespace, lane, worker, capabilities, request, .. } = claim();
+    let ClaimRequest { namespace, lane, worker, capabilities, request, .. } = claim();
     let ttl = Millis::from_secs(5);
     let grant = GrantNext {
         namespace,
@@ -160,7 +160,7 @@ async fn a_repeated_grant_reserves_once_and_its_use_gives_one_lease() {
         ttl,
         retry: false,
         at: None,
-        admitted: None,
+        admissions: Admissions::Any,
     };
     let again = lab.client.grant(GrantNext { retry: true, ..grant.clone() });
     let granted = lab.repeated(lab.client.grant(grant.clone()), again).await.offer.unwrap();

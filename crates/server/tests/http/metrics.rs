@@ -153,7 +153,8 @@ async fn what_waits_is_shown_and_gone_when_it_is_taken() {
     let text = scraped(&server).await;
     assert!(text.contains("ff_queue_depth{lane=\"shown\"} 1\n"), "{text}");
     assert!(text.contains("ff_queue_oldest_seconds{lane=\"shown\"} 90\n"), "{text}");
-    let taken = server.store.claim(ff_core::machine::Claim { lane, ..claim() }, Millis::ZERO);
+    let taken =
+        server.store.claim(ff_core::machine::ClaimRequest { lane, ..claim() }, Millis::ZERO);
     assert_eq!(taken.await.unwrap().assignments.len(), 1);
     let text = scraped(&server).await;
     assert!(text.contains("ff_queue_depth{lane=\"shown\"} 0\n"), "{text}");

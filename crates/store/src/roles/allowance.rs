@@ -3,20 +3,20 @@
 use async_trait::async_trait;
 use ff_core::budget::{BudgetLimits, BudgetView};
 use ff_core::control::Blocker;
-use ff_core::machine::{Discard, PutBudget, PutQuota, ResetBudget};
+use ff_core::machine::{Action, Discard, PutBudget, PutQuota, Reply, ResetBudget};
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::{Namespace, Refusal, Resource, ResourceKey, ResourceKind, ResourceName, Time};
 
-use super::{Backend, done, one, only};
-use crate::easing;
+use super::{Backend, done, only, run};
+use crate::admission::release;
 use crate::error::StoreError;
-use crate::share::Share;
 use crate::store::Store;
 
 /// Say what may be used, and how much of it at a time.
 #[async_trait]
 pub trait AllowanceBackend: Send + Sync {
-    /// Makes a budget, or changes what it allows, and lets go who waited for it. What was used stays.
+    /// Creates a budget or changes what it allows, and releases executions blocked on it. Usage is
+    /// kept.
     async fn put_budget(
         &self,
         namespace: &Namespace,
@@ -24,7 +24,7 @@ pub trait AllowanceBackend: Send + Sync {
         limits: BudgetLimits,
     ) -> Result<BudgetView, StoreError>;
 
-    /// Forgets what was used of a budget, and lets go who waited for it.
+    /// Forgets what was used of a budget, and releases executions blocked on it.
     async fn reset_budget(
         &self,
         namespace: &Namespace,
@@ -53,7 +53,7 @@ pub trait AllowanceBackend: Send + Sync {
         name: &ResourceName,
     ) -> Result<(), StoreError>;
 
-    /// Makes a quota, or changes what it allows, and lets go who waited for it.
+    /// Creates a quota or changes what it allows, and releases executions blocked on it.
     async fn put_quota(
         &self,
         namespace: &Namespace,
@@ -93,10 +93,8 @@ impl<S: Store> AllowanceBackend for Backend<S> {
         limits: BudgetLimits,
     ) -> Result<BudgetView, StoreError> {
         let key = self.allowance(ResourceKind::Budget, namespace, name);
-        let answer = one(&**self.store(), PutBudget { key, limits }).await;
-        let budget = answer.and_then(only!(Budget))?;
-        self.let_go(ResourceKind::Budget, namespace, name).await?;
-        Ok(budget.view(name))
+        let budget = self.change(PutBudget { key: key.clone(), limits }, key).await?;
+        Ok(only!(Budget)(budget)?.view(name))
     }
 
     async fn reset_budget(
@@ -105,9 +103,8 @@ impl<S: Store> AllowanceBackend for Backend<S> {
         name: &ResourceName,
     ) -> Result<BudgetView, StoreError> {
         let key = self.allowance(ResourceKind::Budget, namespace, name);
-        let budget = one(&**self.store(), ResetBudget { key }).await.and_then(only!(Budget))?;
-        self.let_go(ResourceKind::Budget, namespace, name).await?;
-        Ok(budget.view(name))
+        let budget = self.change(ResetBudget { key: key.clone() }, key).await?;
+        Ok(only!(Budget)(budget)?.view(name))
     }
 
     async fn budget(
@@ -144,9 +141,8 @@ impl<S: Store> AllowanceBackend for Backend<S> {
         limits: QuotaLimits,
     ) -> Result<QuotaView, StoreError> {
         let key = self.allowance(ResourceKind::Quota, namespace, name);
-        let quota = one(&**self.store(), PutQuota { key, limits }).await.and_then(only!(Quota))?;
-        self.let_go(ResourceKind::Quota, namespace, name).await?;
-        Ok(quota.view(name, self.now().await?))
+        let quota = self.change(PutQuota { key: key.clone(), limits }, key).await?;
+        Ok(only!(Quota)(quota)?.view(name, self.now().await?))
     }
 
     async fn quota(
@@ -171,7 +167,7 @@ impl<S: Store> AllowanceBackend for Backend<S> {
             let page = self.resources(namespace, ResourceKind::Quota, after, limit).await?;
             after = page.last().map(|last| last.key.name.clone());
             let whole = page.len() == limit;
-            // Those that keep the limits of lanes are nobody's business.
+            // Those that keep the limits of lanes are internal.
             let own = page.iter().filter(|found| found.key.name.lane().is_none());
             quotas.extend(own.filter_map(|found| quota(found, now)));
             if !whole || quotas.len() >= limit {
@@ -193,7 +189,7 @@ impl<S: Store> AllowanceBackend for Backend<S> {
 impl<S: Store> Backend<S> {
     /// The store's time.
     pub(super) async fn now(&self) -> Result<Time, StoreError> {
-        Ok(self.store().due(&Share::All, None, 1).await?.now)
+        self.store().now().await
     }
 
     pub(super) fn allowance(
@@ -223,18 +219,24 @@ impl<S: Store> Backend<S> {
         name: &ResourceName,
     ) -> Result<(), StoreError> {
         let key = self.allowance(kind, namespace, name);
-        one(&**self.store(), Discard { key }).await.and_then(done)
+        self.one(Discard { key }).await.and_then(done)
     }
 
-    /// Lets go who waited for a budget or a quota that has changed.
-    async fn let_go(
+    /// Changes a budget or a quota, and releases executions blocked on it. The change is answered
+    /// even where the release fails, which the unblock scanner repeats.
+    async fn change(
         &self,
-        kind: ResourceKind,
-        namespace: &Namespace,
-        name: &ResourceName,
-    ) -> Result<(), StoreError> {
-        let on = Blocker { kind, name: name.clone() };
-        easing::ease(&**self.store(), namespace, &on).await.map(drop)
+        action: impl Into<Action>,
+        key: ResourceKey,
+    ) -> Result<Reply, StoreError> {
+        let (process, action) = (self.0.clone(), action.into());
+        let change = async move {
+            let reply = run(&*process.store, action).await?;
+            let on = Blocker { kind: key.kind, name: key.name };
+            release::release_or_warn(&process, &key.namespace, &on).await;
+            Ok(reply)
+        };
+        self.0.call(change).await
     }
 }
 

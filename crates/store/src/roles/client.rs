@@ -16,7 +16,7 @@ use ff_core::{
     Refusal, Resource, ResourceKey, ResourceKind, ResourceName, WorkerInstanceId,
 };
 
-use super::{AllowanceBackend, Answer, Backend, done, many, one, only};
+use super::{AllowanceBackend, Answer, Backend, done, only};
 use crate::error::StoreError;
 use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
@@ -139,7 +139,7 @@ impl<S: Store> ClientBackend for Backend<S> {
                 Refusal::TooLarge { field: "batch", got: bytes, most: BATCH_BYTES, unit: "bytes" };
             return Err(refusal.into());
         }
-        many(&**self.store(), batch, only!(Submitted)).await
+        self.many(batch, only!(Submitted)).await
     }
 
     async fn describe(&self, target: &Target) -> Result<Description, StoreError> {
@@ -198,23 +198,23 @@ impl<S: Store> ClientBackend for Backend<S> {
     }
 
     async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, StoreError> {
-        one(&**self.store(), cancel).await.and_then(only!(Cancelled))
+        self.one(cancel).await.and_then(only!(Cancelled))
     }
 
     async fn replay(&self, replay: Replay) -> Result<u32, StoreError> {
-        one(&**self.store(), replay).await.and_then(only!(Replayed))
+        self.one(replay).await.and_then(only!(Replayed))
     }
 
     async fn revoke(&self, revoke: Revoke) -> Result<Exited, StoreError> {
-        one(&**self.store(), revoke).await.and_then(only!(Exited))
+        self.one(revoke).await.and_then(only!(Exited))
     }
 
     async fn set_priority(&self, set: SetPriority) -> Result<(), StoreError> {
-        one(&**self.store(), set).await.and_then(done)
+        self.one(set).await.and_then(done)
     }
 
     async fn set_tags(&self, set: SetTags) -> Result<(), StoreError> {
-        one(&**self.store(), set).await.and_then(done)
+        self.one(set).await.and_then(done)
     }
 
     async fn workers(
@@ -228,7 +228,8 @@ impl<S: Store> ClientBackend for Backend<S> {
     }
 
     async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError> {
-        lanes::order(&**self.store(), order).await
+        let process = self.0.clone();
+        self.0.call(async move { lanes::order(&process, order).await }).await
     }
 
     async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError> {

@@ -1,23 +1,22 @@
 //! What the engine does in the background.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use ff_core::control::Blocker;
 use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
-use ff_core::{ExecutionId, Namespace, ResourceKey, ResourceKind, Time};
+use ff_core::{ExecutionId, Namespace, ResourceKey, Time};
 
-use super::{Answer, Backend, many, one, only};
+use super::{Answer, Backend, only, run};
+use crate::admission::{release, settle};
 use crate::audit::Rows;
 use crate::census::Census;
 use crate::error::StoreError;
+use crate::lanes;
+use crate::process::Process;
 use crate::share::{EngineId, Share};
 use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
-use crate::{easing, lanes, settlement};
-
-/// How many budgets and quotas of one partition are looked at in one go.
-const BLOCKERS: usize = 100;
 
 /// Let time pass, and check that all is well.
 #[async_trait]
@@ -43,11 +42,17 @@ pub trait MaintenanceBackend: Send + Sync {
     /// anything was due.
     async fn tick_resource(&self, key: ResourceKey) -> Result<bool, StoreError>;
 
-    /// The budgets and quotas that executions of `share` wait for.
-    async fn blockers(&self, share: &Share) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError>;
+    /// The budgets and quotas that executions of `share` wait for, in an order of the store's own,
+    /// after `after`, at most `limit`.
+    async fn blockers(
+        &self,
+        share: &Share,
+        after: Option<&(Namespace, Blocker)>,
+        limit: usize,
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
 
-    /// Lets go those who wait for a budget or a quota, as far as it has room. Tells how many.
-    async fn ease(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError>;
+    /// Releases executions blocked on a budget or a quota, as far as it has room. Tells how many.
+    async fn release(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError>;
 
     /// How much waits, and for what.
     async fn census(&self) -> Result<Census, StoreError>;
@@ -64,8 +69,9 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Where this process hears of new work and timers.
     fn wakeups(&self) -> &Wakeups;
 
-    /// Waits until every claim under way is answered, or what it took is handed back. A process
-    /// calls it before it ends, when it claims no more.
+    /// Waits until every call of this process has come to its end, and what follows from it: what a
+    /// claim took is answered or handed back, what has stopped is settled. A process calls it before
+    /// it ends.
     async fn drain(&self);
 }
 
@@ -90,35 +96,26 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
 
     async fn tick(&self, ids: Vec<ExecutionId>) -> Result<Vec<Answer<Ticked>>, StoreError> {
         let ticks = ids.into_iter().map(|execution| Tick { execution }).collect();
-        many(&**self.store(), ticks, only!(Ticked)).await
+        self.many(ticks, only!(Ticked)).await
     }
 
     async fn tick_resource(&self, key: ResourceKey) -> Result<bool, StoreError> {
-        let (namespace, name) = (key.namespace.clone(), key.name.clone());
-        let ticked = one(&**self.store(), TickResource { key }).await;
-        match ticked.and_then(only!(ResourceTicked))? {
-            ResourceTicked::Nothing => Ok(false),
-            ResourceTicked::WorkerGone | ResourceTicked::Unbooked => Ok(true),
-            ResourceTicked::BudgetReset => {
-                let on = Blocker { kind: ResourceKind::Budget, name };
-                easing::ease(&**self.store(), &namespace, &on).await.map(|_| true)
-            }
-            ResourceTicked::Look(ticket) => {
-                settlement::look(&**self.store(), &namespace, &ticket).await.map(|()| true)
-            }
-            ResourceTicked::Spread(state) => {
-                lanes::spread(&**self.store(), &namespace, &(&name).into(), state).await?;
-                Ok(true)
-            }
-        }
+        let process = self.0.clone();
+        self.0.call(async move { tick_resource(&process, key).await }).await
     }
 
-    async fn blockers(&self, share: &Share) -> Result<BTreeSet<(Namespace, Blocker)>, StoreError> {
-        self.store().blockers(share, BLOCKERS).await
+    async fn blockers(
+        &self,
+        share: &Share,
+        after: Option<&(Namespace, Blocker)>,
+        limit: usize,
+    ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        self.store().blockers(share, after, limit).await
     }
 
-    async fn ease(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError> {
-        easing::ease(&**self.store(), namespace, on).await
+    async fn release(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError> {
+        let (process, namespace, on) = (self.0.clone(), namespace.clone(), on.clone());
+        self.0.call(async move { release::release(&process, &namespace, &on).await }).await
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
@@ -142,7 +139,30 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
     }
 
     async fn drain(&self) {
-        self.claims.close();
-        self.claims.wait().await;
+        self.0.drain().await;
     }
+}
+
+async fn tick_resource<S: Store>(
+    process: &Arc<Process<S>>,
+    key: ResourceKey,
+) -> Result<bool, StoreError> {
+    let (namespace, name, kind) = (key.namespace.clone(), key.name.clone(), key.kind);
+    let ticked = run(&*process.store, TickResource { key }).await;
+    let on = || Blocker { kind, name: name.clone() };
+    match ticked.and_then(only!(ResourceTicked))? {
+        ResourceTicked::Nothing => return Ok(false),
+        ResourceTicked::WorkerGone => {}
+        ResourceTicked::BudgetReset => release::soon(process, &namespace, on()),
+        ResourceTicked::Release { next } => {
+            release::ticked(process, &namespace, &on(), next).await?;
+        }
+        ResourceTicked::CheckTicket(ticket) => {
+            settle::check_ticket(process, &namespace, &ticket).await?;
+        }
+        ResourceTicked::Spread(state) => {
+            lanes::spread(process, &namespace, &(&name).into(), state).await?;
+        }
+    }
+    Ok(true)
 }

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use ff_core::Refusal;
 use ff_core::limits::BATCH;
-use ff_core::machine::{Action, Reply};
+use ff_core::machine::{Action, Command, Reply};
 
 pub use allowance::AllowanceBackend;
 pub use client::{ClientBackend, LaneOrder, LaneView};
 pub use maintenance::MaintenanceBackend;
 pub use worker::{Registering, Session, WorkerBackend};
 
-use tokio_util::task::TaskTracker;
-
+use crate::admission::settle;
 use crate::error::StoreError;
+use crate::mint;
+use crate::process::Process;
 use crate::store::Store;
-use crate::{mint, settlement};
 
 /// The answer to one command of a batch.
 pub type Answer<T> = Result<T, StoreError>;
@@ -37,42 +37,59 @@ impl<T: Roles + MaintenanceBackend + ?Sized> EngineBackend for T {}
 
 /// The roles of a store.
 #[derive(Debug)]
-pub struct Backend<S> {
-    store: Arc<S>,
-    /// Claims under way, and hand-backs of what a claim took for a caller that went away.
-    claims: TaskTracker,
-}
+pub struct Backend<S>(Arc<Process<S>>);
 
 impl<S: Store> Backend<S> {
     /// Puts the roles on `store`.
     pub fn new(store: S) -> Backend<S> {
-        Backend { store: Arc::new(store), claims: TaskTracker::new() }
+        Backend(Arc::new(Process::new(Arc::new(store))))
     }
 
     /// The store beneath.
     pub fn store(&self) -> &Arc<S> {
-        &self.store
+        &self.0.store
+    }
+
+    /// Waits until every call has come to its end, and what follows from it.
+    pub async fn drain(&self) {
+        self.0.drain().await;
+    }
+
+    /// Runs one command in a task of the process, and settles what it has stopped.
+    async fn one(&self, action: impl Into<Action>) -> Result<Reply, StoreError> {
+        let (process, action) = (self.0.clone(), action.into());
+        self.0.call(async move { one(&process, action).await }).await
     }
 }
 
 impl<S> Clone for Backend<S> {
     fn clone(&self) -> Self {
-        Backend { store: self.store.clone(), claims: self.claims.clone() }
+        Backend(self.0.clone())
     }
 }
 
-/// Runs one command, and settles what has stopped by it.
-pub(crate) async fn one<S: Store + ?Sized>(
-    store: &S,
+/// Runs one command, and settles what it has stopped.
+pub(crate) async fn one<S: Store>(
+    process: &Arc<Process<S>>,
     action: impl Into<Action>,
 ) -> Result<Reply, StoreError> {
-    let answer = bare(store, action).await;
-    settlement::settle_stopped(store).await;
+    let action = action.into();
+    let target = action.target().cloned();
+    let answer = run(&*process.store, action).await;
+    settle::settle_stopped(process).await;
+    if let Some(target) = target.filter(|_| is_unknown(&answer)) {
+        settle::check_soon(process, target);
+    }
     answer
 }
 
+/// Whether a command may have been carried out although it failed.
+fn is_unknown<T>(answer: &Result<T, StoreError>) -> bool {
+    matches!(answer, Err(error) if error.refused().is_none())
+}
+
 /// Runs one command.
-pub(crate) async fn bare<S: Store + ?Sized>(
+pub(crate) async fn run<S: Store + ?Sized>(
     store: &S,
     action: impl Into<Action>,
 ) -> Result<Reply, StoreError> {
@@ -80,24 +97,38 @@ pub(crate) async fn bare<S: Store + ?Sized>(
     answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
 }
 
-/// Runs a batch and turns each reply into what `expect` expects.
-async fn many<S: Store + ?Sized, A: Into<Action>, T>(
-    store: &S,
-    actions: Vec<A>,
-    expect: impl Fn(Reply) -> Result<T, StoreError>,
-) -> Result<Vec<Answer<T>>, StoreError> {
-    if actions.is_empty() || actions.len() > BATCH {
-        let why = format!("has {} commands; give 1 to {BATCH}", actions.len());
-        return Err(Refusal::invalid("batch", why).into());
+impl<S: Store> Backend<S> {
+    /// Runs a batch in a task of the process and turns each reply into what `expect` expects.
+    async fn many<A: Into<Action>, T: Send + 'static>(
+        &self,
+        actions: Vec<A>,
+        expect: impl Fn(Reply) -> Result<T, StoreError>,
+    ) -> Result<Vec<Answer<T>>, StoreError> {
+        if actions.is_empty() || actions.len() > BATCH {
+            let why = format!("has {} commands; give 1 to {BATCH}", actions.len());
+            return Err(Refusal::invalid("batch", why).into());
+        }
+        let expected = actions.len();
+        let commands = actions.into_iter().map(mint::command).collect();
+        let process = self.0.clone();
+        let run = async move {
+            let commands: Vec<Command> = commands;
+            let targets: Vec<_> = commands.iter().map(|c| c.action.target().cloned()).collect();
+            let answers = process.store.execute(commands).await;
+            settle::settle_stopped(&process).await;
+            for (target, answer) in targets.into_iter().zip(&answers) {
+                if let Some(target) = target.filter(|_| is_unknown(answer)) {
+                    settle::check_soon(&process, target);
+                }
+            }
+            Ok(answers)
+        };
+        let answers = self.0.call(run).await?;
+        if answers.len() != expected {
+            return Err(no_answer());
+        }
+        Ok(answers.into_iter().map(|answer| answer.and_then(&expect)).collect())
     }
-    let expected = actions.len();
-    let commands = actions.into_iter().map(mint::command).collect();
-    let answers = store.execute(commands).await;
-    settlement::settle_stopped(store).await;
-    if answers.len() != expected {
-        return Err(no_answer());
-    }
-    Ok(answers.into_iter().map(|answer| answer.and_then(&expect)).collect())
 }
 
 /// A store answered a command with another command's reply.

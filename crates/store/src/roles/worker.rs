@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use ff_core::control::Amounts;
 use ff_core::limits::CLAIM_WAIT_MAX;
 use ff_core::machine::{
-    CancelHeld, Claim, ClaimGranted, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
+    CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
     Granted, HandBack, Heartbeat, Hold, Register, Registered, Renew, Renewed, ReportProgress,
     ReportUsage,
 };
@@ -14,11 +14,11 @@ use ff_core::record::Exited;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, RequestId, ResourceKey, WorkerInstanceId};
 
-use super::{Answer, Backend, done, many, one, only};
+use super::{Answer, Backend, done, only};
+use crate::admission::{claim, settle};
 use crate::error::StoreError;
-use crate::share::Share;
 use crate::store::Store;
-use crate::{admission, meter, settlement, waiting};
+use crate::{meter, waiting};
 
 /// Take work, keep it, end it.
 #[async_trait]
@@ -28,7 +28,7 @@ pub trait WorkerBackend: Send + Sync {
 
     /// Takes work, waiting up to `wait` for some to appear. When the caller goes away meanwhile,
     /// what was taken is handed back.
-    async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError>;
+    async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError>;
 
     /// Reserves work.
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError>;
@@ -112,18 +112,23 @@ pub struct Session {
 #[async_trait]
 impl<S: Store> WorkerBackend for Backend<S> {
     async fn ping(&self) -> Result<(), StoreError> {
-        self.store().due(&Share::All, None, 1).await.map(drop)
+        self.store().now().await.map(drop)
     }
 
-    async fn claim(&self, claim: Claim, wait: Millis) -> Result<Claimed, StoreError> {
+    async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
         wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
-        waiting::claim(self.store(), &self.claims, claim, wait).await
+        waiting::claim(&self.0, claim, wait).await
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let (lane, began) = (grant.lane.clone(), Instant::now());
-        let granted = admission::grant(&**self.store(), grant).await;
-        settlement::settle_stopped(&**self.store()).await;
+        let process = self.0.clone();
+        let call = async move {
+            let granted = claim::grant(&process, grant).await;
+            settle::settle_stopped(&process).await;
+            granted
+        };
+        let granted = self.0.call(call).await;
         let outcome = match &granted {
             Ok(granted) if granted.offer.is_some() => "granted",
             Ok(granted) if granted.withheld.is_some() => "withheld",
@@ -135,60 +140,64 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn claim_granted(&self, claim: ClaimGranted) -> Result<Claimed, StoreError> {
-        one(&**self.store(), claim).await.and_then(only!(Claimed))
+        self.one(claim).await.and_then(only!(Claimed))
     }
 
     async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
         let renewals = holds.into_iter().map(|hold| Renew { hold }).collect();
-        many(&**self.store(), renewals, only!(Renewed)).await
+        self.many(renewals, only!(Renewed)).await
     }
 
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {
-        one(&**self.store(), report).await.and_then(done)
+        self.one(report).await.and_then(done)
     }
 
     async fn complete(&self, batch: Vec<Complete>) -> Result<Vec<Answer<Exited>>, StoreError> {
-        many(&**self.store(), batch, only!(Exited)).await
+        self.many(batch, only!(Exited)).await
     }
 
     async fn fail(&self, fail: Fail) -> Result<Exited, StoreError> {
-        one(&**self.store(), fail).await.and_then(only!(Exited))
+        self.one(fail).await.and_then(only!(Exited))
     }
 
     async fn delay(&self, delay: Delay) -> Result<Exited, StoreError> {
-        one(&**self.store(), delay).await.and_then(only!(Exited))
+        self.one(delay).await.and_then(only!(Exited))
     }
 
     async fn cancel_held(&self, cancel: CancelHeld) -> Result<Exited, StoreError> {
-        one(&**self.store(), cancel).await.and_then(only!(Exited))
+        self.one(cancel).await.and_then(only!(Exited))
     }
 
     async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
         let hand_backs = holds.into_iter().map(|hold| HandBack { hold }).collect();
-        many(&**self.store(), hand_backs, only!(Exited)).await
+        self.many(hand_backs, only!(Exited)).await
     }
 
     async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError> {
-        let used = settlement::report(&**self.store(), report).await;
-        settlement::settle_stopped(&**self.store()).await;
-        used
+        let process = self.0.clone();
+        let call = async move {
+            let used = settle::report(&process, report).await;
+            settle::settle_stopped(&process).await;
+            used
+        };
+        self.0.call(call).await
     }
 
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {
         let Registering { namespace, worker, session, lanes, capabilities, ttl } = worker;
         let key = ResourceKey::worker(&namespace, &worker.instance, self.store().partitions());
         let register = Register { key, worker, session, lanes, capabilities, ttl };
-        one(&**self.store(), register).await.and_then(only!(Registered))
+        self.one(register).await.and_then(only!(Registered))
     }
 
     async fn heartbeat(&self, session: &Session) -> Result<Registered, StoreError> {
         let heartbeat = Heartbeat { key: self.registration(session), session: session.session };
-        one(&**self.store(), heartbeat).await.and_then(only!(Registered))
+        self.one(heartbeat).await.and_then(only!(Registered))
     }
 
     async fn disconnect(&self, session: &Session) -> Result<(), StoreError> {
         let disconnect = Disconnect { key: self.registration(session), session: session.session };
-        one(&**self.store(), disconnect).await.and_then(done)
+        self.one(disconnect).await.and_then(done)
     }
 }
 

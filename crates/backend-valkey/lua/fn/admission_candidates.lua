@@ -1,11 +1,11 @@
--- Those at the heads of some queues that must be admitted before they are given out.
+-- Executions at the heads of some queues that must be admitted before they are dispatched.
 --
 -- keys: routing keys. args: how many of each partition are looked at, then the names of one or more
 --       queues of a lane.
 -- reply: for each partition {1 if the lane has a limit (else 0), then id and record of each}. A lane that
 --       is paused has none.
 
-local function wanted(k, names, limit)
+local function candidates(k, names, limit)
   local paused, _, limited = ff.gate(k, names[2])
   local found, keys = {limited and 1 or 0}, {}
   if paused then
@@ -28,10 +28,10 @@ local function wanted(k, names, limit)
   return found
 end
 
-register('wanted', function(keys, args)
+register('admission_candidates', function(keys, args)
   local reply = {}
   for i, route in ipairs(keys) do
-    reply[i] = wanted(ff.keys(route), args, tonumber(args[1]))
+    reply[i] = candidates(ff.keys(route), args, tonumber(args[1]))
   end
   return reply
 end, {'no-writes', 'allow-cross-slot-keys'}, 1, 1, {1})

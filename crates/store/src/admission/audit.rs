@@ -1,42 +1,43 @@
-//! What budgets and quotas have given out, beside what their tickets hold.
+//! What budgets and quotas count, compared with what their tickets hold.
 
 use std::collections::BTreeMap;
 
 use ff_core::control::Amounts;
 use ff_core::{Dimension, Namespace, Resource, ResourceKind, ResourceName};
 
-type Place = (Namespace, ResourceName);
+type Limit = (Namespace, ResourceName);
 
 /// Counts tickets, and what they were taken from.
 #[derive(Debug, Default)]
-pub(crate) struct Allowances {
-    active: BTreeMap<Place, u64>,
-    held: BTreeMap<Place, u64>,
-    reserved: BTreeMap<(Place, Dimension), u64>,
-    may_use: BTreeMap<(Place, Dimension), u64>,
+pub(crate) struct LimitsAudit {
+    active: BTreeMap<Limit, u64>,
+    held: BTreeMap<Limit, u64>,
+    reserved: BTreeMap<(Limit, Dimension), u64>,
+    may_use: BTreeMap<(Limit, Dimension), u64>,
 }
 
-impl Allowances {
+impl LimitsAudit {
     pub(crate) fn add(&mut self, resource: &Resource) {
         let place = (resource.key.namespace.clone(), resource.key.name.clone());
         if let Some(quota) = resource.as_quota() {
             self.active.insert(place, quota.active.into());
         } else if let Some(budget) = resource.as_budget() {
             sum(&mut self.reserved, &place, &budget.reserved);
-        } else if let Some(held) = resource.as_ticket().and_then(|ticket| ticket.held.as_ref()) {
+        } else if let Some(ticket) = resource.as_ticket() {
             let (namespace, _) = place;
-            for name in &held.quotas {
+            for name in &ticket.quotas {
                 *self.held.entry((namespace.clone(), name.clone())).or_default() += 1;
             }
-            for name in &held.budgets {
-                sum(&mut self.may_use, &(namespace.clone(), name.clone()), &held.reserved);
+            for name in &ticket.budgets {
+                let limit = (namespace.clone(), name.clone());
+                sum(&mut self.may_use, &limit, &ticket.reserved());
             }
         }
     }
 
-    /// What is given out and nobody holds.
+    /// What is counted and no ticket holds.
     pub(crate) fn leaks(self) -> impl Iterator<Item = String> {
-        let Allowances { active, held, reserved, may_use } = self;
+        let LimitsAudit { active, held, reserved, may_use } = self;
         let places = active.into_iter().filter_map(move |(place, active)| {
             let held = held.get(&place).copied().unwrap_or(0);
             let ((namespace, name), kind) = (place, ResourceKind::Quota.as_str());
@@ -53,7 +54,7 @@ impl Allowances {
     }
 }
 
-fn sum(sums: &mut BTreeMap<(Place, Dimension), u64>, place: &Place, amounts: &Amounts) {
+fn sum(sums: &mut BTreeMap<(Limit, Dimension), u64>, place: &Limit, amounts: &Amounts) {
     for (dimension, amount) in amounts {
         let total = sums.entry((place.clone(), dimension.clone())).or_default();
         *total = total.saturating_add(*amount);

@@ -1,0 +1,382 @@
+//! Claims and grants: what must be admitted is, as far as budgets and quotas have room.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ff_core::control::Blocker;
+use ff_core::machine::{
+    AdmissionBatch, AdmissionRequest, Admissions, Admitted, Assignment, Block, Claim, ClaimRequest,
+    Claimed, Decision, GrantNext, Granted, NeedsAdmission, Phase, Settlement, TICKET_TTL, Target,
+};
+use ff_core::{AdmissionId, Capabilities, ExecutionId, Millis, Namespace, limits};
+
+use super::release;
+use super::settle;
+use super::single_flight::{LeaderGuard, Role, Waiter};
+use crate::error::StoreError;
+use crate::process::Process;
+use crate::roles::{only, run};
+use crate::store::Store;
+use crate::wakeups::Announcement;
+use crate::{meter, mint};
+
+/// How often one call asks for admission; what is left then is asked for by the next call.
+const ROUNDS: usize = 16;
+
+/// Claims.
+pub(crate) async fn claim<S: Store>(
+    process: &Arc<Process<S>>,
+    request: ClaimRequest,
+) -> Result<Claimed, StoreError> {
+    let mut claim = Claim::from(request);
+    let mut asking = Asking::new(process, &claim.namespace, Millis::ZERO);
+    asking.waiter = Some(process.claims.waiter(&claim.call));
+    let mut all = Claimed::default();
+    for rounds_left in (0..ROUNDS).rev() {
+        asking.join(claim.max.into()).await;
+        match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(all),
+            Err(error) if all.assignments.is_empty() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a claim was cut short");
+                all.again = true;
+                return Ok(all);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// One round of a claim: takes what needs no admission, then asks for what does, unless no round is
+/// left to take that. Tells whether there may be more.
+async fn claim_some<S: Store>(
+    asking: &mut Asking<'_, S>,
+    claim: &mut Claim,
+    all: &mut Claimed,
+    rounds_left: usize,
+) -> Result<bool, StoreError> {
+    claim.admissions = asking.admissions();
+    let (part, more) = tokio::join!(run(asking.store(), claim.clone()), asking.more(claim));
+    let Claimed { assignments, again, withheld, mut needs_admission } =
+        part.and_then(only!(Claimed))?;
+    needs_admission.extend(more);
+    claim.max = claim.max.saturating_sub(assignments.len() as u16);
+    let indexes = assignments.iter().map(|taken| taken.fence.lease.index.saturating_add(1));
+    claim.first = indexes.max().unwrap_or(claim.first);
+    claim.retry = false;
+    (all.again, all.withheld) = (again, withheld);
+    let used_admissions = asking.has_claimed(&assignments);
+    all.assignments.extend(assignments);
+    if used_admissions {
+        let (namespace, lane) = (claim.namespace.clone(), claim.lane.clone());
+        // Others may have found nothing but what this call was about to take.
+        let work = Announcement::Work { namespace, lane, class: Capabilities::NONE };
+        asking.store().wakeups().announce([work]);
+    }
+    asking.has_looked(needs_admission.is_empty());
+    if claim.max == 0 || withheld.is_some() {
+        return Ok(false);
+    }
+    if rounds_left == 0 {
+        all.again |= !needs_admission.is_empty();
+        return Ok(false);
+    }
+    let goes_on =
+        asking.ask(needs_admission, claim.max.into(), !all.assignments.is_empty()).await?;
+    all.again |= !goes_on && asking.left_some;
+    Ok(goes_on)
+}
+
+/// Reserves.
+pub(crate) async fn grant<S: Store>(
+    process: &Arc<Process<S>>,
+    mut grant: GrantNext,
+) -> Result<Granted, StoreError> {
+    let mut asking = Asking::new(process, &grant.namespace, grant.ttl);
+    for rounds_left in (0..ROUNDS).rev() {
+        grant.admissions = asking.admissions();
+        let mut granted = run(asking.store(), grant.clone()).await.and_then(only!(Granted))?;
+        let taken: BTreeSet<_> = granted.offer.iter().map(|offer| offer.execution).collect();
+        asking.give_back_unless(&taken);
+        grant.retry = false;
+        let needs: Vec<_> = granted.needs_admission.take().into_iter().collect();
+        let done = granted.offer.is_some() || granted.withheld.is_some();
+        granted.again |= rounds_left == 0 && !done && !needs.is_empty();
+        if done || rounds_left == 0 || !asking.ask(needs, 1, false).await? {
+            return Ok(granted);
+        }
+    }
+    Ok(Granted::default())
+}
+
+/// What one call has asked budgets and quotas for.
+///
+/// An admission belongs to the call that asked for it: another one is told that it is
+/// [elsewhere](Decision::AdmittedElsewhere), and passes over it. So this call alone may use what it
+/// was given, and settles as unused what it has not used when its claim has come back. Where the
+/// outcome of the claim is not known, the admission is left to the check of its ticket.
+struct Asking<'a, S: Store> {
+    process: &'a Arc<Process<S>>,
+    namespace: Namespace,
+    /// How long a reservation made under an admission lasts.
+    reserved_for: Millis,
+    /// This call among those that look at the same queue.
+    waiter: Option<Waiter<'a>>,
+    /// While any call holds it, no other one of the queue leads.
+    guard: Option<LeaderGuard>,
+    /// Whether it looks for others too.
+    leads: bool,
+    /// How the next claim goes on.
+    next: Next,
+    /// Those that other calls are about to take.
+    elsewhere: BTreeSet<ExecutionId>,
+    /// Some were left that this call could ask for again.
+    left_some: bool,
+}
+
+/// How a claim goes on.
+enum Next {
+    /// It looks at the queue.
+    Look,
+    /// It takes what needs no admission.
+    Skip,
+    /// It takes these and nothing else.
+    Take(Vec<Admitted>),
+}
+
+impl<'a, S: Store> Asking<'a, S> {
+    fn new(process: &'a Arc<Process<S>>, namespace: &Namespace, reserved_for: Millis) -> Self {
+        Asking {
+            process,
+            namespace: namespace.clone(),
+            reserved_for,
+            waiter: None,
+            guard: None,
+            leads: false,
+            next: Next::Look,
+            elsewhere: BTreeSet::new(),
+            left_some: false,
+        }
+    }
+
+    fn store(&self) -> &S {
+        &self.process.store
+    }
+
+    /// Waits until it may look, or until another look has brought something along.
+    async fn join(&mut self, most: usize) {
+        let (Next::Look, Some(waiter)) = (&self.next, &self.waiter) else { return };
+        match waiter.join(most).await {
+            Role::Solo => {}
+            Role::Leader(guard) => (self.guard, self.leads) = (Some(guard), true),
+            Role::Follower(admitted, guard) if !admitted.is_empty() => {
+                (self.next, self.guard) = (Next::Take(admitted), guard);
+            }
+            Role::Follower(..) => {}
+        }
+    }
+
+    /// What those who wait behind this call could take besides what it finds itself. The claim goes
+    /// on without it where it cannot be read.
+    async fn more(&self, claim: &Claim) -> Vec<NeedsAdmission> {
+        let looks = self.leads && matches!(self.next, Next::Look);
+        let others = self.waiter.as_ref().filter(|_| looks).map_or(0, Waiter::wanted);
+        if others == 0 {
+            return Vec::new();
+        }
+        let most = usize::from(claim.max) + others;
+        let found = self.store().admission_candidates(&claim.call, most).await;
+        found.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a claim looks in one partition only");
+            Vec::new()
+        })
+    }
+
+    /// Tells others what a look was like. A call that has taken what it was given lets the next one
+    /// look.
+    fn has_looked(&mut self, found_none: bool) {
+        let Some(waiter) = &self.waiter else { return };
+        match &self.next {
+            Next::Look if !found_none => waiter.expect_limited(),
+            Next::Look if self.leads => waiter.dismiss(),
+            _ => {}
+        }
+        if found_none || matches!(self.next, Next::Take(_)) {
+            (self.guard, self.leads) = (None, false);
+        }
+    }
+
+    /// Gives others what is more than `most`, and back what nobody takes.
+    fn hand_out(&mut self, admitted: &mut Vec<Admitted>, most: usize) {
+        let (Some(waiter), Some(guard)) = (&self.waiter, &self.guard) else { return };
+        let more = admitted.split_off(most.min(admitted.len()));
+        let left = waiter.hand_out(more, guard);
+        self.leads = false;
+        self.give_back(left.iter());
+    }
+
+    fn admissions(&self) -> Admissions {
+        match &self.next {
+            Next::Look => Admissions::Any,
+            Next::Skip => Admissions::SkipLimited,
+            Next::Take(admitted) => Admissions::Only(admitted.clone()),
+        }
+    }
+
+    /// Settles what the claim has taken under an admission, and what it has not. Tells whether it
+    /// had any admission.
+    fn has_claimed(&self, assignments: &[Assignment]) -> bool {
+        let Next::Take(admitted) = &self.next else { return false };
+        let counted = admitted.iter().filter(|one| one.counts_start);
+        let started = counted.filter_map(|one| {
+            let execution = one.request.needs.execution;
+            let taken = assignments.iter().find(|taken| taken.execution == execution)?;
+            let at_least = Millis::new(taken.lease_ttl.get() + TICKET_TTL.get());
+            let phase = Phase::Running { started: Some(taken.claimed_at), at_least };
+            Some(self.settlement(&one.request, phase))
+        });
+        self.store().settlements().push(started);
+        self.give_back_unless(&assignments.iter().map(|taken| taken.execution).collect());
+        !admitted.is_empty()
+    }
+
+    /// Settles as unused what it was given and has not taken.
+    fn give_back_unless(&self, taken: &BTreeSet<ExecutionId>) {
+        let Next::Take(admitted) = &self.next else { return };
+        let unused = admitted.iter().filter(|one| !taken.contains(&one.request.needs.execution));
+        self.give_back(unused);
+    }
+
+    fn give_back<'x>(&self, unused: impl Iterator<Item = &'x Admitted>) {
+        let unused = unused.map(|one| self.settlement(&one.request, Phase::Unused));
+        self.store().settlements().push(unused);
+    }
+
+    fn settlement(&self, request: &AdmissionRequest, phase: Phase) -> Settlement {
+        Settlement {
+            namespace: self.namespace.clone(),
+            execution: request.needs.execution,
+            admission: request.id,
+            limits: request.needs.limits.clone(),
+            used: request.needs.used.clone(),
+            revision: 0,
+            phase,
+        }
+    }
+
+    /// Asks for up to `most`; those that are refused leave their queue. Tells whether the claim goes
+    /// on.
+    async fn ask(
+        &mut self,
+        needs: Vec<NeedsAdmission>,
+        most: usize,
+        has_some: bool,
+    ) -> Result<bool, StoreError> {
+        let nothing = needs.is_empty();
+        let mut known = self.elsewhere.clone();
+        let fresh = needs.into_iter().filter(|one| known.insert(one.execution));
+        let fresh: Vec<_> = fresh.take(limits::CLAIM).collect();
+        if fresh.is_empty() {
+            let next = if nothing { Next::Look } else { Next::Skip };
+            let goes_on = match std::mem::replace(&mut self.next, next) {
+                Next::Look => !nothing,
+                Next::Skip => false,
+                Next::Take(admitted) => !admitted.is_empty(),
+            };
+            self.left_some = goes_on && has_some;
+            return Ok(goes_on && !has_some);
+        }
+        let others = self.waiter.as_ref().filter(|_| self.leads).map_or(0, Waiter::wanted);
+        let decided = self.decide(fresh, most + others).await?;
+        let Decided { mut admitted, blocks, spent } = decided;
+        self.hand_out(&mut admitted, most);
+        if admitted.is_empty() {
+            self.guard = None;
+        }
+        self.next = match admitted.is_empty() {
+            true if self.elsewhere.is_empty() => Next::Look,
+            true => Next::Skip,
+            false => Next::Take(admitted),
+        };
+        self.block(blocks).await;
+        for execution in spent {
+            let target = Target { namespace: self.namespace.clone(), execution };
+            settle::check_soon(self.process, target);
+        }
+        Ok(true)
+    }
+
+    async fn decide(
+        &mut self,
+        needs: Vec<NeedsAdmission>,
+        max: usize,
+    ) -> Result<Decided, StoreError> {
+        let id = mint::request_id();
+        let requests = (0..).zip(needs).map(|(index, needs)| {
+            let id = AdmissionId { batch: id, index };
+            AdmissionRequest { id, needs }
+        });
+        let requests: Vec<_> = requests.collect();
+        let ids: Vec<_> = requests.iter().map(|request| request.needs.execution).collect();
+        let batch = AdmissionBatch { requests, max, reserved_for: self.reserved_for };
+        let decisions = self.process.batcher.admit(self.store(), &self.namespace, batch).await?;
+        let mut decided = Decided::default();
+        for (execution, decision) in ids.into_iter().zip(decisions) {
+            match decision {
+                Decision::NotEvaluated => {}
+                Decision::Admitted(admitted) => {
+                    meter::admitted();
+                    decided.admitted.push(admitted);
+                }
+                Decision::AdmittedElsewhere { spent } => {
+                    self.elsewhere.insert(execution);
+                    decided.spent.extend(spent.then_some(execution));
+                }
+                Decision::Blocked { shortfall, on, detail, release_in } => {
+                    meter::blocked(&shortfall);
+                    tracing::debug!(%execution, ?shortfall, limit = %on.name, "blocked");
+                    if let Some(release_in) = release_in {
+                        release::later(self.process, &self.namespace, &on, release_in);
+                    }
+                    decided.blocks.entry(on.clone()).or_default().push(Block {
+                        execution,
+                        on,
+                        detail,
+                    });
+                }
+            }
+        }
+        Ok(decided)
+    }
+
+    /// Takes refused executions out of their queue. What made room before they were out of it did
+    /// not find them, so each limit is looked at once more.
+    async fn block(&self, blocks: BTreeMap<Blocker, Vec<Block>>) {
+        if blocks.is_empty() {
+            return;
+        }
+        let (namespace, limits) = (&self.namespace, blocks.keys().cloned().collect::<Vec<_>>());
+        for (on, blocks) in &blocks {
+            let (kind, limit) = (on.kind.as_str(), &on.name);
+            let (count, detail) = (blocks.len(), &blocks[0].detail);
+            tracing::info!(%namespace, kind, %limit, count, %detail, "executions are blocked");
+        }
+        let commands = blocks.into_values().flatten().map(mint::command).collect();
+        for error in self.store().execute(commands).await.into_iter().filter_map(Result::err) {
+            tracing::warn!(%namespace, %error, "a refused execution stays in its queue");
+        }
+        for on in limits {
+            release::recheck_soon(self.process, namespace, on);
+        }
+    }
+}
+
+/// What was decided on requests.
+#[derive(Default)]
+struct Decided {
+    admitted: Vec<Admitted>,
+    blocks: BTreeMap<Blocker, Vec<Block>>,
+    /// Those whose tickets nothing can be claimed under any more.
+    spent: Vec<ExecutionId>,
+}

@@ -1,0 +1,78 @@
+//! What follows a commit: waiters are woken, and executions that have stopped are settled.
+//!
+//! A backend publishes this once a write is durable. The calls of [roles](crate::roles) run in tasks
+//! that the process owns, so a caller that goes away loses none of it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ff_core::machine::{Settlement, WriteSet};
+use ff_core::placement::Entry;
+
+use crate::lock::lock;
+use crate::wakeups::{Announcement, Wakeups};
+
+/// What follows from writes once they are durable.
+#[derive(Debug, Default)]
+pub struct AfterCommit {
+    announcements: Vec<Announcement>,
+    settlements: Vec<Settlement>,
+}
+
+impl AfterCommit {
+    /// Adds what follows from `write`.
+    pub fn add(&mut self, write: &WriteSet) {
+        let added = write.changes.iter().flat_map(|change| &change.entries.add);
+        self.announcements.extend(added.filter_map(|entry| match entry {
+            Entry::Queue(place) => Some(Announcement::Work {
+                namespace: place.namespace.clone(),
+                lane: place.lane.clone(),
+                class: place.class.clone(),
+            }),
+            Entry::Timer(due) => Some(Announcement::Timer(*due)),
+            _ => None,
+        }));
+        let resources = write.resources.iter().filter_map(|change| change.after.as_ref());
+        self.announcements.extend(resources.filter_map(|r| r.timer()).map(Announcement::Timer));
+        self.settlements.extend(write.settlements.iter().cloned());
+    }
+
+    /// Adds what follows from other writes.
+    pub fn join(&mut self, other: AfterCommit) {
+        self.announcements.extend(other.announcements);
+        self.settlements.extend(other.settlements);
+    }
+
+    /// Wakes waiters, and queues settlements for the process.
+    pub fn publish(self, wakeups: &Wakeups, settlements: &SettlementQueue) {
+        settlements.push(self.settlements);
+        wakeups.announce(self.announcements);
+    }
+}
+
+/// Settlements that commits of this process have made necessary and that are still to be made.
+#[derive(Debug, Default)]
+pub struct SettlementQueue {
+    queue: Mutex<Vec<Settlement>>,
+    /// So that a command that stops nothing pays for no lock.
+    any: AtomicBool,
+}
+
+impl SettlementQueue {
+    /// Queues settlements.
+    pub fn push(&self, settlements: impl IntoIterator<Item = Settlement>) {
+        let mut settlements = settlements.into_iter().peekable();
+        if settlements.peek().is_some() {
+            lock(&self.queue).extend(settlements);
+            self.any.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes everything that is queued.
+    pub fn take(&self) -> Vec<Settlement> {
+        match self.any.swap(false, Ordering::SeqCst) {
+            true => std::mem::take(&mut *lock(&self.queue)),
+            false => Vec::new(),
+        }
+    }
+}
