@@ -147,7 +147,8 @@ fn figures(report: &mut Report, done: &[Done], began: Instant, span: Duration) {
     report.p99_ms = waits.percentile_ms(99);
     report.span_ms = Some(round(span.as_secs_f64() * 1_000.0));
     report.limit_per_second = Some(f64::from(LIMIT));
-    report.goodput_fraction = Some(round(parts.len() as f64 / allowed));
+    report.fraction_of_limit = Some(round(parts.len() as f64 / allowed));
+    report.goodput_fraction = report.fraction_of_limit;
     report.goodput_thirds = Some([third(0), third(1), third(2)]);
 }
 

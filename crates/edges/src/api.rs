@@ -2,6 +2,8 @@
 //!
 //! This is the one place that knows paths and fields of the HTTP interface.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -254,6 +256,12 @@ pub(crate) fn moment(text: &Value) -> u64 {
     let parsed = text.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let parsed = parsed.unwrap_or_else(|| panic!("not a moment: {text}"));
     u64::try_from(parsed.as_millisecond()).unwrap_or(0)
+}
+
+/// The time of this machine, which is that of the stores on it, in milliseconds.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
 }
 
 #[cfg(test)]

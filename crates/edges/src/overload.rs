@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use ff_testkit::report;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
-use crate::api::{self, Limits};
+use crate::api::{self, Limits, now};
 use crate::http::Client;
 use crate::place::Place;
 use crate::serving::Serving;
@@ -40,12 +40,14 @@ const GOODPUT: f64 = 0.8;
 const FALL: f64 = 0.8;
 /// What each lane must get of all that is done; half would be even.
 const FAIR: f64 = 0.25;
-/// As many starts may be booked as can be alive: what is submitted within two deadlines.
-const BOOKED: u64 = 2 * OVERLOAD * LIMIT as u64 * DEADLINE_MS / 1_000;
+const WINDOW_MS: u64 = 1_000;
+/// A start may be promised to what is alive, so at most so far ahead: what is submitted within two
+/// deadlines has its turn by then.
+const AHEAD_MS: u64 = 2 * OVERLOAD * DEADLINE_MS + WINDOW_MS;
 /// So much more memory, in KiB, may the server have in the last third than in the first.
 const GROWTH_KIB: u64 = 48 << 10;
 /// How long everything may take to be over once nobody submits.
-const AFTER: Duration = Duration::from_secs(20);
+const AFTER: Duration = Duration::from_secs(10);
 
 /// What workers and watchers saw.
 #[derive(Debug, Default)]
@@ -84,8 +86,8 @@ struct Figures {
     thirds: [f64; 3],
     /// What each lane got of it.
     shares: [f64; 2],
-    /// The most starts that were booked at once.
-    booked: u64,
+    /// How far ahead the next start was at most.
+    ahead_ms: u64,
     /// The most memory of the server in the first and the last third.
     resident_kib: [u64; 2],
 }
@@ -95,7 +97,7 @@ impl Figures {
         assert!(self.goodput >= GOODPUT, "too little is done: {self:?}");
         assert!(self.thirds[2] >= self.thirds[0] * FALL, "less and less is done: {self:?}");
         assert!(self.shares.iter().all(|share| *share >= FAIR), "a lane starves: {self:?}");
-        assert!(self.booked <= BOOKED, "the dead have starts booked: {self:?}");
+        assert!(self.ahead_ms <= AHEAD_MS, "the dead have starts booked: {self:?}");
         let [first, last] = self.resident_kib;
         assert!(last <= first + GROWTH_KIB, "memory grows: {self:?}");
     }
@@ -103,7 +105,7 @@ impl Figures {
 
 async fn run(serving: &Serving, settings: Settings) -> Figures {
     let client = serving.client();
-    must(client, &api::put_quota(QUOTA, Some((LIMIT, 1_000)), None)).await;
+    must(client, &api::put_quota(QUOTA, Some((LIMIT, WINDOW_MS)), None)).await;
     let seen = Arc::new(Seen::default());
     let mut tasks = Vec::new();
     for number in 0..WORKERS {
@@ -113,9 +115,9 @@ async fn run(serving: &Serving, settings: Settings) -> Figures {
     tasks.push(tokio::spawn(cancel(client, settings.rng(101), seen.clone())));
     sleep(WARM_UP).await;
     let (began, length) = (Instant::now(), settings.length());
-    let (mut booked, mut resident_kib) = (0, [0, 0]);
+    let (mut ahead_ms, mut resident_kib) = (0, [0, 0]);
     while began.elapsed() < length {
-        booked = booked.max(view::quota(client, QUOTA).await["booked"].as_u64().unwrap());
+        ahead_ms = ahead_ms.max(ahead(&view::quota(client, QUOTA).await));
         let third = (began.elapsed().as_secs_f64() * 3.0 / length.as_secs_f64()) as usize;
         if let Some(most) = [Some(0), None, Some(1)][third.min(2)] {
             resident_kib[most] = resident_kib[most].max(serving.resident_kib());
@@ -124,7 +126,7 @@ async fn run(serving: &Serving, settings: Settings) -> Figures {
     }
     seen.end.store(true, Ordering::SeqCst);
     join(tasks).await;
-    let mut figures = Figures { booked, resident_kib, ..count(&seen, began, length) };
+    let mut figures = Figures { ahead_ms, resident_kib, ..count(&seen, began, length) };
     figures.submitted = seen.submitted.lock().unwrap().len() as u64;
     figures
 }
@@ -158,9 +160,14 @@ fn count(seen: &Seen, began: Instant, length: Duration) -> Figures {
         goodput: within.len() as f64 / allowed,
         thirds: [third(0), third(1), third(2)],
         shares: [share(0), share(1)],
-        booked: 0,
+        ahead_ms: 0,
         resident_kib: [0, 0],
     }
+}
+
+/// How long from now a quota has no room for one more start, in milliseconds.
+fn ahead(quota: &Value) -> u64 {
+    api::moment(&quota["next"]).saturating_sub(now())
 }
 
 /// Once nobody submits, all work ends by its deadline and nothing stays booked or held.
@@ -169,8 +176,8 @@ async fn settle(client: Client) {
         let all = view::executions(client, None).await;
         let left = all.iter().filter(|execution| !view::has_ended(execution)).count();
         let quota = view::quota(client, QUOTA).await;
-        match (left, quota["active"].as_u64(), quota["booked"].as_u64()) {
-            (0, Some(0), Some(0)) => Ok(()),
+        match (left, quota["active"].as_u64(), ahead(&quota)) {
+            (0, Some(0), ..=WINDOW_MS) => Ok(()),
             _ => Err(format!("{left} are left, and the quota says {quota}")),
         }
     })

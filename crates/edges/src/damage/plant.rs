@@ -89,11 +89,22 @@ fn on_sqlite(place: &Place, namespace: &str, part: Part<'_>, garbage: &[u8]) {
             &[&namespace, &lane, &garbage],
         ),
         Part::Timer => change("INSERT INTO timer (due, id) VALUES (1, ?1)", &[&garbage]),
-        Part::BlockedHead(quota) => change(
-            "INSERT INTO blocked (namespace, kind, name, score, id) \
-             VALUES (?1, 'quota', ?2, -9000, ?3)",
-            &[&namespace, &quota, &garbage],
-        ),
+        Part::BlockedHead(quota) => {
+            let columns = "SELECT name FROM pragma_table_info('blocked')";
+            let mut columns = sql.prepare(columns).unwrap();
+            let columns = columns.query_map((), |row| row.get::<_, String>(0)).unwrap();
+            let columns = columns.map(Result::unwrap).map(|name| match name.as_str() {
+                "id" => "?3".to_owned(),
+                "score" => "score - 1".to_owned(),
+                _ => name,
+            });
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "INSERT INTO blocked SELECT {columns} FROM blocked \
+                 WHERE namespace = ?1 AND kind = 'quota' AND name = ?2 LIMIT 1"
+            );
+            change(&text, &[&namespace, &quota, &garbage]);
+        }
         Part::List => change(
             "INSERT INTO list (namespace, created, id) VALUES (?1, 1, ?2)",
             &[&namespace, &garbage],
@@ -140,7 +151,7 @@ fn on_valkey(server: &Server, namespace: &str, part: Part<'_>, garbage: &[u8]) {
         }
         Part::QueueHead(lane) => enter(&format!("ff:idx:*:lane:{namespace}:{lane}:eligible")),
         Part::Timer => enter("ff:idx:*:timer"),
-        Part::BlockedHead(quota) => enter(&format!("ff:idx:*:blocked:{namespace}:quota:{quota}")),
+        Part::BlockedHead(quota) => enter(&format!("ff:idx:*:blocked:{namespace}:quota:{quota}*")),
         Part::List => enter(&format!("ff:idx:*:list:{namespace}")),
         Part::Key(key) => {
             for index in found(&format!("ff:idx:*:keys:{namespace}")) {

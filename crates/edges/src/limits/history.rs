@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::api::Held;
 
@@ -122,10 +121,4 @@ impl History {
         holds.sort_by_key(|hold| hold.began);
         holds.iter().map(Hold::told).collect::<Vec<_>>().join("\n")
     }
-}
-
-/// The time of this machine, which is that of the stores on it.
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    u64::try_from(since.as_millis()).unwrap()
 }

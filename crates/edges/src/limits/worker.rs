@@ -8,9 +8,9 @@ use fastrand::Rng;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::history::{History, now};
+use super::history::History;
 use super::{CHURN_LANE, FREE_LANE, LIMITED_LANE};
-use crate::api::{self, Held, Request};
+use crate::api::{self, Held, Request, now};
 use crate::http::{Answer, Client, Cut};
 use crate::settings::Settings;
 
@@ -112,7 +112,7 @@ impl Worker {
                 _ => FREE_LANE,
             };
             let taken = match self.habit {
-                Habit::Collects => self.claim_by_grant(lane).await,
+                Habit::Collects if !self.is_calm() => self.claim_by_grant(lane).await,
                 _ => self.claim(lane).await,
             };
             for held in &taken {
