@@ -91,15 +91,14 @@ pub const LAYOUT: &[Family] = &[
     ),
     now(
         "ff:idx:{p:<N>}:blockers",
-        "set",
-        "Budgets and quotas that some wait for, as namespace:kind:name.",
+        "sorted set",
+        "What executions wait for and ask for, as namespace:kind:name:class, in order.",
     ),
     now(
-        "ff:idx:{p:<N>}:blocked:<namespace>:<kind>:<name>",
+        "ff:idx:{p:<N>}:blocked:<namespace>:<kind>:<name>:<class>",
         "sorted set",
-        "Executions that wait for a budget or a quota, by score.",
+        "Executions that wait for a budget or a quota and ask for the same, by score.",
     ),
-    later("ff:idx:{p:<N>}:outbox", "stream", "Effects outside the partition, to be done."),
     later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
     now("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
     now(

@@ -371,6 +371,23 @@ macro_rules! every_fact {
                 many_callers_get_one_each
                 many_callers_share_few_places
             }
+            release {
+                a_free_slot_passes_work_that_no_worker_can_run
+                a_free_slot_passes_a_paused_lane
+                a_free_slot_passes_work_that_lacks_something_else
+                small_work_passes_work_that_is_too_large
+                dead_work_keeps_no_start
+                a_rate_and_a_cap_together_keep_the_pace_of_the_rate
+                a_grant_counts_as_a_start_when_it_is_used
+                a_long_grant_keeps_its_slot
+                work_that_waited_for_a_missing_quota_starts_when_it_is_created
+                released_work_keeps_its_place
+                an_admission_is_for_the_record_as_it_was_seen
+                usage_of_an_earlier_period_is_not_refunded
+                usage_taken_back_is_reserved_again
+                a_late_reset_does_not_move_the_next_period
+                every_limit_that_work_waits_for_is_listed_in_pages
+            }
             quota {
                 no_more_run_at_once_than_may
                 who_waits_for_a_place_says_so

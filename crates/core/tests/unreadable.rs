@@ -4,11 +4,12 @@
 
 mod world;
 
-use ff_core::ExecutionId;
-use ff_core::machine::{ClaimRequest, GrantNext, Reply};
+use ff_core::control::Control;
+use ff_core::machine::{ClaimRequest, GrantNext, Reply, Submit};
 use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::{ExecutionId, ResourceName};
 use world::World;
-use world::make::{assignments, brief, claim, grant, id, ms};
+use world::make::{assignments, brief, claim, grant, id, ms, submit};
 
 /// A lane with `count` executions, the first `bad` of which cannot be read.
 fn lane(count: u32, bad: u32, spoil: fn(&mut World, ExecutionId)) -> World {
@@ -90,5 +91,18 @@ fn a_grant_of_nothing_readable_offers_nothing() {
         let reply = world.act(grant("a", 1, ms(50)));
         let Ok(Reply::Granted(granted)) = reply else { panic!("{reply:?}") };
         assert_eq!((granted.offer, granted.again), (None, false));
+    }
+}
+
+#[test]
+fn limited_work_behind_an_unreadable_head_is_asked_for() {
+    for spoil in SPOILS {
+        let mut world = lane(1, 1, spoil);
+        let control =
+            Control { quotas: [ResourceName::new("api").unwrap()].into(), ..Control::default() };
+        world.act(Submit { control, ..submit(2, brief()) }).unwrap();
+        let Ok(Reply::Claimed(claimed)) = world.act(claim("a", 1)) else { panic!("refused") };
+        let needs: Vec<_> = claimed.needs_admission.iter().map(|needs| needs.execution).collect();
+        assert_eq!(needs, [id(2)]);
     }
 }

@@ -17,15 +17,6 @@ use crate::lock::lock;
 /// How often, at the latest, somebody looks at a queue that people wait on.
 pub const NET: Duration = Duration::from_secs(1);
 
-/// How long a claim counts as a sign that a worker serves its queue.
-const SERVED: Duration = Duration::from_secs(10);
-
-/// How many queues such signs are kept of.
-const SERVED_QUEUES: usize = 10_000;
-
-/// How many different offers such signs are kept of, for one queue.
-const SERVED_OFFERS: usize = 16;
-
 /// Something worth waking somebody for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Announcement {
@@ -49,8 +40,6 @@ pub type Queue = (Namespace, Lane);
 #[derive(Debug)]
 pub struct Wakeups {
     lines: Arc<Mutex<HashMap<Queue, Line>>>,
-    /// What was asked for lately, by queue.
-    served: Mutex<HashMap<Queue, Vec<(Capabilities, Instant)>>>,
     timer: Notify,
     /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
     armed: AtomicU64,
@@ -58,12 +47,7 @@ pub struct Wakeups {
 
 impl Default for Wakeups {
     fn default() -> Self {
-        Wakeups {
-            lines: Arc::default(),
-            served: Mutex::default(),
-            timer: Notify::new(),
-            armed: AtomicU64::new(u64::MAX),
-        }
+        Wakeups { lines: Arc::default(), timer: Notify::new(), armed: AtomicU64::new(u64::MAX) }
     }
 }
 
@@ -131,7 +115,6 @@ impl Wakeups {
 
     /// A place for work of `queue`. [Join](Ticket::join) the line, look at the store, then wait.
     pub fn ticket(&self, queue: Queue, capabilities: Capabilities) -> Ticket {
-        self.is_asked_for(&queue, &capabilities);
         let waiter = Waiter { capabilities, wake: Notify::new(), call: Mutex::new(None) };
         Ticket {
             lines: self.lines.clone(),
@@ -141,34 +124,11 @@ impl Wakeups {
         }
     }
 
-    /// Whether a worker of this process that offers `class` has asked for work of `queue` lately.
-    pub fn is_served(&self, queue: &Queue, class: &Capabilities) -> bool {
-        let served = lock(&self.served);
-        let lately = |at: &Instant| at.elapsed() < SERVED;
-        let asked = served.get(queue).into_iter().flatten();
-        asked.into_iter().any(|(offers, at)| lately(at) && offers.covers(class))
-    }
-
-    fn is_asked_for(&self, queue: &Queue, capabilities: &Capabilities) {
-        let now = Instant::now();
-        let mut served = lock(&self.served);
-        if served.len() >= SERVED_QUEUES && !served.contains_key(queue) {
-            served.retain(|_, asked| asked.iter().any(|(_, at)| at.elapsed() < SERVED));
-            if served.len() >= SERVED_QUEUES {
-                return;
-            }
-        }
-        let asked = served.entry(queue.clone()).or_default();
-        match asked.iter_mut().find(|(offers, _)| offers == capabilities) {
-            Some((_, at)) => *at = now,
-            None => {
-                if asked.len() >= SERVED_OFFERS {
-                    asked.sort_by_key(|(_, at)| *at);
-                    asked.remove(0);
-                }
-                asked.push((capabilities.clone(), now));
-            }
-        }
+    /// Whether a worker of this process that offers `class` waits on `queue` now.
+    pub fn is_waited_for(&self, queue: &Queue, class: &Capabilities) -> bool {
+        let lines = lock(&self.lines);
+        let waiting = lines.get(queue).into_iter().flat_map(|line| &line.waiting);
+        waiting.into_iter().any(|waiter| waiter.capabilities.covers(class))
     }
 
     /// How many wait on `queue`.

@@ -28,9 +28,9 @@ enum What {
     Ls(Ls),
     /// Show a budget and what was used of it.
     Show(Which),
-    /// Make a budget, or replace what it allows. What was used stays, and who waited is let go.
+    /// Create a budget, or replace what it allows. Usage is kept; waiting executions are re-evaluated.
     Set(Set),
-    /// Forget what was used of a budget, begin a new period, and let go who waited.
+    /// Forget what was used of a budget and begin a new period; waiting executions are re-evaluated.
     Reset(Which),
     /// Remove a budget. What names it waits until there is one again.
     Rm(Which),

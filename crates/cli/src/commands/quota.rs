@@ -29,10 +29,10 @@ pub(crate) struct Quota {
 enum What {
     /// List quotas in the order of their names.
     Ls(Ls),
-    /// Show a quota and what it has let through.
+    /// Show a quota and what it has admitted.
     Show(Which),
-    /// Make a quota, or replace what it allows. What it has let through stays, and who waits for a
-    /// place is let go.
+    /// Create a quota, or replace what it allows. Starts are kept; waiting executions are
+    /// re-evaluated.
     Set(Set),
     /// Remove a quota. What names it waits until there is one again.
     Rm(Which),

@@ -34,6 +34,7 @@ pub(crate) mod own_clock;
 pub(crate) mod payload;
 pub(crate) mod priority;
 pub(crate) mod quota;
+pub(crate) mod release;
 pub(crate) mod replay;
 pub(crate) mod retention;
 pub(crate) mod revoke;

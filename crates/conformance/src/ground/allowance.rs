@@ -97,6 +97,17 @@ impl Ground {
         self.backend().report_usage(report).await
     }
 
+    /// Usage that was reported is taken back.
+    pub(crate) async fn release_usage(
+        &self,
+        of: &Assignment,
+        name: &str,
+        amounts: Amounts,
+    ) -> Answer<Amounts> {
+        let report = ReportUsage { hold: of.hold(), key: key(name), amounts, release: true };
+        self.backend().report_usage(report).await
+    }
+
     /// Of `ids`, of which one may run at a time, six stop, each in another way; the seventh then runs.
     pub(crate) async fn stop_in_every_way(&self, ids: &[ExecutionId]) {
         let held = self.claimed().await;

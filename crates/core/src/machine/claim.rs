@@ -185,10 +185,16 @@ impl Claim {
         Transition { items }
     }
 
-    /// Takes what is ready when some candidates cannot be read. If nothing is, several inputs are
-    /// looked for at once: one by one, each unreadable input would cost another round.
+    /// Takes what is ready when some candidates cannot be read, and answers what must be admitted. If
+    /// nothing is ready, several inputs are looked for at once: one by one, each unreadable input
+    /// would cost another round.
     fn take_ready(&self, context: &Context<'_>, readable: &[&Execution]) -> Step {
         let wanted = usize::from(self.max);
+        let (readable, limited): (Vec<_>, Vec<_>) = readable
+            .iter()
+            .copied()
+            .partition(|record| self.needs_admission(context, record).is_none());
+        let readable = &readable[..];
         let (ready, _) = fit(&context.ready(readable), wanted);
         if ready.is_empty() {
             let several =
@@ -200,6 +206,11 @@ impl Claim {
         let mut transition = self.take(context, &ready);
         if !ready.is_empty() {
             transition.items.push(moved_on(None));
+        }
+        let limited = limited.into_iter().filter_map(|record| context.needs_admission(record));
+        let limited: Vec<_> = limited.collect();
+        if !limited.is_empty() {
+            transition.items.push(deferred(limited));
         }
         Step::Done(transition)
     }
@@ -288,7 +299,8 @@ impl Decide for Claim {
         let (open, passed): (Vec<_>, Vec<_>) =
             readable.into_iter().partition(|record| passes(&record));
         if !all_readable {
-            return Ok(self.take_ready(context, &open));
+            let all: Vec<_> = open.into_iter().chain(passed).collect();
+            return Ok(self.take_ready(context, &all));
         }
         let (chosen, cut) = fit(&open, wanted);
         let asks = chosen.iter().any(|record| self.needs_admission(context, record).is_some());

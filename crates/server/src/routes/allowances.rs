@@ -41,7 +41,7 @@ pub(crate) async fn budget(
     Ok(JsonBody((&state.backend.budget(&namespace, &name).await?).into()))
 }
 
-/// Makes a budget, or changes what it allows; what was used stays. Who waited for it is let go.
+/// Creates a budget, or changes what it allows; usage is kept. Waiting executions are re-evaluated.
 #[utoipa::path(put, path = "/v1/budgets/{name}", tag = "budgets",
     params(("name" = Name, Path, description = "The budget."), Scope),
     request_body = BudgetRequest, responses(
@@ -57,7 +57,7 @@ pub(crate) async fn put_budget(
     Ok(JsonBody((&put.inspect_err(metrics::refused)?).into()))
 }
 
-/// Forgets what was used of a budget. Who waited for it is let go.
+/// Forgets what was used of a budget. Waiting executions are re-evaluated.
 #[utoipa::path(post, path = "/v1/budgets/{name}/reset", tag = "budgets",
     params(("name" = Name, Path, description = "The budget."), Scope),
     request_body = ResetRequest, responses(

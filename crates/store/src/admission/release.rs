@@ -13,7 +13,9 @@ use ff_core::control::{Amounts, Blocker};
 use ff_core::machine::{Home, ResourceTicked, SetWaiters, TickResource, Unblock};
 use ff_core::placement::{AdmissionClass, Score};
 use ff_core::resource::{Body, LaneState};
-use ff_core::{Execution, ExecutionId, Lane, Millis, Namespace, Resource, ResourceKey, Time};
+use ff_core::{
+    Execution, ExecutionId, Lane, Millis, Namespace, Resource, ResourceKey, ResourceKind, Time,
+};
 use tokio::time::Instant;
 
 use crate::error::StoreError;
@@ -32,8 +34,7 @@ const HEADS: usize = 4;
 /// How many executions of one group are released at a time.
 const SLICE: usize = 4_096;
 
-/// For how many groups that no worker of this process has asked for lately one pass releases
-/// executions.
+/// For how many groups that no worker of this process waits for one pass releases executions.
 const SPECULATIVE: usize = 8;
 
 /// How many further slices of a group one pass releases.
@@ -222,6 +223,8 @@ struct Releasing<'a, S: Store> {
     /// The limit, less what was released for workers that are there to take it.
     limit: Body,
     paused: BTreeMap<Lane, bool>,
+    /// Other limits that were read.
+    others: BTreeMap<ResourceKey, Option<Resource>>,
     speculative: usize,
     released: u64,
     /// Some are left that wait.
@@ -247,6 +250,7 @@ impl<'a, S: Store> Releasing<'a, S> {
             now,
             limit,
             paused: BTreeMap::new(),
+            others: BTreeMap::new(),
             speculative: 0,
             released: 0,
             left: false,
@@ -307,8 +311,9 @@ impl<'a, S: Store> Releasing<'a, S> {
             return Ok(());
         }
         let queue = (self.namespace.clone(), lane.clone());
-        let is_served = self.process.store.wakeups().is_served(&queue, requires);
-        if !is_served {
+        let is_taken = self.process.store.wakeups().is_waited_for(&queue, requires)
+            && self.others_have_room(&record).await?;
+        if !is_taken {
             if self.speculative >= SPECULATIVE {
                 self.left = true;
                 return Ok(());
@@ -316,7 +321,7 @@ impl<'a, S: Store> Releasing<'a, S> {
             self.speculative += 1;
         }
         let released = self.release(class, room).await?;
-        if is_served {
+        if is_taken {
             self.take(&record, released);
         }
         Ok(())
@@ -403,6 +408,29 @@ impl<'a, S: Store> Releasing<'a, S> {
             }
         }
         done
+    }
+
+    /// Whether the other limits that an execution names have room for it. Each is read once.
+    async fn others_have_room(&mut self, record: &Execution) -> Result<bool, StoreError> {
+        let limits = &record.spec.control;
+        let budgets = limits.budgets.iter().map(|name| (ResourceKind::Budget, name));
+        let quotas = limits.quotas.iter().map(|name| (ResourceKind::Quota, name));
+        for (kind, name) in budgets.chain(quotas) {
+            let on = Blocker { kind, name: name.clone() };
+            if on == *self.on {
+                continue;
+            }
+            let key = key(self.process, self.namespace, &on);
+            if !self.others.contains_key(&key) {
+                let found = self.process.store.resource(&key).await?;
+                self.others.insert(key.clone(), found);
+            }
+            let found = self.others.get(&key).and_then(Option::as_ref);
+            if found.is_none_or(|found| room(&found.body, &limits.estimate, self.now) == 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether nothing of a lane is claimed. Each lane is read once.
