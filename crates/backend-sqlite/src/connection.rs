@@ -26,12 +26,15 @@ const CHECKPOINT_PAGES: i64 = 4_000;
 /// How much room, in bytes, the log keeps on disk once its pages are moved.
 const LOG_BYTES_KEPT: i64 = 64 << 20;
 
-/// The connection that writes, with the tables in place.
-pub(crate) fn writer(options: &Options) -> Result<Connection, StoreError> {
+/// The connection that writes, with the tables in place, and whether there was nothing before.
+pub(crate) fn writer(options: &Options) -> Result<(Connection, bool), StoreError> {
     let mut connection = match &options.location {
         Location::Memory => prepared(Connection::open_in_memory().map_err(Fault::from)?)?,
         Location::File(path) => {
-            make(path)?;
+            match options.makes {
+                true => make(path)?,
+                false => exists(path)?,
+            }
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             open(path, flags, options.busy_timeout)?
         }
@@ -40,14 +43,21 @@ pub(crate) fn writer(options: &Options) -> Result<Connection, StoreError> {
         Location::File(path) => named(path, error),
         Location::Memory => error,
     };
-    schema::identify(&connection).map_err(named)?;
+    let new = schema::identify(&connection).map_err(named)? == Identity::Empty;
+    if let Location::File(path) = &options.location
+        && new
+        && !options.makes
+    {
+        return Err(schema::empty(path));
+    }
     settle(&connection, options)?;
     schema::migrate(&mut connection).map_err(named)?;
-    Ok(connection)
+    Ok((connection, new))
 }
 
 /// A connection that only reads, to a file that may be anything and must be a store.
 pub(crate) fn of_a_store(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
+    exists(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = open(path, flags, busy_timeout)?;
     match schema::identify(&connection).map_err(|error| named(path, error))? {
@@ -108,6 +118,19 @@ fn make(path: &Path) -> Result<(), StoreError> {
             Err(StoreError::Unavailable(format!("cannot make {}: {error}", path.display())))
         }
     }
+}
+
+/// Whether the file is there; what cannot be looked at is left to SQLite to tell of.
+fn exists(path: &Path) -> Result<(), StoreError> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(path)),
+        _ => Ok(()),
+    }
+}
+
+/// What is said of a file that is not there.
+fn missing(path: &Path) -> StoreError {
+    StoreError::Incompatible(format!("{} does not exist; check the path", path.display()))
 }
 
 fn settle(connection: &Connection, options: &Options) -> Result<(), StoreError> {
@@ -179,11 +202,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let options = Options::file(directory.path().join("ff.db"));
         for _ in 0..2 {
-            let connection = writer(&options).unwrap();
+            let (connection, _) = writer(&options).unwrap();
             assert_eq!(setting(&connection, "synchronous"), FULL);
             assert_eq!(setting(&connection, "journal_mode"), "wal");
         }
-        let careless = writer(&options.durability(Durability::Off)).unwrap();
+        let (careless, _) = writer(&options.durability(Durability::Off)).unwrap();
         assert_eq!(setting(&careless, "synchronous"), OFF);
     }
 }

@@ -55,6 +55,7 @@ impl From<Fault> for StoreError {
                 | ErrorCode::ConstraintViolation
                 | ErrorCode::TypeMismatch,
             ) => StoreError::Corrupt(what),
+            Some(ErrorCode::DiskFull) => StoreError::Full(what),
             _ => StoreError::Unavailable(what),
         }
     }

@@ -121,18 +121,36 @@ fn panicked() -> StoreError {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use ff_core::Partition;
     use ff_core::machine::Submit;
+    use ff_core::{Partition, Payload};
     use ff_store::{SystemClock, mint};
 
     use super::*;
     use crate::connection;
     use crate::options::Options;
 
+    fn group() -> Group {
+        let (connection, _) = connection::writer(&Options::memory()).unwrap();
+        Group {
+            connection,
+            clock: Arc::new(StoreClock::new(Arc::new(SystemClock))),
+            wakeups: Arc::default(),
+            settlements: Arc::default(),
+            counters: Arc::default(),
+        }
+    }
+
+    fn submit(bytes: usize) -> Command {
+        let id = mint::execution_id(Partition::ONLY);
+        let input = Payload::bytes(vec![7; bytes]);
+        mint::command(Submit { input, ..Submit::new(id) })
+    }
+
     /// A group on a database in which whatever adds an execution cannot be committed.
     fn uncommittable() -> Group {
-        let connection = connection::writer(&Options::memory()).unwrap();
-        connection
+        let group = group();
+        group
+            .connection
             .execute_batch(
                 "PRAGMA foreign_keys = ON;
                  CREATE TABLE parent (x INTEGER PRIMARY KEY);
@@ -142,13 +160,7 @@ mod tests {
                  END;",
             )
             .unwrap();
-        Group {
-            connection,
-            clock: Arc::new(StoreClock::new(Arc::new(SystemClock))),
-            wakeups: Arc::default(),
-            settlements: Arc::default(),
-            counters: Arc::default(),
-        }
+        group
     }
 
     fn count(group: &Group, table: &str) -> i64 {
@@ -159,9 +171,7 @@ mod tests {
     #[test]
     fn a_commit_that_fails_is_answered_to_nobody_as_done() {
         let group = uncommittable();
-        let submits: Vec<_> = (0..3)
-            .map(|_| mint::command(Submit::new(mint::execution_id(Partition::ONLY))))
-            .collect();
+        let submits = [submit(0), submit(0), submit(0)];
         for commands in [&submits[..1], &submits[..]] {
             let commands: Vec<_> = commands.iter().collect();
             let done = group.run(&commands);
@@ -178,5 +188,30 @@ mod tests {
             answer.unwrap();
         }
         assert_eq!(count(&group, "execution"), 3);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_as_full_and_costs_only_what_has_no_room() {
+        let group = group();
+        let limit = |pages: i64| {
+            let set =
+                group.connection.pragma_update_and_check(None, "max_page_count", pages, |row| {
+                    row.get::<_, i64>(0)
+                });
+            set.unwrap();
+        };
+        let pages: i64 =
+            group.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        limit(pages + 20);
+        let (small, large) = (submit(0), submit(500_000));
+        let done = group.run(&[&small, &large]);
+        done.answers[0].as_ref().unwrap();
+        let full = done.answers[1].as_ref().unwrap_err();
+        assert!(matches!(full, StoreError::Full(_)), "{full:?}");
+        assert_eq!((full.code(), full.is_retryable()), ("store_full", true));
+        assert_eq!((count(&group, "execution"), count(&group, "queue")), (1, 1));
+        limit(pages + 1_000);
+        group.run(&[&large]).answers.remove(0).unwrap();
+        assert_eq!((count(&group, "execution"), count(&group, "queue")), (2, 2));
     }
 }

@@ -43,7 +43,7 @@ pub fn limit(path: &Path, plan: LimitPlan) -> Result<f64, StoreError> {
     let replays = (0..plan.executions.clamp(1, MOST))
         .map(|number| Replay::decide(number as u32, plan.payload))
         .collect::<Result<Vec<_>, StoreError>>()?;
-    let connection = connection::writer(&Options::file(path))?;
+    let (connection, _) = connection::writer(&Options::file(path))?;
     let started = Instant::now();
     for group in replays.chunks(plan.group.max(1)) {
         for step in [submit, claim, complete] {

@@ -33,6 +33,7 @@ pub struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) busy_timeout: Duration,
     pub(crate) readers: usize,
+    pub(crate) makes: bool,
 }
 
 impl Options {
@@ -55,7 +56,16 @@ impl Options {
             clock: Arc::new(SystemClock),
             busy_timeout: Duration::from_secs(3),
             readers: 2,
+            makes: true,
         }
+    }
+
+    /// Opens only a store that is there: a missing or empty file is refused as
+    /// [`StoreError::Incompatible`], and nothing is made.
+    ///
+    /// [`StoreError::Incompatible`]: ff_store::StoreError::Incompatible
+    pub fn existing(self) -> Options {
+        Options { makes: false, ..self }
     }
 
     /// What an answered command survives; everything, unless said.

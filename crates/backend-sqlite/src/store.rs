@@ -39,6 +39,7 @@ pub struct SqliteStore {
     // Closed before the writer: the last connection to close tidies the file up.
     file: Option<File>,
     writer: Writer,
+    new: bool,
 }
 
 /// What a store in a file has besides its writer.
@@ -55,7 +56,7 @@ impl SqliteStore {
     ///
     /// It waits for the disk, and for other processes that write, on the calling thread.
     pub fn open(options: Options) -> Result<SqliteStore, StoreError> {
-        let connection = connection::writer(&options)?;
+        let (connection, new) = connection::writer(&options)?;
         let file = match options.location {
             Location::Memory => None,
             Location::File(path) => {
@@ -73,7 +74,12 @@ impl SqliteStore {
             settlements: settlements.clone(),
             counters: Arc::default(),
         })?;
-        Ok(SqliteStore { clock, wakeups, settlements, file, writer })
+        Ok(SqliteStore { clock, wakeups, settlements, file, writer, new })
+    }
+
+    /// Whether there was nothing before it was opened.
+    pub fn is_new(&self) -> bool {
+        self.new
     }
 
     /// What the writer has done since the store was opened.

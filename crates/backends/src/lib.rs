@@ -12,6 +12,7 @@ mod backup;
 mod limit;
 mod url;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ff_backend_memory::MemoryStore;
@@ -25,14 +26,49 @@ pub use ff_backend_valkey::{LAYOUT as VALKEY_LAYOUT, Probe, Reading};
 pub use limit::{Limit, LimitPlan, limit};
 pub use url::StoreUrl;
 
-/// Opens the store that `url` names.
+/// A store that was opened.
+pub struct Opened {
+    /// The store.
+    pub backend: Arc<dyn EngineBackend>,
+    /// Whether a file was made for it.
+    pub new: bool,
+}
+
+/// Opens the store that `url` names. A file that is missing is made.
 pub async fn open(url: &str) -> Result<Arc<dyn EngineBackend>, StoreError> {
+    Ok(open_or_make(url).await?.backend)
+}
+
+/// Opens the store that `url` names, and tells whether its file was missing and is made.
+pub async fn open_or_make(url: &str) -> Result<Opened, StoreError> {
+    opened(url, |options| options).await
+}
+
+/// The file of the store that `url` names, if it is not there.
+pub fn missing(url: &str) -> Result<Option<PathBuf>, StoreError> {
     Ok(match url.parse::<StoreUrl>()? {
+        StoreUrl::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => Some(path),
+        _ => None,
+    })
+}
+
+/// Opens the store that `url` names. A file that is missing or empty is refused, and nothing is made.
+pub async fn open_existing(url: &str) -> Result<Arc<dyn EngineBackend>, StoreError> {
+    Ok(opened(url, Options::existing).await?.backend)
+}
+
+async fn opened(url: &str, how: fn(Options) -> Options) -> Result<Opened, StoreError> {
+    let backend: Arc<dyn EngineBackend> = match url.parse::<StoreUrl>()? {
         StoreUrl::Memory => Arc::new(Backend::new(MemoryStore::serial(Arc::new(SystemClock)))),
         StoreUrl::SqliteMemory => Arc::new(ff_backend_sqlite::backend(Options::memory())?),
-        StoreUrl::Sqlite(path) => Arc::new(ff_backend_sqlite::backend(Options::file(path))?),
+        StoreUrl::Sqlite(path) => {
+            let backend = ff_backend_sqlite::backend(how(Options::file(path)))?;
+            let new = backend.store().is_new();
+            return Ok(Opened { backend: Arc::new(backend), new });
+        }
         StoreUrl::Valkey(options) => Arc::new(ff_backend_valkey::backend(&options).await?),
-    })
+    };
+    Ok(Opened { backend, new: false })
 }
 
 /// A look from outside at the servers of the store that `url` names; `None` when it has none.

@@ -1,6 +1,7 @@
 //! Why a command was not done.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ff_api::ErrorView;
@@ -40,6 +41,13 @@ pub(crate) enum Error {
         /// Which server.
         url: String,
     },
+    /// There is no store, and this command makes none.
+    #[error(
+        "there is no store: {} does not exist; check the path, or make a store there with `ff serve` or \
+         `ff submit`",
+        .0.display()
+    )]
+    NoStore(PathBuf),
     /// The execution did not end while it was waited for.
     #[error("{0}")]
     WaitTimeout(String),
@@ -64,6 +72,11 @@ impl Error {
             "wait_timeout",
             "The execution did not end within the time given to `ff submit --wait --timeout`. It \
              goes on; look at it with `ff show`.",
+        ),
+        (
+            "store_missing",
+            "There is no store at the path. `ff serve`, `ff dev`, `ff worker` and `ff submit` make one; every \
+             other command works only on a store that is there. Nothing was made.",
         ),
         ("output_failed", "What the command printed could not be written to stdout."),
         (
@@ -94,6 +107,7 @@ impl Error {
             Error::Store(error) => error.into(),
             Error::NoServer { .. } => ErrorView { retryable: true, ..plain("store_unavailable") },
             Error::Unauthenticated { .. } => plain("unauthenticated"),
+            Error::NoStore(_) => plain("store_missing"),
             Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
             Error::Output(_) => plain("output_failed"),
             Error::Bench(ff_bench::BenchError::Store(error)) => error.into(),
@@ -112,6 +126,7 @@ impl Error {
         output.error(&self.view());
         match self {
             Error::Usage { .. } => ExitCode::from(2),
+            Error::NoStore(_) => ExitCode::from(11),
             _ => ExitCode::from(1),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ff_api::client::{HttpClient, HttpOptions};
+use ff_backends::Opened;
 use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace};
 use ff_store::{EngineBackend, Roles, StoreError};
@@ -71,19 +72,28 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Where the work is: in the store, if one is given, else behind the server.
+    /// Where the work is: in the store, if one is given, else behind the server. A store that is
+    /// missing is made, for callers that bring work or do it.
     pub(crate) async fn place(&self) -> Result<Place, Error> {
-        if self.store.is_some() {
-            return Ok(Place::Store(self.open_store().await?));
+        match self.store {
+            Some(_) => Ok(Place::Store(self.make_store().await?)),
+            None => self.server(),
         }
+    }
+
+    fn server(&self) -> Result<Place, Error> {
         let (token, ca) = (self.token.clone(), self.ca.clone());
         let options = HttpOptions { token, ca, ..HttpOptions::new(self.url.reveal()) };
         Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
     }
 
-    /// The server or the store.
+    /// The server or the store, which must be there.
     pub(crate) async fn open(&self) -> Result<Arc<dyn Roles>, Error> {
-        Ok(self.place().await?.roles())
+        let place = match self.store {
+            Some(_) => Place::Store(self.open_store().await?),
+            None => self.server()?,
+        };
+        Ok(place.roles())
     }
 
     /// The URL of the store, which must be given.
@@ -94,11 +104,35 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The store, which must be given: this command does what a server cannot be asked for.
+    /// The URL of the store, which must be given and be there.
+    pub(crate) fn existing_url(&self) -> Result<&str, Error> {
+        let url = self.store_url()?;
+        match ff_backends::missing(url)? {
+            Some(path) => Err(Error::NoStore(path)),
+            None => Ok(url),
+        }
+    }
+
+    /// The store, which must be given and be there: this command does what a server cannot be asked
+    /// for.
     pub(crate) async fn open_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
-        let backend = ff_backends::open(self.store_url()?).await?;
+        Ok(self.opened(ff_backends::open_existing(self.existing_url()?).await?))
+    }
+
+    /// The store, which must be given. If it is missing it is made, and that is said.
+    pub(crate) async fn make_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
+        let url = self.store_url()?;
+        let Opened { backend, new } = ff_backends::open_or_make(url).await?;
+        if new {
+            self.output.talk(format_args!("made a new store, {url}"));
+        }
+        Ok(self.opened(backend))
+    }
+
+    /// Remembers a store that is to be waited for at the end.
+    fn opened(&self, backend: Arc<dyn EngineBackend>) -> Arc<dyn EngineBackend> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(backend.clone());
-        Ok(backend)
+        backend
     }
 
     /// Waits until nothing is left to do in the stores that were opened.

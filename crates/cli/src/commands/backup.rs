@@ -34,7 +34,7 @@ struct BackupView {
 
 impl Backup {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
-        let copied = ff_backends::backup(session.store_url()?, &self.file).await?;
+        let copied = ff_backends::backup(session.existing_url()?, &self.file).await?;
         let view = BackupView {
             file: self.file.display().to_string(),
             bytes: copied.bytes,

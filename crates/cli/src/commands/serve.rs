@@ -58,7 +58,7 @@ struct Started {
 impl Serve {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let options = self.options()?;
-        let backend = session.open_store().await?;
+        let backend = session.make_store().await?;
         let mut signals = Signals::listen().map_err(Error::Runtime)?;
         let service = Service::start(backend, options, session).await?;
         let started = Started { url: service.url.clone() };

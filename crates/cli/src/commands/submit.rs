@@ -94,7 +94,7 @@ impl Submit {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let (waits, timeout) = (self.wait, self.timeout);
         let input = self.payload()?;
-        let backend = session.open().await?;
+        let backend = session.place().await?.roles();
         let submit = self.command(session, &backend, input)?;
         let submitted = send(session, &backend, submit).await?;
         let target = session.target(submitted.execution);

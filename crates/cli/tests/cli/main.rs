@@ -13,6 +13,7 @@ mod explain;
 mod fixture;
 mod json;
 mod lanes;
+mod missing_store;
 mod operator;
 mod output;
 mod quotas;
