@@ -57,6 +57,12 @@ pub enum Refusal {
     /// The grant has expired, was used, or was never this one.
     #[error("the grant is gone; ask for another")]
     StaleGrant,
+    /// The grant is there, and was made for another worker.
+    #[error(
+        "the grant was made for another worker; claim with the worker and instance it was made \
+         for, or ask for a grant of your own"
+    )]
+    WrongWorker,
     /// The execution is in a state in which the command has no meaning.
     #[error("the execution is {state}; {command} needs it to be {needs}")]
     WrongState {
@@ -149,6 +155,8 @@ pub enum Code {
     ExitConflict,
     /// See [`Refusal::StaleGrant`].
     StaleGrant,
+    /// See [`Refusal::WrongWorker`].
+    WrongWorker,
     /// See [`Refusal::WrongState`].
     WrongState,
     /// See [`Refusal::RunMismatch`].
@@ -167,7 +175,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the reference page.
-    pub const ALL: [Code; 16] = [
+    pub const ALL: [Code; 17] = [
         Code::InvalidArgument,
         Code::TooLarge,
         Code::NotFound,
@@ -177,6 +185,7 @@ impl Code {
         Code::Cancelled,
         Code::ExitConflict,
         Code::StaleGrant,
+        Code::WrongWorker,
         Code::WrongState,
         Code::RunMismatch,
         Code::WorkerAlive,
@@ -198,6 +207,7 @@ impl Code {
             Code::Cancelled => "cancelled",
             Code::ExitConflict => "exit_conflict",
             Code::StaleGrant => "stale_grant",
+            Code::WrongWorker => "wrong_worker",
             Code::WrongState => "wrong_state",
             Code::RunMismatch => "run_mismatch",
             Code::WorkerAlive => "worker_alive",
@@ -247,6 +257,11 @@ impl Code {
             Code::StaleGrant => {
                 "The claim grant has expired, was already used for another claim, or never existed. \
                  The execution is back in its place in the queue; ask for a new grant."
+            }
+            Code::WrongWorker => {
+                "The claim grant is valid, but was made for another worker or another instance of \
+                 it. Nothing was changed, and its worker can still use it. Claim as that worker, or \
+                 ask for a grant of your own."
             }
             Code::WrongState => {
                 "The command has no meaning in the execution's present state; the message names both. \
@@ -318,6 +333,7 @@ impl Refusal {
             Refusal::Cancelled => Code::Cancelled,
             Refusal::ExitConflict => Code::ExitConflict,
             Refusal::StaleGrant => Code::StaleGrant,
+            Refusal::WrongWorker => Code::WrongWorker,
             Refusal::WrongState { .. } => Code::WrongState,
             Refusal::RunMismatch { .. } => Code::RunMismatch,
             Refusal::WorkerAlive { .. } => Code::WorkerAlive,

@@ -92,6 +92,7 @@ pub fn status_of_code(code: Code) -> StatusCode {
         | Code::Cancelled
         | Code::ExitConflict
         | Code::StaleGrant
+        | Code::WrongWorker
         | Code::WrongState
         | Code::RunMismatch
         | Code::WorkerAlive

@@ -58,16 +58,18 @@ pub(crate) async fn only_its_worker_can_use_a_grant(g: Ground) {
     let before = g.snapshot().await;
     let mut twin = worker("ada");
     twin.instance = WorkerInstanceId::new("ada-2").unwrap();
-    for other in [
-        ClaimGranted { worker: worker("bob"), ..using.clone() },
-        ClaimGranted { worker: twin, ..using.clone() },
-        ClaimGranted { request: mint::request_id(), ..using.clone() },
+    for (other, why) in [
+        (ClaimGranted { worker: worker("bob"), ..using.clone() }, Code::WrongWorker),
+        (ClaimGranted { worker: twin.clone(), ..using.clone() }, Code::WrongWorker),
+        (ClaimGranted { request: mint::request_id(), ..using.clone() }, Code::StaleGrant),
     ] {
         let refused = g.backend().claim_granted(other.clone()).await.refused();
-        assert_eq!(refused, Code::StaleGrant, "{other:?}");
+        assert_eq!(refused, why, "{other:?}");
     }
     g.snapshot().await.assert_same(&before);
-    g.backend().claim_granted(using).await.unwrap();
+    g.backend().claim_granted(using.clone()).await.unwrap();
+    let used = ClaimGranted { worker: twin, ..using };
+    assert_eq!(g.backend().claim_granted(used).await.refused(), Code::StaleGrant);
 }
 
 pub(crate) async fn work_that_was_not_granted_is_refused(g: Ground) {

@@ -414,11 +414,13 @@ impl ClaimGranted {
     fn why(&self, record: &Execution, context: &Context<'_>) -> Result<Why, Refusal> {
         match &record.state {
             State::Granted { grant, why }
-                if grant.request == self.request
-                    && grant.to == self.worker
-                    && timer::due(record, context.now).is_none() =>
+                if grant.request == self.request && timer::due(record, context.now).is_none() =>
             {
-                Ok(*why)
+                if grant.to == self.worker {
+                    Ok(*why)
+                } else {
+                    Err(Refusal::WrongWorker)
+                }
             }
             _ => Err(Refusal::StaleGrant),
         }

@@ -52,11 +52,9 @@ pub(crate) fn a_grant_serves_one_worker_until_it_ends(world: &World) {
         let end = grant.until.max(world.now);
         let other_worker = Grant { to: make::worker("stranger"), ..grant.clone() };
         let other_request = Grant { request: RequestId::new(1), ..grant.clone() };
-        for stale in [
-            answer(grant, end),
-            answer(&other_worker, world.now),
-            answer(&other_request, world.now),
-        ] {
+        let misused = if due { Refusal::StaleGrant } else { Refusal::WrongWorker };
+        assert_eq!(answer(&other_worker, world.now), Err(misused));
+        for stale in [answer(grant, end), answer(&other_request, world.now)] {
             assert_eq!(stale, Err(Refusal::StaleGrant));
         }
     }
