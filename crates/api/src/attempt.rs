@@ -93,6 +93,12 @@ impl From<&Progress> for ProgressView {
     }
 }
 
+impl From<ProgressView> for Progress {
+    fn from(view: ProgressView) -> Progress {
+        Progress { percent: view.percent, message: view.message.map(Into::into) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

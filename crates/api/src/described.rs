@@ -8,7 +8,7 @@ use ff_core::record::{Attempt, AttemptEnd, Description, EndReason, PastRun, Prog
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, Pause, State, Why, Worker};
 use ff_core::{Capabilities, Millis, ResourceKind, ResourceName, Time};
 
-use crate::attempt::{AttemptView, ProgressView};
+use crate::attempt::AttemptView;
 use crate::execution::{ExecutionView, FailureView, RunView};
 use crate::payload::PayloadShapeView;
 use crate::policy::PolicyView;
@@ -241,12 +241,6 @@ impl TryFrom<AttemptView> for Attempt {
                 Some(reason) => Some(AttemptEnd { at: missing(at, "ended")?, reason }),
             },
         })
-    }
-}
-
-impl From<ProgressView> for Progress {
-    fn from(view: ProgressView) -> Progress {
-        Progress { percent: view.percent, message: view.message.map(Into::into) }
     }
 }
 

@@ -34,6 +34,7 @@ macro_rules! every_fact {
                 a_claim_takes_one_execution_however_large_its_input
                 claimed_work_is_not_claimed_again
                 an_assignment_tells_all_a_worker_needs
+                an_assignment_tells_which_try_it_is_and_what_came_before
                 claimed_work_is_active_and_knows_its_worker
                 a_retried_claim_finds_the_same_leases_and_takes_no_more
                 a_retried_claim_that_never_arrived_takes_work
@@ -328,6 +329,7 @@ macro_rules! every_fact {
                 waiters_of_other_lanes_and_namespaces_are_not_called
                 a_claim_racing_a_submit_does_not_miss_it
                 a_waiter_that_goes_away_hands_back_what_it_took
+                a_claim_of_several_that_goes_away_hands_back_all_it_took
                 a_call_to_a_waiter_that_goes_away_reaches_the_next
                 without_announcements_the_best_work_is_found_by_the_net
                 without_announcements_every_waiter_is_served

@@ -69,7 +69,8 @@ impl Payload {
         PayloadShape { content_type: self.content_type.clone(), len: self.bytes.len() as u32 }
     }
 
-    pub(crate) fn check(&self, field: &'static str) -> Result<(), Refusal> {
+    /// Refuses more bytes than an execution carries; the refusal names `field`.
+    pub fn check(&self, field: &'static str) -> Result<(), Refusal> {
         Refusal::cap(field, self.bytes.len(), PAYLOAD_BYTES, "bytes")
     }
 

@@ -1,7 +1,8 @@
 //! What workers ask for and are told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use ff_core::control::Amounts;
 use ff_core::id::RequestId;
 use ff_core::machine::{
     self, Admissions, Assignment, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target,
@@ -9,15 +10,15 @@ use ff_core::machine::{
 };
 use ff_core::state::Worker;
 use ff_core::{
-    Capabilities, ExecutionId, Kind, Lane, Millis, Namespace, Refusal, TagKey, TagValue, WorkerId,
-    WorkerInstanceId,
+    Capabilities, ExecutionId, Kind, Lane, Millis, Namespace, Refusal, ResourceName, TagKey,
+    TagValue, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::holder::{FenceBody, HoldBody};
 use super::{Content, schema, strict};
-use crate::Timestamp;
+use crate::{ProgressView, Timestamp};
 
 /// A claim.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -153,6 +154,29 @@ pub struct AssignmentView {
     pub lease_ttl_ms: u64,
     /// When the attempt's time is over.
     pub timeout: Option<Timestamp>,
+    /// Higher goes first.
+    #[serde(default)]
+    pub priority: u16,
+    /// How many attempts of this run have ended by failure or timeout.
+    #[serde(default)]
+    pub failures: u32,
+    /// How many may; the last one ends the run.
+    #[serde(default)]
+    pub max_attempts: u32,
+    /// Whether a failure of this attempt ends the run.
+    #[serde(default)]
+    pub last_attempt: bool,
+    /// The budgets that its usage is charged to.
+    #[serde(default)]
+    #[schema(value_type = Vec<schema::Name>)]
+    pub budgets: BTreeSet<ResourceName>,
+    /// What it has used over its whole life, by dimension.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub used: Amounts,
+    /// What was last reported of this attempt, if an earlier hold of it was.
+    #[serde(default)]
+    pub progress: Option<ProgressView>,
     /// What it was submitted with.
     pub input: Content,
 }
@@ -172,6 +196,13 @@ impl From<&Assignment> for AssignmentView {
             until: assignment.until.into(),
             lease_ttl_ms: assignment.lease_ttl.get(),
             timeout: assignment.timeout_at.map(Timestamp),
+            priority: assignment.priority,
+            failures: assignment.failures,
+            max_attempts: assignment.max_attempts,
+            last_attempt: assignment.is_last_attempt(),
+            budgets: assignment.budgets.clone(),
+            used: assignment.used.clone(),
+            progress: assignment.progress.as_ref().map(ProgressView::from),
             input: (&assignment.input).into(),
         }
     }
@@ -194,6 +225,12 @@ impl AssignmentView {
             until: self.until.0,
             lease_ttl: Millis::new(self.lease_ttl_ms),
             timeout_at: self.timeout.map(|at| at.0),
+            priority: self.priority,
+            failures: self.failures,
+            max_attempts: self.max_attempts,
+            budgets: self.budgets,
+            used: self.used,
+            progress: self.progress.map(Into::into),
         })
     }
 }

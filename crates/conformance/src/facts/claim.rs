@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use ff_core::control::Control;
 use ff_core::machine::{ClaimRequest, Claimed, Submit};
-use ff_core::policy::Policy;
-use ff_core::record::Tags;
+use ff_core::policy::{Policy, Retry};
+use ff_core::record::{Exited, Tags};
 use ff_core::{Fence, Kind, Lane, LeaseId, Payload, PublicState, When};
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, busy, ms, steady, tag};
+use crate::ground::{Ground, busy, failure, ms, named, of_tokens, steady, tag, tokens};
 
 pub(crate) async fn an_empty_lane_gives_nothing(g: Ground) {
     let before = g.snapshot().await;
@@ -139,6 +140,32 @@ pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Ground) {
     assert_eq!((assignment.created, assignment.claimed_at, assignment.run), (created, now, 0));
     assert_eq!((assignment.until, assignment.lease_ttl), (now + ms(10_000), ms(10_000)));
     assert_eq!(assignment.timeout_at, Some(now + ms(3_000)));
+}
+
+pub(crate) async fn an_assignment_tells_which_try_it_is_and_what_came_before(g: Ground) {
+    g.put_budget("team", of_tokens(100)).await;
+    let retry = Retry { max_attempts: 2, ..steady().retry };
+    let policy = Policy { retry, ..steady() };
+    let control = Control { budgets: [named("team")].into(), ..Control::default() };
+    let submit = Submit { policy: policy.into(), priority: 7, control, ..g.work() };
+    g.submit(submit.clone()).await;
+    let first = g.claimed().await;
+    assert_eq!((first.priority, &first.budgets), (7, &submit.control.budgets));
+    assert_eq!((first.failures, first.max_attempts), (0, 2));
+    assert!(!first.is_last_attempt() && first.used.is_empty() && first.progress.is_none());
+    g.progress(&first, 40).await.unwrap();
+    g.report(&first, "prompt", tokens(9)).await.unwrap();
+    g.hand_back(&first).await.unwrap();
+    let resumed = g.claimed().await;
+    assert_eq!(resumed.progress.as_ref().and_then(|progress| progress.percent), Some(40));
+    assert_eq!((&resumed.used, resumed.fence.attempt), (&tokens(9), 0));
+    g.fail(&resumed, failure("again")).await.unwrap();
+    g.advance(ms(1_000)).await;
+    g.tick(submit.id).await;
+    let last = g.claimed().await;
+    assert_eq!((last.failures, last.fence.attempt), (1, 1));
+    assert!(last.is_last_attempt() && last.progress.is_none(), "a new try has reported nothing");
+    assert_eq!(g.fail(&last, failure("again")).await.unwrap(), Exited::Failed);
 }
 
 pub(crate) async fn claimed_work_is_active_and_knows_its_worker(g: Ground) {

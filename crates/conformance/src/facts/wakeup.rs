@@ -256,6 +256,33 @@ pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Ground) {
     }
 }
 
+pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: Ground) {
+    let three = || ClaimRequest { max: 3, ..g.claim() };
+    for turns in 0..50 {
+        for _ in 0..3 {
+            g.waiting().await;
+        }
+        let leaving = waiter(&g, three());
+        for _ in 0..turns % 25 {
+            tokio::task::yield_now().await;
+        }
+        leaving.abort();
+        let mut taken = match leaving.await {
+            Ok(claimed) => claimed.assignments,
+            Err(_gone) => Vec::new(),
+        };
+        while taken.len() < 3 {
+            let claimed = g.backend().claim(three(), WAIT).await.unwrap();
+            assert!(!claimed.assignments.is_empty(), "nobody holds them");
+            taken.extend(claimed.assignments);
+        }
+        for one in taken {
+            assert_eq!(one.fence.attempt, 0, "nothing is lost but a little time");
+            g.complete(&one, "done").await.unwrap();
+        }
+    }
+}
+
 pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Ground) {
     for _ in 0..200 {
         let leaving = waiter(&g, g.claim());

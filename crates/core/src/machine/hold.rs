@@ -82,6 +82,12 @@ impl Assignment {
             until: lease.until,
             lease_ttl: record.spec.policy.lease_ttl,
             timeout_at: lease.timeout_at,
+            priority: record.priority,
+            failures: record.run.failures,
+            max_attempts: record.spec.policy.retry.max_attempts,
+            budgets: record.spec.control.budgets.clone(),
+            used: record.used.clone(),
+            progress: record.attempt.as_ref().and_then(|attempt| attempt.progress.clone()),
             input: Payload { content_type: record.spec.input.content_type.clone(), bytes: input },
         })
     }

@@ -1,9 +1,11 @@
 //! What commands are answered.
 
+use std::collections::BTreeSet;
+
 use crate::id::{ExecutionId, Fence, RequestId};
-use crate::name::{Kind, Lane, Namespace};
+use crate::name::{Kind, Lane, Namespace, ResourceName};
 use crate::payload::Payload;
-use crate::record::{Exited, Tags};
+use crate::record::{Exited, Progress, Tags};
 use crate::time::{Millis, Time};
 use crate::view::PublicState;
 
@@ -209,8 +211,27 @@ pub struct Assignment {
     pub lease_ttl: Millis,
     /// When the attempt's time is over.
     pub timeout_at: Option<Time>,
+    /// Higher goes first.
+    pub priority: u16,
+    /// How many attempts of this run have ended by failure or timeout.
+    pub failures: u32,
+    /// How many may; the last one ends the run.
+    pub max_attempts: u32,
+    /// The budgets that its usage is charged to.
+    pub budgets: BTreeSet<ResourceName>,
+    /// What it has used over its whole life, as its holders reported.
+    pub used: Amounts,
+    /// What was last reported of this attempt, if an earlier hold of it was.
+    pub progress: Option<Progress>,
     /// What it was submitted with.
     pub input: Payload,
+}
+
+impl Assignment {
+    /// Whether a failure of this attempt ends the run.
+    pub fn is_last_attempt(&self) -> bool {
+        self.failures.saturating_add(1) >= self.max_attempts
+    }
 }
 
 /// A renewed lease.
