@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 use ff_core::machine::Shortfall;
 use ff_core::{Dimension, Lane, Millis};
+
+use crate::error::StoreError;
 
 /// One metric, for the reference page and for whoever shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +64,8 @@ pub const METRICS: &[Metric] = &[
     Metric::histogram(
         "ff_claim_seconds",
         "lane, outcome",
-        "How long one look for work took, waiting not included: claimed, granted, empty, withheld or \
-         error.",
+        "How long one look for work took, waiting not included: claimed, granted, empty, withheld, \
+         refused for what it asked, dropped by its caller before it ended, or error.",
     ),
     Metric::counter(
         "ff_budget_hits_total",
@@ -139,10 +141,36 @@ impl Names {
 static LANES: Names = Names::new();
 static DIMENSIONS: Names = Names::new();
 
-pub(crate) fn claim(lane: &Lane, outcome: &'static str, took: Duration) {
-    let lane = LANES.label(lane.as_str());
-    metrics::histogram!("ff_claim_seconds", "lane" => lane, "outcome" => outcome)
-        .record(took.as_secs_f64());
+/// One look for work, measured from its start until it is dropped.
+pub(crate) struct Look {
+    lane: String,
+    outcome: &'static str,
+    began: Instant,
+}
+
+impl Look {
+    pub(crate) fn start(lane: &Lane) -> Look {
+        let lane = LANES.label(lane.as_str());
+        Look { lane, outcome: "dropped", began: Instant::now() }
+    }
+
+    /// It has ended so.
+    pub(crate) fn end(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+
+    /// It was answered `error`.
+    pub(crate) fn fail(self, error: &StoreError) {
+        self.end(if error.refused().is_some() { "refused" } else { "error" });
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        let (lane, outcome) = (std::mem::take(&mut self.lane), self.outcome);
+        metrics::histogram!("ff_claim_seconds", "lane" => lane, "outcome" => outcome)
+            .record(self.began.elapsed().as_secs_f64());
+    }
 }
 
 /// An execution has to wait.

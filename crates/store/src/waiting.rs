@@ -1,7 +1,7 @@
 //! The waiting claim: look, and while there is nothing, sleep until called.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ff_core::Millis;
 use ff_core::machine::{ClaimRequest, Claimed, HandBack};
@@ -47,16 +47,15 @@ async fn look<S: Store>(
     ticket: &Ticket,
 ) -> Result<Claimed, StoreError> {
     ticket.join();
-    let began = Instant::now();
+    let measured = meter::Look::start(&claim.lane);
     let claimed = claim_or_hand_back(process, claim.clone()).await;
     ticket.looked();
-    let outcome = match &claimed {
-        Ok(claimed) if !claimed.assignments.is_empty() => "claimed",
-        Ok(claimed) if claimed.withheld.is_some() => "withheld",
-        Ok(_) => "empty",
-        Err(_) => "error",
-    };
-    meter::claim(&claim.lane, outcome, began.elapsed());
+    match &claimed {
+        Ok(claimed) if !claimed.assignments.is_empty() => measured.end("claimed"),
+        Ok(claimed) if claimed.withheld.is_some() => measured.end("withheld"),
+        Ok(_) => measured.end("empty"),
+        Err(error) => measured.fail(error),
+    }
     claimed
 }
 

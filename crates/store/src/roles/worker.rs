@@ -1,6 +1,6 @@
 //! What workers do.
 
-use std::time::Instant;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use ff_core::control::Amounts;
@@ -68,6 +68,10 @@ pub trait WorkerBackend: Send + Sync {
 
     /// A registered worker leaves.
     async fn disconnect(&self, session: &Session) -> Result<(), StoreError>;
+
+    /// The same backend for calls from another runtime: over connections of its own, where it is the
+    /// calling runtime that drives them, so that what blocks one runtime does not stop the other.
+    fn on_own_connections(&self) -> Arc<dyn WorkerBackend>;
 }
 
 /// A worker that registers.
@@ -116,12 +120,16 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
-        wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
+        let allowed = wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX).map_err(StoreError::from);
+        if let Err(refused) = &allowed {
+            meter::Look::start(&claim.lane).fail(refused);
+        }
+        allowed?;
         waiting::claim(&self.0, claim, wait).await
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
-        let (lane, began) = (grant.lane.clone(), Instant::now());
+        let measured = meter::Look::start(&grant.lane);
         let process = self.0.clone();
         let call = async move {
             let granted = claim::grant(&process, grant).await;
@@ -129,13 +137,12 @@ impl<S: Store> WorkerBackend for Backend<S> {
             granted
         };
         let granted = self.0.call(call).await;
-        let outcome = match &granted {
-            Ok(granted) if granted.offer.is_some() => "granted",
-            Ok(granted) if granted.withheld.is_some() => "withheld",
-            Ok(_) => "empty",
-            Err(_) => "error",
-        };
-        meter::claim(&lane, outcome, began.elapsed());
+        match &granted {
+            Ok(granted) if granted.offer.is_some() => measured.end("granted"),
+            Ok(granted) if granted.withheld.is_some() => measured.end("withheld"),
+            Ok(_) => measured.end("empty"),
+            Err(error) => measured.fail(error),
+        }
         granted
     }
 
@@ -198,6 +205,10 @@ impl<S: Store> WorkerBackend for Backend<S> {
     async fn disconnect(&self, session: &Session) -> Result<(), StoreError> {
         let disconnect = Disconnect { key: self.registration(session), session: session.session };
         self.one(disconnect).await.and_then(done)
+    }
+
+    fn on_own_connections(&self) -> Arc<dyn WorkerBackend> {
+        Arc::new(self.clone())
     }
 }
 
