@@ -130,8 +130,8 @@ impl Scheduler {
         if total == 1 {
             return Ok(known);
         }
-        let Some(turn) = self.rotation.next(Instant::now()) else { return Ok(known) };
         let (instance, most) = (&grant.worker.instance, self.config.max_partitions_per_scan);
+        let Some(turn) = self.rotation.next(instance, Instant::now()) else { return Ok(known) };
         for partition in rotation::partitions(instance, turn, most, total) {
             let found = self.ask(GrantNext { at: Some(partition), ..grant.clone() }).await?;
             if found.offer.is_some() {

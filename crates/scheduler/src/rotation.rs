@@ -1,41 +1,53 @@
 //! Which partitions are looked at when nothing is known: some at a time, all of them in turn.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ff_core::{Partition, WorkerInstanceId};
 
-/// Where a scan begins: its place moves on once per window, when it is used, so that whoever asks
-/// seldom sees every partition too.
+/// How many workers have a turn of their own. Beyond that the one that scanned longest ago begins
+/// again at its first place.
+const REMEMBERED: usize = 1_024;
+
+/// Whose turn it is to scan, and which: at most one scan in a window. Each worker counts its own
+/// scans, so that it sees every partition whoever else scans in between.
 #[derive(Debug)]
 pub(crate) struct Rotation {
     window: Duration,
-    turn: Mutex<Turn>,
+    scans: Mutex<Scans>,
 }
 
-#[derive(Debug)]
-struct Turn {
-    number: u64,
-    since: Option<Instant>,
+#[derive(Debug, Default)]
+struct Scans {
+    /// When the last one was.
+    last: Option<Instant>,
+    /// By worker: the number of its next scan, and when its last one was.
+    of: HashMap<WorkerInstanceId, (u64, Instant)>,
 }
 
 impl Rotation {
     pub(crate) fn new(window: Duration) -> Rotation {
-        Rotation { window, turn: Mutex::new(Turn { number: 0, since: None }) }
+        Rotation { window, scans: Mutex::default() }
     }
 
-    /// The turn at `now`; `None` if that of this window is taken.
-    pub(crate) fn next(&self, now: Instant) -> Option<u64> {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        match turn.since {
-            Some(since) if now.duration_since(since) < self.window => None,
-            since => {
-                turn.number += u64::from(since.is_some());
-                turn.since = Some(now);
-                Some(turn.number)
+    /// The number of the scan that `instance` may make at `now`; `None` if this window has had one.
+    pub(crate) fn next(&self, instance: &WorkerInstanceId, now: Instant) -> Option<u64> {
+        let mut scans = self.scans.lock().unwrap_or_else(PoisonError::into_inner);
+        if scans.last.is_some_and(|last| now.duration_since(last) < self.window) {
+            return None;
+        }
+        scans.last = Some(now);
+        if scans.of.len() >= REMEMBERED && !scans.of.contains_key(instance) {
+            let oldest = scans.of.iter().min_by_key(|(_, (_, last))| *last);
+            if let Some(oldest) = oldest.map(|(instance, _)| instance.clone()) {
+                scans.of.remove(&oldest);
             }
         }
+        let (turn, last) = scans.of.entry(instance.clone()).or_insert((0, now));
+        (*turn, *last) = (*turn + 1, now);
+        Some(*turn - 1)
     }
 }
 
@@ -112,12 +124,40 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_taken_once_per_window_however_long_it_is_not_asked_for() {
+    fn a_scan_is_made_once_per_window_however_long_it_is_not_asked_for() {
         let window = Duration::from_millis(250);
-        let (rotation, began) = (Rotation::new(window), Instant::now());
-        assert_eq!(rotation.next(began), Some(0));
-        assert_eq!(rotation.next(began + window / 2), None);
-        assert_eq!(rotation.next(began + window), Some(1));
-        assert_eq!(rotation.next(began + window * 9), Some(2), "no turn is left out");
+        let (rotation, began, ada) = (Rotation::new(window), Instant::now(), instance(1));
+        assert_eq!(rotation.next(&ada, began), Some(0));
+        assert_eq!(rotation.next(&ada, began + window / 2), None);
+        assert_eq!(rotation.next(&instance(2), began + window / 2), None, "for all workers");
+        assert_eq!(rotation.next(&ada, began + window), Some(1));
+        assert_eq!(rotation.next(&ada, began + window * 9), Some(2), "no turn is left out");
+    }
+
+    #[test]
+    fn workers_that_take_turns_each_see_every_partition() {
+        let (window, total, most) = (Duration::from_millis(250), 256, 32);
+        for workers in 1..=5 {
+            let rotation = Rotation::new(window);
+            let mut seen = vec![BTreeSet::new(); workers as usize];
+            for scan in 0..8 * workers {
+                let instance = instance(scan % workers);
+                let turn = rotation.next(&instance, Instant::now() + window * scan).unwrap();
+                seen[(scan % workers) as usize].extend(partitions(&instance, turn, most, total));
+            }
+            for seen in seen {
+                assert_eq!(seen.len(), usize::from(total), "of {workers} workers");
+            }
+        }
+    }
+
+    #[test]
+    fn the_workers_remembered_are_bounded() {
+        let (rotation, began) = (Rotation::new(Duration::ZERO), Instant::now());
+        let step = Duration::from_millis(1);
+        for number in 0..2 * REMEMBERED as u32 {
+            rotation.next(&instance(number), began + step * number);
+        }
+        assert_eq!(rotation.scans.lock().unwrap().of.len(), REMEMBERED);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ff_backend_memory::MemoryStore;
 use ff_core::control::Control;
@@ -162,6 +163,13 @@ async fn work_that_its_holder_lost_is_granted_as_a_reclaim() {
     let again = lab.grant(&[]).await.unwrap().into_reclaim().unwrap();
     let held = lab.scheduler.claim_from_reclaim_grant(&namespace, &ada(), &again).await.unwrap();
     assert_eq!((held.execution, held.fence.attempt), (id, 1));
+}
+
+#[test]
+fn by_default_32_partitions_are_looked_at_every_250_ms() {
+    let config = SchedulerConfig::default();
+    assert_eq!(config.max_partitions_per_scan, 32);
+    assert_eq!(config.rotation_window, Duration::from_millis(250));
 }
 
 #[tokio::test]

@@ -84,6 +84,17 @@ impl Proxy {
         self.shared.state().trap = Some((text.as_bytes().to_vec(), mode));
     }
 
+    /// Cuts one connection: that of the next request that has `text` in it, which runs, before its
+    /// reply comes back. Nothing else is changed.
+    pub fn cut_once(&self, text: &str) {
+        self.shared.state().cut_at = Some(text.as_bytes().to_vec());
+    }
+
+    /// How many connections were cut in place of a reply by [`Proxy::cut_once`].
+    pub fn cuts(&self) -> u64 {
+        self.shared.state().cuts
+    }
+
     /// What happens now.
     pub fn mode(&self) -> Mode {
         self.shared.state().mode
@@ -131,6 +142,11 @@ struct State {
     mode: Mode,
     /// What a request must have in it to change the mode, and to which.
     trap: Option<(Vec<u8>, Mode)>,
+    /// What a request must have in it to lose its reply, once.
+    cut_at: Option<Vec<u8>>,
+    /// The connection whose next reply is lost.
+    doomed: Option<u64>,
+    cuts: u64,
     ended: bool,
     accepted: u64,
     swallowed: u64,
@@ -206,7 +222,8 @@ impl Shared {
         let mut has_hole = false;
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             let mode = match direction {
-                Direction::Requests => self.mode_for(&buffer[..count]),
+                Direction::Requests => self.mode_for(number, &buffer[..count]),
+                Direction::Replies if self.is_doomed(number) => break,
                 Direction::Replies => self.state().mode,
             };
             match (mode, direction) {
@@ -226,15 +243,26 @@ impl Shared {
     }
 
     /// The mode that concerns these bytes of a request, once they need not wait.
-    fn mode_for(&self, request: &[u8]) -> Mode {
+    fn mode_for(&self, number: u64, request: &[u8]) -> Mode {
         let mut state = self.state();
         let is_in = |text: &Vec<u8>| request.windows(text.len()).any(|part| part == text);
+        if state.cut_at.take_if(|text| is_in(text)).is_some() {
+            state.doomed = Some(number);
+        }
         if let Some((_, mode)) = state.trap.take_if(|(text, _)| is_in(text)) {
             state.mode = mode;
         }
         let held = |state: &mut State| state.mode == Mode::Hold;
         let state = self.changed.wait_while(state, held);
         state.unwrap_or_else(PoisonError::into_inner).mode
+    }
+
+    /// Whether the reply that comes on this connection is the one to lose.
+    fn is_doomed(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let is_doomed = state.doomed.take_if(|doomed| *doomed == number).is_some();
+        state.cuts += u64::from(is_doomed);
+        is_doomed
     }
 
     fn close(&self, number: u64) {

@@ -36,6 +36,17 @@ fn a_refusing_proxy_closes_new_connections_and_keeps_old_ones() {
 }
 
 #[test]
+fn one_reply_is_cut_and_nothing_else() {
+    let proxy = Proxy::to(Server::shared().port());
+    let (mut first, mut second) = (connect(&proxy), connect(&proxy));
+    proxy.cut_once("cut-once");
+    assert_eq!(ask(&mut second, "PING"), "+PONG\r\n");
+    assert_eq!((ask(&mut first, "SET cut-once 1"), proxy.cuts()), (String::new(), 1));
+    assert_eq!(ask(&mut connect(&proxy), "GET cut-once"), "$1\r\n1\r\n", "it ran");
+    assert_eq!(ask(&mut second, "PING"), "+PONG\r\n");
+}
+
+#[test]
 fn a_black_hole_swallows_requests() {
     let proxy = Proxy::to(Server::shared().port());
     let mut old = connect(&proxy);
