@@ -6,6 +6,7 @@ use std::time::Duration;
 use ff_core::{Capabilities, Lane, Namespace, WorkerId, WorkerInstanceId};
 use ff_store::WorkerBackend;
 
+use crate::background::Heartbeats;
 use crate::turns::ServedLane;
 
 /// How long a worker may be silent when nothing is said: two leases of the default length.
@@ -35,6 +36,8 @@ pub struct WorkerConfig {
     /// How long it may be silent before it counts as gone: 1 second to 24 hours. It is heard of at
     /// a third of that.
     pub registration_ttl: Duration,
+    /// Where renewals of its leases and of its registration run.
+    pub heartbeats: Heartbeats,
 }
 
 impl WorkerConfig {
@@ -53,6 +56,7 @@ impl WorkerConfig {
             poll_interval: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(10),
             registration_ttl: REGISTRATION_TTL,
+            heartbeats: Heartbeats::default(),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What a handler knows of its task.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ff_core::control::Amounts;
 use ff_core::machine::Assignment;
-use ff_core::record::Tags;
-use ff_core::{ExecutionId, Fence, Kind, Lane, Payload};
+use ff_core::record::{Progress, Tags};
+use ff_core::{ExecutionId, Fence, Kind, Lane, Payload, ResourceName};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{SdkError, TaskError};
@@ -58,6 +58,37 @@ impl TaskContext {
     /// The attempt: 0 for the first try.
     pub fn attempt(&self) -> u32 {
         self.assignment.fence.attempt
+    }
+
+    /// Whether a failure of this attempt ends the run: there is no further try.
+    pub fn is_last_attempt(&self) -> bool {
+        self.assignment.is_last_attempt()
+    }
+
+    /// How many attempts of a run may end by failure; the last one ends the run.
+    pub fn max_attempts(&self) -> u32 {
+        self.assignment.max_attempts
+    }
+
+    /// Higher goes first.
+    pub fn priority(&self) -> u16 {
+        self.assignment.priority
+    }
+
+    /// The budgets that its usage is charged to.
+    pub fn budgets(&self) -> &BTreeSet<ResourceName> {
+        &self.assignment.budgets
+    }
+
+    /// What it had used when it was claimed, over its whole life.
+    pub fn used(&self) -> &Amounts {
+        &self.assignment.used
+    }
+
+    /// What an earlier hold of this attempt last reported, if one did: an attempt that was delayed or
+    /// handed back can go on from there.
+    pub fn last_progress(&self) -> Option<&Progress> {
+        self.assignment.progress.as_ref()
     }
 
     /// The run: 0 unless it was replayed.

@@ -14,8 +14,16 @@ pub enum SdkError {
     #[error("the worker is at capacity; finish a task first")]
     WorkerAtCapacity,
     /// The configuration cannot work.
-    #[error("the worker cannot start: {0}")]
-    Config(String),
+    #[error("the worker cannot start: {field} {why}")]
+    Config {
+        /// The field of the configuration at fault.
+        field: &'static str,
+        /// What is wrong with it and what would be right.
+        why: String,
+    },
+    /// The worker's own thread cannot be started.
+    #[error("the worker cannot start the thread of its heartbeats: {0}")]
+    Thread(std::io::Error),
     /// A payload is not what the caller asked for.
     #[error("the payload does not decode: {0}")]
     Decode(#[from] serde_json::Error),
@@ -36,6 +44,10 @@ impl From<Refusal> for SdkError {
 }
 
 impl SdkError {
+    pub(crate) fn config(field: &'static str, why: impl Into<String>) -> SdkError {
+        SdkError::Config { field, why: why.into() }
+    }
+
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -108,7 +120,7 @@ impl<E: std::error::Error> From<E> for TaskError {
 
 /// Cuts a message at a character boundary within its bound: a failure must not be refused because
 /// it has too much to say.
-fn shorten(mut message: String) -> String {
+pub(crate) fn shorten(mut message: String) -> String {
     let mut end = ff_core::limits::MESSAGE_BYTES.min(message.len());
     while !message.is_char_boundary(end) {
         end -= 1;

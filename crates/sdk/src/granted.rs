@@ -17,28 +17,37 @@ use crate::retry::Backoff;
 use crate::task::ClaimedTask;
 use crate::worker::{FlowFabricWorker, name};
 
-/// How long work is reserved for the worker that asked.
-const GRANT_TTL: Millis = Millis::from_secs(5);
+/// How long a call is repeated.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often one lane is asked because work has moved on.
 const ROUNDS: usize = 8;
 
 impl FlowFabricWorker {
-    /// Lets the server choose: asks for a grant of each of its lanes, beginning with the next in
-    /// turn, and claims what the first of them gives. It does not wait for work. Without a free
-    /// permit it answers [`SdkError::WorkerAtCapacity`] and asks for nothing.
-    pub async fn claim_via_server(&self) -> Result<Option<ClaimedTask>, SdkError> {
+    /// Lets the server choose: asks for a grant that lasts `ttl` and claims it at once. With a lane,
+    /// only that one is asked; without one, each lane of the worker, beginning with the next in turn,
+    /// until one of them gives something. It does not wait for work. Without a free permit it answers
+    /// [`SdkError::WorkerAtCapacity`] and asks for nothing.
+    pub async fn claim_via_server(
+        &self,
+        lane: Option<&Lane>,
+        ttl: Millis,
+    ) -> Result<Option<ClaimedTask>, SdkError> {
         let permit = self.permit()?;
-        for place in self.next_turn() {
-            if let Some(grant) = self.grant(&self.config().lanes[place].lane).await? {
+        let lanes: Vec<_> = match lane {
+            Some(lane) => vec![lane],
+            None => self.next_turn().into_iter().map(|at| &self.config().lanes[at].lane).collect(),
+        };
+        for lane in lanes {
+            if let Some(grant) = self.grant(lane, ttl).await? {
                 return self.claim_granted(grant, permit).await;
             }
         }
         Ok(None)
     }
 
-    /// Turns a grant into a task; `None` when its time is over or another has used it. Without a
-    /// free permit it answers [`SdkError::WorkerAtCapacity`] and leaves the grant untouched.
+    /// Turns a grant into a task; `None` when its time is over or it was used. One that was made for
+    /// another worker is refused with [`Code::WrongWorker`] and stays as it is. Without a free permit it answers [`SdkError::WorkerAtCapacity`] and leaves the grant untouched.
     pub async fn claim_from_grant(
         &self,
         grant: impl Into<GrantOffer>,
@@ -55,7 +64,7 @@ impl FlowFabricWorker {
         self.claim_from_grant(grant.grant()).await
     }
 
-    async fn grant(&self, lane: &Lane) -> Result<Option<GrantOffer>, SdkError> {
+    async fn grant(&self, lane: &Lane, ttl: Millis) -> Result<Option<GrantOffer>, SdkError> {
         let config = self.config();
         let grant = GrantNext {
             namespace: config.namespace.clone(),
@@ -63,7 +72,7 @@ impl FlowFabricWorker {
             worker: name(config),
             capabilities: config.capabilities.clone(),
             request: mint::request_id(),
-            ttl: GRANT_TTL,
+            ttl,
             retry: false,
             at: None,
             admissions: Admissions::Any,
@@ -101,13 +110,12 @@ impl FlowFabricWorker {
     }
 }
 
-/// Repeats a call that may succeed later, at most for as long as a grant lasts. It is told whether it
-/// is repeated.
+/// Repeats a call that may succeed later, for a bounded time. It is told whether it is repeated.
 async fn repeated<T, F>(call: impl Fn(bool) -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let ends = Instant::now() + Duration::from_millis(GRANT_TTL.get());
+    let ends = Instant::now() + PATIENCE;
     let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
     let mut answer = call(false).await;
     while answer.as_ref().is_err_and(StoreError::is_retryable) && Instant::now() < ends {

@@ -1,16 +1,19 @@
 //! One heartbeat per worker renews all its leases in one call, and hears of cancels.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ff_core::machine::{Hold, Renewed};
-use ff_core::{Code, LeaseId};
+use ff_core::{Code, LeaseId, Millis};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::background::Background;
+use crate::blocking::Handlers;
 use crate::task::StopReason;
 
 /// The least time between two heartbeats.
@@ -73,10 +76,16 @@ impl Pulse {
             Ok(renewed) => {
                 state.renew_at = sent + self.ttl / 3;
                 state.ends = sent + self.ttl;
+                if let Some(left) = self.grace_left(&renewed) {
+                    // The hold ends then, and the next renewal hears of it.
+                    state.renew_at = state.renew_at.min(sent + left);
+                }
                 renewed.cancel_by.map(|_| StopReason::CancelRequested)
             }
             Err(error) => match error.refused() {
                 Some(Code::Cancelled) => Some(StopReason::Cancelled),
+                // A hold that is being cancelled has ended with the cancel.
+                Some(_) if state.reason.is_some() => Some(StopReason::Cancelled),
                 Some(_) => Some(StopReason::LeaseLost),
                 // The outcome is unknown: try again soon, until the lease has surely ended.
                 None => {
@@ -96,16 +105,27 @@ impl Pulse {
         }
     }
 
+    /// How long the holder has to stop, from the renewal on, if it is asked to.
+    fn grace_left(&self, renewed: &Renewed) -> Option<Duration> {
+        let ttl = Millis::new(self.ttl.as_millis().try_into().unwrap_or(u64::MAX));
+        // The store renewed from its own now.
+        let left = renewed.cancel_by?.since(renewed.until - ttl);
+        Some(Duration::from_millis(left.get()))
+    }
+
     /// Whether there is a lease left to renew.
     fn beats(&self) -> bool {
         matches!(self.state().reason, None | Some(StopReason::CancelRequested))
     }
 }
 
-/// Renews the leases of one worker until dropped.
-#[derive(Debug)]
+/// Renews the leases of one worker until dropped, and warns of handlers that block.
 pub(crate) struct Heartbeat {
     pulses: Arc<Pulses>,
+    handlers: Arc<Handlers>,
+    /// What is asked from where the heartbeats run.
+    backend: Arc<dyn WorkerBackend>,
+    background: Background,
     _task: DropGuard,
 }
 
@@ -116,17 +136,32 @@ struct Pulses {
 }
 
 impl Heartbeat {
-    pub(crate) fn start(backend: Arc<dyn WorkerBackend>) -> Heartbeat {
-        let pulses = Arc::new(Pulses::default());
+    pub(crate) fn start(backend: Arc<dyn WorkerBackend>, background: Background) -> Heartbeat {
+        let (pulses, handlers) = (Arc::new(Pulses::default()), Arc::new(Handlers::new()));
         let stop = CancellationToken::new();
-        let (beating, stopped) = (pulses.clone(), stop.clone());
-        tokio::spawn(async move {
+        let (beating, watching, stopped) = (pulses.clone(), handlers.clone(), stop.clone());
+        let asked = backend.clone();
+        background.spawn(async move {
             tokio::select! {
-                () = beat(backend, beating) => {}
+                () = beat(asked, beating) => {}
+                () = watching.look_after() => {}
                 () = stopped.cancelled() => {}
             }
         });
-        Heartbeat { pulses, _task: stop.drop_guard() }
+        Heartbeat { pulses, handlers, backend, background, _task: stop.drop_guard() }
+    }
+
+    /// The handlers that run in this worker.
+    pub(crate) fn handlers(&self) -> &Arc<Handlers> {
+        &self.handlers
+    }
+
+    /// Makes a call that its caller does not wait for, from where the heartbeats run.
+    pub(crate) fn call<F>(&self, call: impl FnOnce(Arc<dyn WorkerBackend>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.background.spawn(call(self.backend.clone()));
     }
 
     pub(crate) fn add(&self, pulse: Arc<Pulse>) {

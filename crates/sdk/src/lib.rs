@@ -30,9 +30,12 @@
 //! ```
 
 mod allowances;
+mod background;
+mod blocking;
 mod client;
 mod config;
 mod context;
+mod dropped;
 mod error;
 mod granted;
 mod handler;
@@ -44,6 +47,7 @@ mod task;
 mod turns;
 mod worker;
 
+pub use background::Heartbeats;
 pub use client::{Client, NewTask};
 pub use config::WorkerConfig;
 pub use context::TaskContext;

@@ -8,6 +8,8 @@ use ff_store::roles::{Registering, Session};
 use ff_store::{StoreError, WorkerBackend};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::background::Background;
+
 /// How long a worker that is not registered waits before it tries again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -30,12 +32,12 @@ impl Presence {
         worker: Registering,
     ) -> Result<Presence, StoreError> {
         backend.register(worker.clone()).await?;
-        Ok(Presence::keep(backend, worker, true))
+        Ok(Presence::keep(&Background::here(), backend, worker, true))
     }
 
     /// Registers `worker` as soon as the backend takes it, and keeps it registered.
     pub fn register_later(backend: Arc<dyn WorkerBackend>, worker: Registering) -> Presence {
-        Presence::keep(backend, worker, false)
+        Presence::keep(&Background::here(), backend, worker, false)
     }
 
     /// Ends the registration.
@@ -44,11 +46,17 @@ impl Presence {
         self.left.cancelled().await;
     }
 
-    fn keep(backend: Arc<dyn WorkerBackend>, worker: Registering, registered: bool) -> Presence {
+    /// Keeps `worker` registered by heartbeats from where they run.
+    pub(crate) fn keep(
+        background: &Background,
+        backend: Arc<dyn WorkerBackend>,
+        worker: Registering,
+        registered: bool,
+    ) -> Presence {
         let (leave, left) = (CancellationToken::new(), CancellationToken::new());
         let (leaving, done) = (leave.clone(), left.clone().drop_guard());
         let keeper = Keeper { session: worker.session(), backend, worker, registered };
-        tokio::spawn(async move {
+        background.spawn(async move {
             keeper.run(leaving).await;
             drop(done);
         });

@@ -10,6 +10,7 @@ use ff_store::WorkerBackend;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::background::Heartbeats;
 use crate::config::WorkerConfig;
 use crate::context::{Shared, TaskContext};
 use crate::error::{SdkError, TaskError};
@@ -86,6 +87,12 @@ impl WorkerRuntime {
     /// How long the worker may be silent before it counts as gone: 1 second to 24 hours.
     pub fn registration_ttl(mut self, longest: Duration) -> Self {
         self.config.registration_ttl = longest;
+        self
+    }
+
+    /// Where renewals of leases and of the registration run.
+    pub fn heartbeats(mut self, heartbeats: Heartbeats) -> Self {
+        self.config.heartbeats = heartbeats;
         self
     }
 
@@ -221,8 +228,11 @@ impl Service {
         let Some(route) = self.routes.get(context.kind()) else {
             return Some(Err(self.no_handler(context.kind())));
         };
-        // A task of its own, so that a panic in it is seen here.
-        let mut work = tokio::spawn(route(context));
+        // A task of its own, so that a panic is seen here, also one before the first await: the
+        // handler is called in it.
+        let (kind, execution, route) = (context.kind().clone(), context.execution(), route.clone());
+        let work = async move { route(context).await };
+        let mut work = tokio::spawn(self.worker.handlers().watch(kind, execution, work));
         let ended = tokio::select! {
             ended = &mut work => ended,
             () = task.lost() => {

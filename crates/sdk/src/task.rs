@@ -10,13 +10,14 @@ use ff_core::machine::{
 };
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
-use ff_core::{IdempotencyKey, Payload, When};
+use ff_core::{Category, Code, IdempotencyKey, Payload, When};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowances::amounts_of;
-use crate::error::SdkError;
+use crate::dropped::{Dropped, Drops};
+use crate::error::{SdkError, shorten};
 use crate::heartbeat::{Heartbeat, Pulse};
 use crate::retry::Backoff;
 
@@ -32,12 +33,18 @@ pub enum StopReason {
 }
 
 /// A claimed execution. Its lease is renewed until a terminal call is acknowledged. Dropping it
-/// unfinished hands the work back and frees the permit.
+/// unfinished hands the work back and frees the permit; work that one worker drops again and again is
+/// put off for longer each time, and then counts as a failed attempt.
+///
+/// A terminal call that is refused for what it says, a result over the limit for example, would be
+/// refused again: the execution then fails for good, in the category that the refusal's code names, and
+/// the caller is answered the refusal.
 pub struct ClaimedTask {
     assignment: Assignment,
     backend: Arc<dyn WorkerBackend>,
     pulse: Arc<Pulse>,
     heartbeat: Arc<Heartbeat>,
+    drops: Arc<Drops>,
     settled: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -56,15 +63,17 @@ impl ClaimedTask {
         assignment: Assignment,
         backend: Arc<dyn WorkerBackend>,
         heartbeat: Arc<Heartbeat>,
+        drops: Arc<Drops>,
         permit: OwnedSemaphorePermit,
     ) -> ClaimedTask {
         let ttl = Duration::from_millis(assignment.lease_ttl.get());
         let pulse = Arc::new(Pulse::new(assignment.hold(), ttl));
         heartbeat.add(pulse.clone());
-        ClaimedTask { assignment, backend, pulse, heartbeat, settled: false, _permit: permit }
+        let settled = false;
+        ClaimedTask { assignment, backend, pulse, heartbeat, drops, settled, _permit: permit }
     }
 
-    /// What was claimed: id, kind, tags, attempt, input.
+    /// What was claimed: id, kind, tags, attempt, budgets, input.
     pub fn assignment(&self) -> &Assignment {
         &self.assignment
     }
@@ -134,8 +143,12 @@ impl ClaimedTask {
         Reporter { backend: self.backend.clone(), pulse: self.pulse.clone() }
     }
 
-    /// Ends the execution with a result.
+    /// Ends the execution with a result of at most
+    /// [`PAYLOAD_BYTES`](ff_core::limits::PAYLOAD_BYTES).
     pub async fn complete(mut self, result: Payload) -> Result<Exited, SdkError> {
+        if let Err(refusal) = result.check("result") {
+            return Err(self.fail_refused(refusal.into()).await);
+        }
         let complete = Complete { hold: self.hold(), result };
         let backend = self.backend.clone();
         self.settle(|| {
@@ -148,8 +161,9 @@ impl ClaimedTask {
         .await
     }
 
-    /// Ends the attempt by a failure.
-    pub async fn fail(mut self, failure: Failure) -> Result<Exited, SdkError> {
+    /// Ends the attempt by a failure. A message that is too long is cut.
+    pub async fn fail(mut self, mut failure: Failure) -> Result<Exited, SdkError> {
+        failure.message = shorten(failure.message.into()).into();
         let fail = Fail { hold: self.hold(), failure };
         let backend = self.backend.clone();
         self.settle(|| {
@@ -170,9 +184,10 @@ impl ClaimedTask {
         .await
     }
 
-    /// Cancels the execution.
+    /// Cancels the execution. A reason that is too long is cut.
     pub async fn cancel(mut self, reason: Option<String>) -> Result<Exited, SdkError> {
-        let cancel = CancelHeld { hold: self.hold(), reason: reason.map(Into::into) };
+        let reason = reason.map(|reason| shorten(reason).into());
+        let cancel = CancelHeld { hold: self.hold(), reason };
         let backend = self.backend.clone();
         self.settle(|| {
             let (backend, cancel) = (backend.clone(), cancel.clone());
@@ -194,26 +209,82 @@ impl ClaimedTask {
     where
         F: Future<Output = Result<Exited, StoreError>>,
     {
-        let answer = insist(&self.pulse, call).await;
-        // A refused call will be refused again: there is nothing left to hand back.
-        self.settled = answer.as_ref().map_or_else(|error| error.refused().is_some(), |_| true);
-        Ok(answer?)
+        let error = match insist(&self.pulse, call).await {
+            Ok(exited) => {
+                self.settled = true;
+                return Ok(exited);
+            }
+            Err(error) => error,
+        };
+        match error.refused() {
+            Some(code) if ends_the_hold(code) => {
+                // There is nothing left to hand back.
+                self.settled = true;
+                Err(error.into())
+            }
+            Some(_) => Err(self.fail_refused(error).await),
+            None => Err(error.into()),
+        }
     }
+
+    /// Fails the execution for good because `refused` would be the answer again: another try of the
+    /// work would only meet it too.
+    async fn fail_refused(&mut self, refused: StoreError) -> SdkError {
+        let category = Category::new(refused.code()).unwrap_or_else(|_| Category::error());
+        let message = shorten(format!("the end of the task was refused: {refused}"));
+        let failure = Failure { category, retryable: false, message: message.into() };
+        let fail = Fail { hold: self.hold(), failure };
+        let failed = insist(&self.pulse, || self.backend.fail(fail.clone())).await;
+        let execution = self.assignment.execution;
+        match failed {
+            Ok(_) => tracing::warn!(%execution, error = %refused, "a task has failed for good"),
+            Err(error) => tracing::warn!(%execution, %error, "a refused task was not failed"),
+        }
+        // Whatever became of it, handing it back would only run it again.
+        self.settled = true;
+        refused.into()
+    }
+}
+
+/// Whether a refusal says that the caller does not hold the execution any more.
+fn ends_the_hold(code: Code) -> bool {
+    matches!(code, Code::StaleLease | Code::Cancelled | Code::ExitConflict | Code::NotFound)
 }
 
 impl Drop for ClaimedTask {
     fn drop(&mut self) {
         self.heartbeat.remove(&self.pulse);
-        if self.settled || self.is_lost() {
+        let execution = self.assignment.execution;
+        if self.settled {
+            self.drops.forget(execution);
             return;
         }
-        let (backend, hold) = (self.backend.clone(), self.hold());
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                if let Err(error) = hand_back(backend, hold).await {
-                    tracing::debug!(%error, "a dropped task waits for its lease to end");
-                }
-            });
+        if self.is_lost() {
+            return;
+        }
+        let (hold, dropped) = (self.hold(), self.drops.count(execution));
+        self.heartbeat.call(|backend| async move {
+            if let Err(error) = release(backend, hold, dropped).await {
+                tracing::debug!(%execution, %error, "a dropped task waits for its lease to end");
+            }
+        });
+    }
+}
+
+/// Ends the hold of a dropped task.
+async fn release(
+    backend: Arc<dyn WorkerBackend>,
+    hold: Hold,
+    dropped: Dropped,
+) -> Result<Exited, StoreError> {
+    match dropped {
+        Dropped::HandBack => hand_back(backend, hold).await,
+        Dropped::PutOff(pause) => backend.delay(Delay { hold, until: When::After(pause) }).await,
+        Dropped::Fail(times) => {
+            let category = Category::new("dropped").unwrap_or_else(|_| Category::error());
+            let message = format!("its worker dropped it unfinished {times} times");
+            let failure = Failure { category, retryable: true, message: message.into() };
+            backend.fail(Fail { hold, failure }).await
         }
     }
 }

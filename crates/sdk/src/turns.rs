@@ -39,12 +39,12 @@ impl Turns {
     /// The turns of `lanes`, which must be there and have a weight.
     pub(crate) fn new(lanes: &[ServedLane]) -> Result<Turns, SdkError> {
         if lanes.is_empty() {
-            return Err(SdkError::Config("give it at least one lane".into()));
+            return Err(SdkError::config("lanes", "is empty; give it at least one lane"));
         }
         if let Some(bad) = lanes.iter().find(|served| !(1..=MOST).contains(&served.weight)) {
             let ServedLane { lane, weight } = bad;
-            let why = format!("the weight of lane {lane} is {weight}; give 1 to {MOST}");
-            return Err(SdkError::Config(why));
+            let why = format!("has lane {lane} with weight {weight}; give 1 to {MOST}");
+            return Err(SdkError::config("lanes", why));
         }
         let round: i32 = lanes.iter().map(|served| i32::from(served.weight)).sum();
         let mut credit = vec![0; lanes.len()];

@@ -11,7 +11,10 @@ use ff_store::roles::Registering;
 use ff_store::{WorkerBackend, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::background::{Background, Heartbeats};
+use crate::blocking::Handlers;
 use crate::config::WorkerConfig;
+use crate::dropped::Drops;
 use crate::error::SdkError;
 use crate::heartbeat::Heartbeat;
 use crate::presence::Presence;
@@ -24,6 +27,7 @@ pub struct FlowFabricWorker {
     config: WorkerConfig,
     permits: Arc<Semaphore>,
     heartbeat: Arc<Heartbeat>,
+    drops: Arc<Drops>,
     presence: Presence,
     turns: Turns,
     turn: AtomicUsize,
@@ -35,9 +39,15 @@ impl FlowFabricWorker {
     pub async fn connect(config: WorkerConfig) -> Result<FlowFabricWorker, SdkError> {
         let turns = Turns::new(&config.lanes)?;
         if config.concurrency == 0 || config.concurrency > Semaphore::MAX_PERMITS {
-            return Err(SdkError::Config("concurrency must be at least 1".into()));
+            let why = format!("is {}; give at least 1", config.concurrency);
+            return Err(SdkError::config("concurrency", why));
         }
-        let presence = register(&config).await?;
+        let background = Background::start(config.heartbeats).map_err(SdkError::Thread)?;
+        let beats_to = match config.heartbeats {
+            Heartbeats::OwnThread => config.backend.on_own_connections(),
+            Heartbeats::SameRuntime => config.backend.clone(),
+        };
+        let presence = register(&config, &background, &beats_to).await?;
         tracing::info!(
             worker = %config.worker,
             instance = %config.instance,
@@ -47,7 +57,8 @@ impl FlowFabricWorker {
         );
         Ok(FlowFabricWorker {
             permits: Arc::new(Semaphore::new(config.concurrency)),
-            heartbeat: Arc::new(Heartbeat::start(config.backend.clone())),
+            heartbeat: Arc::new(Heartbeat::start(beats_to, background)),
+            drops: Arc::default(),
             presence,
             turns,
             turn: AtomicUsize::new(0),
@@ -159,7 +170,13 @@ impl FlowFabricWorker {
 
     pub(crate) fn task(&self, assignment: Assignment, permit: OwnedSemaphorePermit) -> ClaimedTask {
         let backend = self.config.backend.clone();
-        ClaimedTask::new(assignment, backend, self.heartbeat.clone(), permit)
+        let (heartbeat, drops) = (self.heartbeat.clone(), self.drops.clone());
+        ClaimedTask::new(assignment, backend, heartbeat, drops, permit)
+    }
+
+    /// The handlers that run in this worker.
+    pub(crate) fn handlers(&self) -> &Arc<Handlers> {
+        self.heartbeat.handlers()
     }
 }
 
@@ -177,7 +194,11 @@ fn millis(span: Duration) -> Millis {
 }
 
 /// Tries to register until the backend answers or time is up.
-async fn register(config: &WorkerConfig) -> Result<Presence, SdkError> {
+async fn register(
+    config: &WorkerConfig,
+    background: &Background,
+    beats_to: &Arc<dyn WorkerBackend>,
+) -> Result<Presence, SdkError> {
     let worker = Registering {
         namespace: config.namespace.clone(),
         worker: name(config),
@@ -189,8 +210,8 @@ async fn register(config: &WorkerConfig) -> Result<Presence, SdkError> {
     let give_up = tokio::time::Instant::now() + config.connect_timeout;
     let mut backoff = Backoff::default();
     loop {
-        match Presence::register(config.backend.clone(), worker.clone()).await {
-            Ok(presence) => return Ok(presence),
+        match config.backend.register(worker.clone()).await {
+            Ok(_) => return Ok(Presence::keep(background, beats_to.clone(), worker, true)),
             Err(error) if error.is_retryable() && tokio::time::Instant::now() < give_up => {
                 backoff.wait().await;
             }

@@ -10,15 +10,16 @@ use common::World;
 use common::served::Served;
 use ff_core::machine::{ClaimRequest, GrantOffer};
 use ff_core::quota::QuotaLimits;
-use ff_core::state::Worker;
-use ff_core::{Capabilities, ExecutionId, Lane, Millis, Namespace, Payload, PublicState};
+use ff_core::state::{State, Worker};
+use ff_core::{Capabilities, Code, ExecutionId, Lane, Millis, Namespace, Payload, PublicState};
 use ff_scheduler::{ClaimGrant, Scheduler, SchedulerConfig};
-use ff_sdk::{Client, FlowFabricWorker, SdkError, WorkerConfig};
+use ff_sdk::{Client, FlowFabricWorker, Heartbeats, SdkError, WorkerConfig};
 use ff_store::{Roles, mint};
-use ff_testkit::proxy::{Mode, Proxy};
+use ff_testkit::proxy::Proxy;
 use ff_testkit::wait::until_async;
 
 const MINUTE: Duration = Duration::from_secs(60);
+const TTL: Millis = Millis::from_secs(5);
 
 fn one_at_once() -> QuotaLimits {
     QuotaLimits {
@@ -40,24 +41,26 @@ async fn granted(world: &World, worker: &FlowFabricWorker) -> Option<ClaimGrant>
     let config = worker.config();
     let name = Worker { id: config.worker.clone(), instance: config.instance.clone() };
     let (namespace, lane) = (Namespace::default(), Lane::default());
-    let ttl = Millis::from_secs(5);
-    scheduler.claim_for_worker(&namespace, &lane, &name, &Capabilities::NONE, ttl).await.unwrap()
+    scheduler.claim_for_worker(&namespace, &lane, &name, &Capabilities::NONE, TTL).await.unwrap()
 }
 
 /// What holds in process and over HTTP alike.
 async fn the_server_chooses(backend: Arc<dyn Roles>) {
     let client = Client::new(backend.clone());
     let config = WorkerConfig::new(backend, "tester".parse().unwrap());
-    let worker =
-        FlowFabricWorker::connect(WorkerConfig { concurrency: 2, ..config }).await.unwrap();
+    let config = WorkerConfig { concurrency: 2, heartbeats: Heartbeats::SameRuntime, ..config };
+    let worker = FlowFabricWorker::connect(config).await.unwrap();
     client.put_quota("slots", one_at_once()).await.unwrap();
-    assert!(worker.claim_via_server().await.unwrap().is_none(), "there is no work");
+    assert!(worker.claim_via_server(None, TTL).await.unwrap().is_none(), "there is no work");
     let (first, second) = (submit(&client).await, submit(&client).await);
-    let task = worker.claim_via_server().await.unwrap().unwrap();
+    let task = worker.claim_via_server(None, TTL).await.unwrap().unwrap();
     assert_eq!(task.assignment().execution, first);
-    assert!(worker.claim_via_server().await.unwrap().is_none(), "a quota is asked here too");
+    assert!(
+        worker.claim_via_server(None, TTL).await.unwrap().is_none(),
+        "a quota is asked here too"
+    );
     task.complete(Payload::default()).await.unwrap();
-    let task = worker.claim_via_server().await.unwrap().unwrap();
+    let task = worker.claim_via_server(None, TTL).await.unwrap().unwrap();
     assert_eq!(task.assignment().execution, second);
     task.complete(Payload::default()).await.unwrap();
     assert_eq!(client.quota("slots").await.unwrap().active, 0);
@@ -74,27 +77,89 @@ async fn the_server_chooses_over_http() {
     the_server_chooses(server.client(server.address.port())).await;
 }
 
-#[tokio::test]
-async fn a_grant_whose_reply_is_lost_is_found_again() {
-    let server = Served::start().await;
-    let proxy = Proxy::to(server.address.port());
+/// A worker behind a proxy, and a client that sees two executions in its lane.
+async fn behind(proxy: &Proxy, server: &Served) -> (FlowFabricWorker, Client, [ExecutionId; 2]) {
     let client = Client::new(server.client(server.address.port()));
-    client.put_quota("slots", one_at_once()).await.unwrap();
     let config = WorkerConfig::new(server.client(proxy.port()), "tester".parse().unwrap());
     let worker = FlowFabricWorker::connect(config).await.unwrap();
-    let execution = submit(&client).await;
-    let connections = proxy.accepted();
-    proxy.set_at("/grant", Mode::CutAfterRequest);
-    let restored = async {
-        let reserved = async || (client.quota("slots").await.unwrap().active == 1).then_some(());
-        until_async(MINUTE, reserved).await.unwrap();
-        let cut = async || (proxy.accepted() > connections).then_some(());
-        until_async(MINUTE, cut).await.unwrap();
-        proxy.set(Mode::Forward);
-    };
-    let (task, ()) = tokio::join!(worker.claim_via_server(), restored);
-    assert_eq!(task.unwrap().unwrap().assignment().execution, execution);
-    assert_eq!(client.quota("slots").await.unwrap().active, 1, "it is reserved once");
+    let unlimited = QuotaLimits { max_active: Some(9), ..one_at_once() };
+    client.put_quota("slots", unlimited).await.unwrap();
+    let two = [submit(&client).await, submit(&client).await];
+    (worker, client, two)
+}
+
+/// One reply was cut, and still the first of two executions was taken once and the other not at all.
+async fn one_was_taken(proxy: &Proxy, client: &Client, [first, second]: [ExecutionId; 2]) {
+    assert_eq!(proxy.cuts(), 1, "one reply was lost");
+    let record = client.describe(first).await.unwrap();
+    assert_eq!((record.public_state(), record.epoch), (PublicState::Active, 1));
+    let record = client.describe(second).await.unwrap();
+    assert!(matches!(record.state, State::Queued { .. }), "{:?}", record.state);
+    assert_eq!(client.quota("slots").await.unwrap().active, 1);
+}
+
+#[tokio::test]
+async fn a_grant_whose_reply_is_lost_is_asked_for_again_as_the_same() {
+    let server = Served::start().await;
+    let proxy = Proxy::to(server.address.port());
+    let (worker, client, two) = behind(&proxy, &server).await;
+    proxy.cut_once("/grant");
+    let task = worker.claim_via_server(None, TTL).await.unwrap().unwrap();
+    assert_eq!(task.assignment().execution, two[0]);
+    one_was_taken(&proxy, &client, two).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_a_grant_whose_reply_is_lost_finds_its_lease() {
+    let server = Served::start().await;
+    let proxy = Proxy::to(server.address.port());
+    let (worker, client, two) = behind(&proxy, &server).await;
+    proxy.cut_once("/claim-granted");
+    let task = worker.claim_via_server(None, TTL).await.unwrap().unwrap();
+    assert_eq!(task.assignment().execution, two[0]);
+    one_was_taken(&proxy, &client, two).await;
+}
+
+#[tokio::test]
+async fn a_claim_whose_reply_is_lost_is_repeated_as_the_same() {
+    let server = Served::start().await;
+    let proxy = Proxy::to(server.address.port());
+    let (worker, client, two) = behind(&proxy, &server).await;
+    proxy.cut_once("/claim");
+    let task = worker.claim_next().await.unwrap().unwrap();
+    assert_eq!(task.assignment().execution, two[0]);
+    one_was_taken(&proxy, &client, two).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_of_another_worker_is_refused_and_left_to_it() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let other = FlowFabricWorker::connect(world.config()).await.unwrap();
+    world.submit().await;
+    let grant = granted(&world, &worker).await.unwrap();
+    let refused = other.claim_from_grant(&grant).await.unwrap_err();
+    assert_eq!(refused.refused(), Some(Code::WrongWorker));
+    assert!(refused.to_string().contains("made for another worker"), "{refused}");
+    let task = worker.claim_from_grant(&grant).await.unwrap().unwrap();
+    assert_eq!(task.assignment().execution, grant.execution);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_lane_that_is_named_is_asked_and_a_grant_lasts_as_long_as_was_said() {
+    let world = World::start();
+    let mut config = world.config();
+    config.lanes = vec!["a".parse().unwrap(), "b".parse().unwrap()];
+    config.concurrency = 2;
+    let worker = FlowFabricWorker::connect(config).await.unwrap();
+    world.submit_to("b").await;
+    let (a, b) = ("a".parse().unwrap(), "b".parse().unwrap());
+    assert!(worker.claim_via_server(Some(&a), TTL).await.unwrap().is_none());
+    let too_long = Millis::from_hours(1);
+    let refused = worker.claim_via_server(Some(&b), too_long).await.unwrap_err();
+    assert_eq!(refused.refused(), Some(Code::InvalidArgument), "the time is asked for as given");
+    let task = worker.claim_via_server(Some(&b), TTL).await.unwrap().unwrap();
+    assert_eq!(task.assignment().lane, b);
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +172,7 @@ async fn every_lane_is_asked() {
         world.submit_to(lane).await;
     }
     let mut lanes = Vec::new();
-    while let Some(task) = worker.claim_via_server().await.unwrap() {
+    while let Some(task) = worker.claim_via_server(None, TTL).await.unwrap() {
         lanes.push(task.assignment().lane.to_string());
         task.complete(Payload::default()).await.unwrap();
     }
@@ -121,12 +186,12 @@ async fn a_saturated_worker_leaves_a_grant_untouched() {
     let worker = world.worker().await;
     world.submit().await;
     let second = world.submit().await;
-    let task = worker.claim_via_server().await.unwrap().unwrap();
+    let task = worker.claim_via_server(None, TTL).await.unwrap().unwrap();
     let grant = granted(&world, &worker).await.unwrap();
     assert_eq!(grant.execution, second.execution);
     let before = world.record(&second).await;
     assert!(matches!(worker.claim_from_grant(&grant).await, Err(SdkError::WorkerAtCapacity)));
-    assert!(matches!(worker.claim_via_server().await, Err(SdkError::WorkerAtCapacity)));
+    assert!(matches!(worker.claim_via_server(None, TTL).await, Err(SdkError::WorkerAtCapacity)));
     assert_eq!(world.record(&second).await, before);
     task.complete(Payload::default()).await.unwrap();
     let task = worker.claim_from_grant(&grant).await.unwrap().unwrap();
@@ -142,7 +207,7 @@ async fn a_grant_whose_time_is_over_gives_nothing() {
     let grant = granted(&world, &worker).await.unwrap();
     tokio::time::advance(MINUTE).await;
     assert!(worker.claim_from_grant(&grant).await.unwrap().is_none());
-    let task = worker.claim_via_server().await.unwrap();
+    let task = worker.claim_via_server(None, TTL).await.unwrap();
     assert_eq!(task.unwrap().assignment().execution, target.execution, "the permit came back");
 }
 

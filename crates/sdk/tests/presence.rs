@@ -9,9 +9,7 @@ use common::World;
 use ff_core::resource::Registration;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Code, Millis, Namespace, Payload, PublicState};
-use ff_sdk::{
-    FlowFabricWorker, Json, ServedLane, TaskContext, TaskError, WorkerConfig, WorkerRuntime,
-};
+use ff_sdk::{FlowFabricWorker, Json, ServedLane, TaskContext, TaskError, WorkerConfig};
 use ff_store::mint;
 use ff_store::roles::{LaneOrder, Registering, Session};
 use tokio::time::timeout;
@@ -116,7 +114,7 @@ async fn nothing(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError
 #[tokio::test(start_paused = true)]
 async fn a_runtime_is_registered_from_its_start_to_its_shutdown() {
     let world = World::start();
-    let runtime = WorkerRuntime::new(world.backend.clone()).on("nothing", nothing).unwrap();
+    let runtime = world.runtime().on("nothing", nothing).unwrap();
     let runtime = runtime.lane("a").unwrap().lane_weighted("b", 3).unwrap();
     let running = runtime.start().await.unwrap();
     let [found] = &registered(&world).await[..] else { panic!("it is registered") };

@@ -3,12 +3,14 @@
 
 mod common;
 
+use std::future::Ready;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::World;
-use ff_core::{Millis, PublicState};
-use ff_sdk::{Client, Json, SdkError, TaskContext, TaskError, WorkerRuntime};
+use ff_core::limits::PAYLOAD_BYTES;
+use ff_core::{Millis, Payload, PublicState};
+use ff_sdk::{Bytes, Client, Json, SdkError, TaskContext, TaskError, WorkerRuntime};
 use tokio::time::timeout;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,6 +31,30 @@ async fn flaky(task: TaskContext, Json(()): Json<()>) -> Result<Json<u32>, TaskE
     }
 }
 
+fn early(_task: TaskContext, Json(()): Json<()>) -> Ready<Result<(), TaskError>> {
+    panic!("before there is a future")
+}
+
+async fn verbose(_task: TaskContext, Json(()): Json<()>) -> Result<Bytes, TaskError> {
+    Ok(Bytes(Payload::bytes(vec![b'x'; PAYLOAD_BYTES + 1])))
+}
+
+/// Fails once, then reports progress and puts itself off, then tells what it knows.
+async fn describe(task: TaskContext, Json(()): Json<()>) -> Result<Json<String>, TaskError> {
+    if task.attempt() == 0 {
+        return Err(TaskError::retryable(format!("last {}", task.is_last_attempt())));
+    }
+    let Some(progress) = task.last_progress() else {
+        task.progress(50, "half").await?;
+        return Err(TaskError::delay(Millis::from_secs(1)));
+    };
+    let (attempt, most, last) = (task.attempt(), task.max_attempts(), task.is_last_attempt());
+    let (priority, percent) = (task.priority(), progress.percent.unwrap_or(0));
+    Ok(Json(format!(
+        "attempt {attempt} of {most}, last {last}, priority {priority}, progress {percent}"
+    )))
+}
+
 async fn doomed(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError> {
     Err(TaskError::permanent("no use"))
 }
@@ -46,10 +72,11 @@ async fn endless(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError
 }
 
 fn runtime(world: &World) -> WorkerRuntime {
-    let runtime = WorkerRuntime::new(world.backend.clone()).state(Calls::default());
+    let runtime = world.runtime().state(Calls::default());
     let runtime = runtime.on("double", double).unwrap().on("flaky", flaky).unwrap();
     let runtime = runtime.on("doomed", doomed).unwrap().on("patient", patient).unwrap();
-    runtime.on("endless", endless).unwrap()
+    let runtime = runtime.on("early", early).unwrap().on("verbose", verbose).unwrap();
+    runtime.on("describe", describe).unwrap().on("endless", endless).unwrap()
 }
 
 fn client(world: &World) -> Client {
@@ -85,6 +112,43 @@ async fn a_permanent_failure_is_not_retried_and_its_reason_is_told() {
     let SdkError::Ended { state, reason } = error else { panic!("{error}") };
     assert_eq!((state, reason.as_str()), (PublicState::Failed, "no use"));
     assert_eq!(client(&world).describe(task.execution).await.unwrap().run.failures, 1);
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_before_the_first_await_is_a_failed_attempt() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("early", &()).await.unwrap();
+    let waiting = client(&world);
+    let error = timeout(MINUTE, waiting.wait::<()>(task.execution)).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("the handler panicked"), "{error}");
+    let record = client(&world).describe(task.execution).await.unwrap();
+    assert_eq!((record.run.failures, record.run.reclaims, record.epoch), (3, 0, 3));
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_over_the_limit_is_made_once() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let task = client(&world).submit("verbose", &()).await.unwrap();
+    let waiting = client(&world);
+    let error = timeout(MINUTE, waiting.wait::<()>(task.execution)).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("at most 1048576 are taken"), "{error}");
+    assert_eq!(client(&world).describe(task.execution).await.unwrap().epoch, 1);
+    running.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_knows_its_last_attempt_and_what_came_before() {
+    let world = World::start();
+    let running = runtime(&world).start().await.unwrap();
+    let client = client(&world);
+    let described = client.task("describe").unwrap().input(&()).unwrap().priority(3);
+    let task = described.policy(|ask| ask.max_attempts = Some(2)).send().await.unwrap();
+    let told: String = timeout(MINUTE, client.wait(task.execution)).await.unwrap().unwrap();
+    assert_eq!(told, "attempt 1 of 2, last true, priority 3, progress 50");
     running.shutdown().await;
 }
 

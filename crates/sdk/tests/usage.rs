@@ -13,10 +13,7 @@ use ff_core::control::Amounts;
 use ff_core::machine::Cancel;
 use ff_core::quota::QuotaLimits;
 use ff_core::{Code, Dimension, Millis, Payload, PublicState};
-use ff_sdk::{
-    ClaimedTask, Client, FlowFabricWorker, Json, TaskContext, TaskError, WorkerConfig,
-    WorkerRuntime,
-};
+use ff_sdk::{ClaimedTask, Client, FlowFabricWorker, Json, TaskContext, TaskError, WorkerConfig};
 use ff_store::Roles;
 use ff_testkit::proxy::{Mode, Proxy};
 use ff_testkit::wait::until_async;
@@ -133,7 +130,7 @@ async fn a_full_budget_keeps_work_from_handlers_until_it_is_reset() {
     let world = World::start();
     let client = Client::new(world.backend.clone());
     client.put_budget("team", hard(100)).await.unwrap();
-    let running = WorkerRuntime::new(world.backend.clone()).on("think", think).unwrap();
+    let running = world.runtime().on("think", think).unwrap();
     let running = running.start().await.unwrap();
     let ask = async |tokens: u64| {
         let task = client.task("think").unwrap().budget("team").unwrap();

@@ -6,9 +6,11 @@ mod common;
 use std::time::Duration;
 
 use common::World;
-use ff_core::machine::Cancel;
-use ff_core::{Code, Millis, Payload, PublicState};
-use ff_sdk::{SdkError, StopReason};
+use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES};
+use ff_core::machine::{Cancel, Target};
+use ff_core::state::{Failure, Outcome};
+use ff_core::{Category, Code, Millis, Payload, PublicState, When};
+use ff_sdk::{FlowFabricWorker, SdkError, StopReason, WorkerConfig};
 use tokio::time::timeout;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -69,6 +71,111 @@ async fn a_holder_hears_that_it_is_asked_to_stop_and_may_still_finish() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_holder_that_goes_on_past_its_grace_hears_that_its_hold_has_ended() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let target = world.submit().await;
+    let task = worker.claim_next().await.unwrap().unwrap();
+    let grace = Some(Millis::from_secs(12));
+    world.backend.cancel(Cancel { target: target.clone(), grace, reason: None }).await.unwrap();
+    timeout(MINUTE, task.stopped()).await.unwrap();
+    assert_eq!(task.stop_reason(), Some(StopReason::CancelRequested));
+    let asked = tokio::time::Instant::now();
+    timeout(MINUTE, task.lost()).await.unwrap();
+    assert_eq!(task.stop_reason(), Some(StopReason::Cancelled));
+    // It heard of the cancel within ten seconds, a third of its lease; two of the grace were left.
+    assert!(asked.elapsed() < Duration::from_secs(9), "it is told when the grace is over");
+    assert_eq!(world.state(&target).await, PublicState::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_renewed_at_a_third_of_its_length() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let target = world.submit_with(|policy| policy.lease_ttl = Some(Millis::from_secs(30))).await;
+    let task = worker.claim_next().await.unwrap().unwrap();
+    let until = async || world.record(&target).await.lease().unwrap().until;
+    let first = until().await;
+    for (ms, renewed) in [(9_900, 0), (200, 10_000), (9_800, 10_000), (200, 20_000)] {
+        tokio::time::advance(Duration::from_millis(ms)).await;
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        let since = until().await.since(first).get();
+        assert!(since.abs_diff(renewed) < 150, "{since} for {renewed}");
+    }
+    task.complete(Payload::default()).await.unwrap();
+}
+
+/// The one failure of an execution that has failed for good.
+async fn failure_of(world: &World, target: &Target) -> Failure {
+    let record = world.record(target).await;
+    assert_eq!((record.public_state(), record.epoch), (PublicState::Failed, 1), "it ran once");
+    match record.outcome() {
+        Some((Outcome::Failed { failure }, _)) => failure.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_over_the_limit_fails_its_execution_for_good() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let target = world.submit().await;
+    let task = worker.claim_next().await.unwrap().unwrap();
+    let refused = task.complete(Payload::bytes(vec![0; PAYLOAD_BYTES + 1])).await.unwrap_err();
+    assert_eq!(refused.refused(), Some(Code::TooLarge));
+    let failure = failure_of(&world, &target).await;
+    assert_eq!((failure.category.as_str(), failure.retryable), ("too_large", false));
+    assert!(failure.message.contains("at most 1048576 are taken"), "{}", failure.message);
+    assert!(worker.claim_next().await.unwrap().is_none(), "the permit is free, the work is not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_is_refused_for_what_it_says_fails_its_execution_for_good() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let target = world.submit().await;
+    let task = worker.claim_next().await.unwrap().unwrap();
+    let refused = task.delay_execution(When::After(Millis::from_days(40_000))).await.unwrap_err();
+    assert_eq!(refused.refused(), Some(Code::InvalidArgument));
+    let failure = failure_of(&world, &target).await;
+    assert_eq!((failure.category.as_str(), failure.retryable), ("invalid_argument", false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_with_too_long_a_message_is_taken_with_the_start_of_it() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let target = world.submit().await;
+    let task = worker.claim_next().await.unwrap().unwrap();
+    let message = "no ".repeat(MESSAGE_BYTES).into();
+    let failure = Failure { category: Category::error(), retryable: false, message };
+    task.fail(failure).await.unwrap();
+    assert_eq!(failure_of(&world, &target).await.message.len(), MESSAGE_BYTES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_is_dropped_again_and_again_is_put_off_and_then_has_failed() {
+    let world = World::start();
+    let worker = world.worker().await;
+    let target = world.submit().await;
+    let mut dropped = 0;
+    let began = tokio::time::Instant::now();
+    let task = loop {
+        match timeout(MINUTE, worker.claim_next()).await.unwrap().unwrap() {
+            Some(task) if task.assignment().fence.attempt > 0 => break task,
+            Some(_dropped) => dropped += 1,
+            None => {}
+        }
+        assert!(dropped < 20, "it is not run for ever");
+    };
+    assert_eq!((dropped, world.record(&target).await.run.failures), (6, 1));
+    assert!(began.elapsed() > Duration::from_secs(8), "it was put off in between");
+    assert_eq!(task.assignment().fence.attempt, 1, "another try follows");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_holder_hears_that_its_execution_was_cancelled() {
     let world = World::start();
     let worker = world.worker().await;
@@ -86,8 +193,12 @@ async fn a_worker_without_a_lane_does_not_start() {
     let world = World::start();
     let mut config = world.config();
     config.lanes.clear();
-    let refused = ff_sdk::FlowFabricWorker::connect(config).await;
-    assert!(matches!(refused, Err(SdkError::Config(_))));
+    let refused = FlowFabricWorker::connect(config).await.err().unwrap();
+    assert!(matches!(refused, SdkError::Config { field: "lanes", .. }), "{refused}");
+    let config = WorkerConfig { concurrency: 0, ..world.config() };
+    let refused = FlowFabricWorker::connect(config).await.err().unwrap();
+    assert!(matches!(refused, SdkError::Config { field: "concurrency", .. }), "{refused}");
+    assert!(refused.to_string().contains("concurrency is 0"), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +207,7 @@ async fn every_lane_is_served() {
     let mut config = world.config();
     config.lanes = vec!["a".parse().unwrap(), "b".parse().unwrap(), "c".parse().unwrap()];
     config.concurrency = 3;
-    let worker = ff_sdk::FlowFabricWorker::connect(config).await.unwrap();
+    let worker = FlowFabricWorker::connect(config).await.unwrap();
     for lane in ["c", "b", "a"] {
         world.submit_to(lane).await;
     }

@@ -117,6 +117,8 @@ pass!(WorkerBackend to http {
     register(worker: Registering) -> Registered;
     heartbeat(session: &Session) -> Registered;
     disconnect(session: &Session) -> ();
+} fn on_own_connections(&self) -> Arc<dyn WorkerBackend> {
+    self.http.on_own_connections()
 });
 
 pass!(MaintenanceBackend to store {

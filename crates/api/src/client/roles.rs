@@ -1,5 +1,6 @@
 //! The roles, spoken over HTTP.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -342,6 +343,10 @@ impl WorkerBackend for HttpClient {
     async fn disconnect(&self, session: &Session) -> Result<(), StoreError> {
         let path = format!("/v1/workers/any/disconnect?namespace={}", session.namespace);
         self.post::<()>(&path, &SessionBody::from(session), Duration::ZERO).await.map(drop)
+    }
+
+    fn on_own_connections(&self) -> Arc<dyn WorkerBackend> {
+        Arc::new(self.with_own_connections())
     }
 }
 

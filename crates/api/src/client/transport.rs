@@ -1,6 +1,7 @@
 //! One request: send, bound in time and size, read the answer or the problem.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -63,6 +64,7 @@ pub struct HttpClient {
     base: String,
     authorization: Option<String>,
     timeout: Duration,
+    options: Arc<HttpOptions>,
 }
 
 impl HttpClient {
@@ -97,9 +99,17 @@ impl HttpClient {
         Ok(HttpClient {
             client,
             base,
-            authorization: options.token.map(|token| format!("Bearer {token}")),
+            authorization: options.token.as_ref().map(|token| format!("Bearer {token}")),
             timeout: options.request_timeout,
+            options: Arc::new(options),
         })
+    }
+
+    /// A client of the same server with connections of its own. The runtime that sends a request
+    /// drives its connection, also for those who use it later.
+    pub(super) fn with_own_connections(&self) -> HttpClient {
+        // The same options were taken before.
+        HttpClient::new(HttpOptions::clone(&self.options)).unwrap_or_else(|_| self.clone())
     }
 
     /// Asks for `path`.

@@ -9,7 +9,7 @@ use ff_backend_memory::MemoryStore;
 use ff_core::machine::{Submit, Target};
 use ff_core::{Ask, Description, Namespace, PublicState};
 use ff_engine::timers::{Options, Timers};
-use ff_sdk::{FlowFabricWorker, WorkerConfig};
+use ff_sdk::{FlowFabricWorker, Heartbeats, WorkerConfig, WorkerRuntime};
 use ff_store::EngineBackend;
 use ff_store::roles::Backend;
 use ff_testkit::TokioClock;
@@ -32,7 +32,14 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> WorkerConfig {
-        WorkerConfig::new(self.backend.clone(), "tester".parse().unwrap())
+        // A thread of its own would not share the virtual time.
+        let heartbeats = Heartbeats::SameRuntime;
+        let config = WorkerConfig::new(self.backend.clone(), "tester".parse().unwrap());
+        WorkerConfig { heartbeats, ..config }
+    }
+
+    pub(crate) fn runtime(&self) -> WorkerRuntime {
+        WorkerRuntime::new(self.backend.clone()).heartbeats(Heartbeats::SameRuntime)
     }
 
     pub(crate) async fn worker(&self) -> FlowFabricWorker {
