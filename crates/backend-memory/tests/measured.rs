@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use ff_backend_memory::MemoryStore;
-use ff_core::machine::Claim;
+use ff_core::machine::ClaimRequest;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Code, Lane, Millis, Namespace};
 use ff_store::roles::Backend;
@@ -52,17 +52,15 @@ impl Recorder for Outcomes {
     }
 }
 
-fn claim() -> Claim {
-    Claim {
+fn claim() -> ClaimRequest {
+    ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
         capabilities: Capabilities::NONE,
         request: mint::request_id(),
         max: 1,
-        first: 0,
         retry: false,
-        admitted: None,
     }
 }
 
@@ -75,7 +73,7 @@ async fn claims_that_are_refused_or_dropped_are_measured_too() {
     assert_eq!(outcomes.of("empty"), 1);
     let too_long = store.claim(claim(), Millis::from_secs(61)).await.unwrap_err();
     assert_eq!((too_long.refused(), outcomes.of("refused")), (Some(Code::InvalidArgument), 1));
-    let none = store.claim(Claim { max: 0, ..claim() }, Millis::ZERO).await.unwrap_err();
+    let none = store.claim(ClaimRequest { max: 0, ..claim() }, Millis::ZERO).await.unwrap_err();
     assert_eq!((none.refused(), outcomes.of("refused")), (Some(Code::InvalidArgument), 2));
     tokio::select! {
         biased;

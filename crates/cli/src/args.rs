@@ -8,7 +8,7 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     attempts, backup, bench, budget, cancel, check, dev, docs, explain, lane, ls, payload,
-    priority, quota, replay, revoke, serve, show, submit, tags, worker, workers,
+    priority, progress, quota, replay, revoke, serve, show, submit, tags, usage, worker, workers,
 };
 use crate::log::Format;
 
@@ -110,6 +110,10 @@ pub(crate) enum Command {
     Revoke(revoke::Revoke),
     /// Run a program for every execution of a lane.
     Worker(worker::Worker),
+    /// Report how far a program of a worker is.
+    Progress(progress::Progress),
+    /// Report what a program of a worker has used.
+    Usage(usage::Usage),
     /// List the registered workers.
     Workers(workers::Workers),
     /// Look at lanes; pause, drain, resume and limit them.

@@ -60,6 +60,12 @@ pub(crate) enum Error {
     /// A benchmark did not finish.
     #[error(transparent)]
     Bench(ff_bench::BenchError),
+    /// The program of a worker cannot be run on this machine.
+    #[error(
+        "the program of this worker cannot be run: {0}; the work was handed back; give --exec a \
+         command that this machine has and may execute"
+    )]
+    Program(String),
     /// The process cannot do what it must to start.
     #[error("cannot start: {0}")]
     Runtime(io::Error),
@@ -79,6 +85,12 @@ impl Error {
              other command works only on a store that is there. Nothing was made.",
         ),
         ("output_failed", "What the command printed could not be written to stdout."),
+        (
+            "program_not_runnable",
+            "The program that `ff worker --exec` was given ended with 126 or 127: a shell found it not \
+             executable, or did not find it. Its work was handed back, which costs no retry, and the \
+             worker has stopped.",
+        ),
         (
             "start_failed",
             "The process could not start: its runtime, its signal handlers, or the server, whose \
@@ -110,6 +122,7 @@ impl Error {
             Error::NoStore(_) => plain("store_missing"),
             Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
             Error::Output(_) => plain("output_failed"),
+            Error::Program(_) => plain("program_not_runnable"),
             Error::Bench(ff_bench::BenchError::Store(error)) => error.into(),
             Error::Runtime(_) | Error::Server(_) | Error::Bench(_) => plain("start_failed"),
         }

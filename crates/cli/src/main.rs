@@ -10,6 +10,7 @@ mod dev;
 mod docs;
 mod duration;
 mod error;
+mod holder;
 mod input;
 mod log;
 mod output;

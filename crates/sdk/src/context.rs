@@ -71,7 +71,7 @@ impl TaskContext {
     }
 
     /// Higher goes first.
-    pub fn priority(&self) -> u16 {
+    pub fn priority(&self) -> i16 {
         self.assignment.priority
     }
 

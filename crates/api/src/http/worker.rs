@@ -156,7 +156,7 @@ pub struct AssignmentView {
     pub timeout: Option<Timestamp>,
     /// Higher goes first.
     #[serde(default)]
-    pub priority: u16,
+    pub priority: i16,
     /// How many attempts of this run have ended by failure or timeout.
     #[serde(default)]
     pub failures: u32,

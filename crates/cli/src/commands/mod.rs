@@ -16,6 +16,7 @@ pub(crate) mod parse;
 pub(crate) mod payload;
 pub(crate) mod policy;
 pub(crate) mod priority;
+pub(crate) mod progress;
 pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod revoke;
@@ -23,6 +24,7 @@ pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod tags;
+pub(crate) mod usage;
 mod wait;
 pub(crate) mod worker;
 pub(crate) mod workers;
@@ -77,6 +79,8 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Tags(command) => command.run(session).await,
         Command::Revoke(command) => command.run(session).await,
         Command::Worker(command) => command.run(session).await,
+        Command::Progress(command) => command.run(session).await,
+        Command::Usage(command) => command.run(session).await,
         Command::Workers(command) => command.run(session).await,
         Command::Lane(command) => command.run(session).await,
         Command::Budget(command) => command.run(session).await,

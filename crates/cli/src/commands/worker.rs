@@ -14,18 +14,29 @@ use crate::session::Session;
 use crate::worker::{self, Stop};
 
 const CONTRACT: &str = "\
-The program gets the input on stdin, and FF_EXECUTION, FF_ATTEMPT, FF_RUN, FF_LEASE, FF_EPOCH,
-FF_KIND, FF_LANE and FF_NAMESPACE in its environment. Its stdout becomes the result, the end
-of its stderr the reason of a failure.
+The program gets the input on stdin. Its stdout becomes the result, the end of its stderr the
+reason of a failure. In its environment it finds
+
+  FF_EXECUTION FF_LEASE FF_EPOCH FF_ATTEMPT FF_RUN   what it holds
+  FF_KIND FF_LANE FF_NAMESPACE FF_PRIORITY           what was submitted
+  FF_FAILURES FF_MAX_ATTEMPTS FF_LAST_ATTEMPT        which try it is; true on the last one
+  FF_BUDGETS FF_USED                                 what it spends from, and has used: a=1,b=2
+  FF_PROGRESS FF_PROGRESS_MESSAGE                    what was last reported, when it is resumed
+  FF_URL                                             where it reports
+
+and none of the worker's own settings: no token, no store. `ff progress` and `ff usage` report what
+it does through the worker, which takes nothing else from it.
 
   exit 0              the execution is completed
   exit 75             the attempt has failed; the retry policy decides about another
   killed by a signal  the same
+  exit 126 or 127     the program cannot be run: its work is handed back and the worker stops
   any other exit      the execution has failed
 
 The lease is renewed while the program runs. When the execution is cancelled, or the lease is
 lost, the program and all it started get SIGTERM, and SIGKILL after --grace. A program that was
-asked to stop and exits with 0 all the same has done its work.
+asked to stop and exits with 0 all the same has done its work. What it leaves running when it ends
+is killed; so are programs whose worker was killed.
 
 On SIGTERM or SIGINT the worker claims nothing more and lets its programs finish. After --drain,
 or at a second signal, it stops them and hands their work back, which costs no retry.";

@@ -9,10 +9,10 @@ use ff_core::{Code, Millis, Payload};
 use ff_store::{Clock, StoreError, SystemClock};
 use tokio::time::Instant;
 
-use super::Context;
 use super::job::Ending;
 use super::keeper::Keeper;
 use super::retry::Backoff;
+use super::{Context, verdict};
 use crate::duration;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -33,7 +33,8 @@ pub(super) enum Act {
     HandBack,
 }
 
-/// Ends the lease of `assignment`. Every call can be repeated and is answered the same again.
+/// Ends the lease of `assignment`. Every call can be repeated and is answered the same again. What is
+/// refused for what it says fails the execution for good.
 pub(super) async fn run(
     context: &Context,
     assignment: &Assignment,
@@ -41,18 +42,12 @@ pub(super) async fn run(
     keeper: &Keeper,
     took: Duration,
 ) -> Ending {
-    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
-    let since = Instant::now();
-    let answer = loop {
-        let answer = send(context, assignment.hold(), act.clone()).await;
-        let hurried = context.shutdown.now.is_cancelled() && since.elapsed() > FAREWELL;
-        match answer {
-            Err(error) if error.is_retryable() && keeper.may_hold() && !hurried => {
-                tokio::time::sleep(backoff.pause()).await;
-            }
-            answer => break answer,
-        }
-    };
+    let mut act = act;
+    let mut answer = insist(context, assignment, &act, keeper).await;
+    if let Some(failure) = answer.as_ref().err().and_then(verdict::refused) {
+        act = Act::Fail(failure);
+        answer = insist(context, assignment, &act, keeper).await;
+    }
     let (ending, told) = match answer {
         Ok(exited) => acknowledged(exited, &act, took),
         Err(error) if error.refused() == Some(Code::Cancelled) => {
@@ -62,6 +57,27 @@ pub(super) async fn run(
     };
     context.log.event(word(ending), assignment.execution, told);
     ending
+}
+
+/// Makes the call until it is answered, refused, or the lease is over.
+async fn insist(
+    context: &Context,
+    assignment: &Assignment,
+    act: &Act,
+    keeper: &Keeper,
+) -> Result<Exited, StoreError> {
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let since = Instant::now();
+    loop {
+        let answer = send(context, assignment.hold(), act.clone()).await;
+        let hurried = context.shutdown.now.is_cancelled() && since.elapsed() > FAREWELL;
+        match answer {
+            Err(error) if error.is_retryable() && keeper.may_hold() && !hurried => {
+                tokio::time::sleep(backoff.pause()).await;
+            }
+            answer => return answer,
+        }
+    }
 }
 
 async fn send(context: &Context, hold: Hold, act: Act) -> Result<Exited, StoreError> {

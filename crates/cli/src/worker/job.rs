@@ -1,5 +1,6 @@
 //! One execution in this worker's hands, from its claim to its acknowledged end.
 
+use std::io;
 use std::sync::Arc;
 
 use ff_core::machine::Assignment;
@@ -32,6 +33,8 @@ pub(super) enum Ending {
 enum Conclusion {
     /// Tell the store.
     Tell(Act),
+    /// Hand the work back and stop the worker: the program cannot be run here, and why.
+    NotRunnable(String),
     /// Nothing: the execution was cancelled.
     Cancelled,
     /// Nothing: another may hold the execution.
@@ -42,24 +45,38 @@ enum Conclusion {
 pub(super) async fn run(context: Arc<Context>, assignment: Assignment) -> Ending {
     let started = Instant::now();
     let mut keeper = Keeper::start(&context, &assignment);
-    let program = Program::start(&context.options.exec, &assignment, context.log.clone());
-    let conclusion = match program {
+    let pass = context.relay.admit(assignment.hold());
+    let conclusion = match Program::start(&context, &assignment) {
         Ok(program) => supervise(&context, program, &mut keeper).await,
-        Err(error) => Conclusion::Tell(Act::Fail(verdict::not_started(&error))),
+        Err(error) => not_started(&error),
     };
+    drop(pass);
     let id = assignment.execution;
-    match conclusion {
-        Conclusion::Tell(act) => {
-            deliver::run(&context, &assignment, act, &keeper, started.elapsed()).await
+    let act = match conclusion {
+        Conclusion::Tell(act) => act,
+        Conclusion::NotRunnable(why) => {
+            context.give_up(why);
+            Act::HandBack
         }
         Conclusion::Cancelled => {
             context.log.event("cancelled", id, "");
-            Ending::Cancelled
+            return Ending::Cancelled;
         }
         Conclusion::Lost(why) => {
             context.log.event("lost", id, why);
-            Ending::Lost
+            return Ending::Lost;
         }
+    };
+    deliver::run(&context, &assignment, act, &keeper, started.elapsed()).await
+}
+
+/// The shell itself cannot be started.
+fn not_started(error: &io::Error) -> Conclusion {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+            Conclusion::NotRunnable(format!("sh cannot be started: {error}"))
+        }
+        _ => Conclusion::Tell(Act::Fail(verdict::not_started(error))),
     }
 }
 
@@ -68,7 +85,7 @@ async fn supervise(context: &Context, mut program: Program, keeper: &mut Keeper)
     let grace = context.options.grace;
     tokio::select! {
         event = program.run() => match event {
-            Event::Ended(exit) => Conclusion::Tell(told(exit, program)),
+            Event::Ended(exit) => told(exit, program),
             Event::TooMuch => {
                 let _ = program.stop(grace).await;
                 Conclusion::Tell(Act::Fail(verdict::too_much_output()))
@@ -78,7 +95,7 @@ async fn supervise(context: &Context, mut program: Program, keeper: &mut Keeper)
             Order::Stop { by } => {
                 let left = by.saturating_duration_since(Instant::now());
                 let exit = program.stop(grace.min(left)).await;
-                Conclusion::Tell(told_to_stop(exit, program, Act::Cancel))
+                told_to_stop(exit, program, Act::Cancel)
             }
             Order::Cancelled => {
                 let _ = program.stop(grace).await;
@@ -91,29 +108,30 @@ async fn supervise(context: &Context, mut program: Program, keeper: &mut Keeper)
         },
         () = context.shutdown.now.cancelled() => {
             let exit = program.stop(grace).await;
-            Conclusion::Tell(told_to_stop(exit, program, Act::HandBack))
+            told_to_stop(exit, program, Act::HandBack)
         }
     }
 }
 
 /// What is told of a program that ended by itself.
-fn told(exit: Exit, program: Program) -> Act {
+fn told(exit: Exit, program: Program) -> Conclusion {
     if program.has_too_much() {
-        return Act::Fail(verdict::too_much_output());
+        return Conclusion::Tell(Act::Fail(verdict::too_much_output()));
     }
     let (output, said) = program.into_output();
-    match exit {
+    Conclusion::Tell(match exit {
         Err(why) => Act::Fail(verdict::unknown(&why)),
         Ok(status) => match verdict::of(status, output, &said) {
             Verdict::Completed(result) => Act::Complete(result),
             Verdict::Failed(failure) => Act::Fail(failure),
+            Verdict::NotRunnable(why) => return Conclusion::NotRunnable(why),
         },
-    }
+    })
 }
 
 /// What is told of a program that was told to stop: one that exits with 0 all the same has done its
 /// work, of any other it is `otherwise`.
-fn told_to_stop(exit: Exit, program: Program, otherwise: Act) -> Act {
+fn told_to_stop(exit: Exit, program: Program, otherwise: Act) -> Conclusion {
     let done = exit.as_ref().is_ok_and(|status| status.success()) && !program.has_too_much();
-    if done { told(exit, program) } else { otherwise }
+    if done { told(exit, program) } else { Conclusion::Tell(otherwise) }
 }

@@ -2,22 +2,26 @@
 //!
 //! One claim is in flight at a time, for as many executions as there are free slots. Each execution
 //! has a [`keeper`] that renews its lease until its end is acknowledged, and a [`program`] that runs
-//! in a process group of its own. Nothing the store answers ends the worker.
+//! in a process group of its own, which a [`watchdog`] ends should the worker be killed. Programs report
+//! through a [`relay`]. Nothing the store answers ends the worker; a program that cannot be run does.
 
 mod claims;
 mod deliver;
 mod dispatch;
+mod environment;
 mod job;
 mod keeper;
 mod log;
 mod presence;
 mod program;
+mod relay;
 mod retry;
 mod shutdown;
 mod tail;
 mod verdict;
+mod watchdog;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ff_api::WorkerReportView;
@@ -29,7 +33,9 @@ use ff_store::{Roles, StoreError, WorkerBackend};
 use crate::error::Error;
 use crate::session::Place;
 use log::Log;
+use relay::Relay;
 use shutdown::Shutdown;
+use watchdog::Watchdog;
 
 /// What a worker does.
 pub(crate) struct Options {
@@ -72,6 +78,20 @@ struct Context {
     options: Options,
     shutdown: Shutdown,
     log: Log,
+    relay: Relay,
+    watchdog: Watchdog,
+    /// Why the program cannot be run on this machine, once that is seen.
+    not_runnable: OnceLock<String>,
+}
+
+impl Context {
+    /// The program cannot be run on this machine: the worker claims nothing more and ends.
+    fn give_up(&self, why: String) {
+        if self.not_runnable.set(why).is_ok() {
+            self.log.stopping("the program cannot be run");
+            self.shutdown.drain(self.options.drain);
+        }
+    }
 }
 
 /// Works until it is told to stop. On a store of its own it lets time pass meanwhile; a server does
@@ -85,11 +105,16 @@ pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportVi
     }
     let log = Log::to_stderr();
     let shutdown = Shutdown::on_signals(options.drain, log.clone()).map_err(Error::Runtime)?;
+    let watchdog = Watchdog::start().map_err(Error::Runtime)?;
     let background = match &place {
         Place::Server(_) => None,
         Place::Store(backend) => Some(Services::new(backend.clone()).start()),
     };
-    let context = Arc::new(Context { backend: place.roles(), options, shutdown, log });
+    let backend = place.roles();
+    let relay = Relay::start(backend.clone()).await.map_err(Error::Runtime)?;
+    let not_runnable = OnceLock::new();
+    let context =
+        Arc::new(Context { backend, options, shutdown, log, relay, watchdog, not_runnable });
     let worked = work(&context).await;
     if let Some(background) = background {
         background.stop().await;
@@ -107,5 +132,8 @@ async fn work(context: &Arc<Context>) -> Result<WorkerReportView, Error> {
     context.log.started(&context.options);
     let report = dispatch::run(context).await;
     presence.leave().await;
-    Ok(report)
+    match context.not_runnable.get() {
+        Some(why) => Err(Error::Program(why.clone())),
+        None => Ok(report),
+    }
 }

@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 use super::log::Log;
 use super::tail::Tail;
+use super::watchdog::Watched;
+use super::{Context, environment};
 
 /// How much is read at a time.
 const CHUNK: usize = 16 * 1024;
@@ -32,7 +34,7 @@ pub(super) enum Event {
     TooMuch,
 }
 
-/// A running program. Dropping it kills it.
+/// A running program. Dropping it ends it and all that it started.
 pub(super) struct Program {
     child: Child,
     group: Option<Pid>,
@@ -48,22 +50,22 @@ pub(super) struct Program {
     lingers: Option<Instant>,
     leftovers_killed: bool,
     log: Log,
+    _watched: Option<Watched>,
 }
 
 impl Program {
-    /// Starts `sh -c command` on the input of `assignment`.
-    pub(super) fn start(command: &str, assignment: &Assignment, log: Log) -> io::Result<Program> {
-        let mut child = Command::new("sh")
+    /// Starts the program of the worker, as `sh -c` runs it, on the input of `assignment`.
+    pub(super) fn start(context: &Context, assignment: &Assignment) -> io::Result<Program> {
+        let mut command = Command::new("sh");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with(environment::OWN) {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
             .arg("-c")
-            .arg(command)
-            .env("FF_EXECUTION", assignment.execution.to_string())
-            .env("FF_ATTEMPT", assignment.fence.attempt.to_string())
-            .env("FF_RUN", assignment.run.to_string())
-            .env("FF_LEASE", assignment.fence.lease.to_string())
-            .env("FF_EPOCH", assignment.fence.epoch.to_string())
-            .env("FF_KIND", assignment.kind.as_str())
-            .env("FF_LANE", assignment.lane.as_str())
-            .env("FF_NAMESPACE", assignment.namespace.as_str())
+            .arg(&context.options.exec)
+            .envs(environment::of(assignment, &context.relay.url()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -74,6 +76,7 @@ impl Program {
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok(Program {
             group,
+            _watched: group.map(|group| context.watchdog.watch(group)),
             stdin: child.stdin.take().filter(|_| !input.is_empty()),
             input,
             stdout: child.stdout.take(),
@@ -84,7 +87,7 @@ impl Program {
             exit: None,
             lingers: None,
             leftovers_killed: false,
-            log,
+            log: context.log.clone(),
             child,
         })
     }
@@ -119,8 +122,9 @@ impl Program {
     }
 
     /// What it printed, and the end of what it said.
-    pub(super) fn into_output(self) -> (Vec<u8>, Tail) {
-        (self.output, self.said)
+    pub(super) fn into_output(mut self) -> (Vec<u8>, Tail) {
+        let said = std::mem::replace(&mut self.said, Tail::new(0));
+        (std::mem::take(&mut self.output), said)
     }
 
     fn gone(&self) -> Option<Exit> {
@@ -187,6 +191,12 @@ impl Program {
         if let Some(group) = self.group {
             let _ = kill_process_group(group, signal);
         }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
     }
 }
 

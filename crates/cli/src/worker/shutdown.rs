@@ -39,4 +39,14 @@ impl Shutdown {
         });
         Ok(shutdown)
     }
+
+    /// Drains, and stops after `patience`.
+    pub(super) fn drain(&self, patience: Duration) {
+        self.drain.cancel();
+        let now = self.now.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(patience).await;
+            now.cancel();
+        });
+    }
 }

@@ -6,13 +6,16 @@ use std::process::ExitStatus;
 use bytes::Bytes;
 use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES};
 use ff_core::state::Failure;
-use ff_core::{Category, Payload};
+use ff_core::{Category, Code, Payload};
+use ff_store::StoreError;
 
 use super::tail::Tail;
 use crate::input::check_json;
 
 /// The exit code that asks for another try: `EX_TEMPFAIL` of sysexits.
 const TRY_AGAIN: i32 = 75;
+/// The exit codes of a shell for what it may not execute, and for what it does not find.
+const NOT_RUNNABLE: [i32; 2] = [126, 127];
 
 /// What the end of a program means.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,12 +24,17 @@ pub(super) enum Verdict {
     Completed(Payload),
     /// It could not do it.
     Failed(Failure),
+    /// It cannot be run on this machine, and why.
+    NotRunnable(String),
 }
 
 /// What `status` means for a program that printed `stdout` and said `stderr`.
 pub(super) fn of(status: ExitStatus, stdout: Vec<u8>, stderr: &Tail) -> Verdict {
     match (status.code(), status.signal()) {
         (Some(0), _) => Verdict::Completed(result(stdout)),
+        (Some(code), _) if NOT_RUNNABLE.contains(&code) => {
+            Verdict::NotRunnable(explained(&format!("exit {code}"), stderr))
+        }
         (Some(code), _) => {
             let message = explained(&format!("exit {code}"), stderr);
             Verdict::Failed(failure(Category::error(), code == TRY_AGAIN, message))
@@ -50,6 +58,22 @@ pub(super) fn too_much_output() -> Failure {
 /// The program could not be started.
 pub(super) fn not_started(error: &std::io::Error) -> Failure {
     failure(category("spawn"), true, format!("the program cannot be started: {error}"))
+}
+
+/// What the store refused for good, another try would only meet again.
+pub(super) fn refused(error: &StoreError) -> Option<Failure> {
+    let code = error.refused()?;
+    let ended = [Code::StaleLease, Code::Cancelled, Code::ExitConflict, Code::NotFound];
+    if ended.contains(&code) {
+        return None;
+    }
+    let mut message = format!("the end of the program was refused: {error}");
+    let mut end = MESSAGE_BYTES.min(message.len());
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message.truncate(end);
+    Some(failure(category(code.as_str()), false, message))
 }
 
 /// How the program ended cannot be known.
@@ -79,6 +103,8 @@ fn category(name: &'static str) -> Category {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ff_core::Refusal;
+    use ff_core::refusal::Stale;
 
     /// A wait status: the exit code is in its second byte, a signal in its first.
     fn of(wait_status: i32, stdout: &[u8], stderr: &[u8]) -> Verdict {
@@ -105,6 +131,24 @@ mod tests {
         let tried = failed(of(75 << 8, b"", b"busy\n"));
         assert_eq!(tried, ("error".into(), true, "exit 75: busy".into()));
         assert_eq!(failed(of(3 << 8, b"", b"")), ("error".into(), false, "exit 3".into()));
+    }
+
+    #[test]
+    fn exit_126_and_127_say_that_the_program_cannot_be_run() {
+        let missing = of(127 << 8, b"", b"sh: 1: nope: not found\n");
+        assert_eq!(missing, Verdict::NotRunnable("exit 127: sh: 1: nope: not found".into()));
+        assert_eq!(of(126 << 8, b"", b""), Verdict::NotRunnable("exit 126".into()));
+    }
+
+    #[test]
+    fn a_refusal_that_cannot_change_is_a_failure_for_good_with_its_code() {
+        let refused = |refusal: Refusal| super::refused(&refusal.into());
+        let invalid = refused(Refusal::invalid("result", "é".repeat(MESSAGE_BYTES))).unwrap();
+        assert_eq!((invalid.category.as_str(), invalid.retryable), ("invalid_argument", false));
+        assert!(invalid.message.len() <= MESSAGE_BYTES);
+        assert_eq!(refused(Refusal::Cancelled), None);
+        assert_eq!(refused(Refusal::StaleLease { why: Stale::Expired }), None);
+        assert_eq!(super::refused(&StoreError::Contention), None, "it may be taken later");
     }
 
     #[test]

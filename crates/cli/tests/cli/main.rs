@@ -21,5 +21,6 @@ mod round_trip;
 mod worker_cancel;
 mod worker_exit;
 mod worker_lease;
+mod worker_program;
 mod worker_race;
 mod workers;

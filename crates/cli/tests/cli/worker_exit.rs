@@ -1,8 +1,12 @@
 //! How a program ends decides what becomes of its execution.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
 use serde_json::json;
 
-use crate::fixture::Ff;
+use crate::fixture::{Ff, Lines};
 
 #[test]
 fn exit_0_completes_with_stdout_as_the_result() {
@@ -133,13 +137,79 @@ fn something_left_behind_by_a_program_holds_nothing_up() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_fails_its_execution() {
+fn a_program_that_cannot_be_run_costs_no_work_and_stops_its_worker() {
     let ff = Ff::new();
+    std::fs::write(ff.path("plain"), "echo never").unwrap();
+    let ids = [ff.submit(&[]), ff.submit(&[])];
+    for (exec, why) in [("ff-no-such-program", "exit 127: "), ("./plain", "exit 126: ")] {
+        let done = ff.run(&["worker", "--concurrency", "2", "--json", "--exec", exec]);
+        assert_eq!((done.code, done.stdout.len()), (Some(1), 0), "{}", done.stderr);
+        let last = done.stderr.lines().last().unwrap();
+        let refused: serde_json::Value = serde_json::from_str(last).unwrap();
+        assert_eq!(refused["code"], "program_not_runnable");
+        let message = refused["message"].as_str().unwrap();
+        assert!(
+            message.contains(why) && message.contains(exec.trim_start_matches("./")),
+            "{message}"
+        );
+        for id in &ids {
+            let view = ff.show(id);
+            assert_eq!((&view["failures"], &view["reclaims"]), (&0.into(), &0.into()), "{view}");
+        }
+    }
+    ff.work("true");
+    for id in &ids {
+        assert_eq!(ff.show(id)["state"], "completed");
+    }
+    ff.check();
+}
+
+/// A pipe with a name: its reader sees its end when everything that has it open for writing is gone.
+fn fifo(ff: &Ff, name: &str) -> Lines {
+    let made = std::process::Command::new("mkfifo").arg(ff.path(name)).status().unwrap();
+    assert!(made.success());
+    let path = ff.path(name);
+    Lines::of(OpensLater(Some(path), None))
+}
+
+/// Opens the file when it is first read: opening a pipe with a name waits for its writer.
+struct OpensLater(Option<PathBuf>, Option<File>);
+
+impl Read for OpensLater {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        if let Some(path) = self.0.take() {
+            self.1 = Some(File::open(path)?);
+        }
+        self.1.as_mut().map_or(Ok(0), |file| file.read(bytes))
+    }
+}
+
+#[test]
+fn what_a_program_leaves_running_ends_with_its_task() {
+    let ff = Ff::new();
+    let writers = fifo(&ff, "writers");
     let id = ff.submit(&[]);
-    ff.work("ff-no-such-program");
-    let view = ff.show(&id);
-    assert_eq!(view["state"], "failed");
-    assert!(view["reason"].as_str().unwrap().starts_with("exit 127: "), "{view}");
+    ff.work("exec 9> writers; echo started >&9; sleep 1000 > sleep.log 2>&1 & printf done");
+    assert_eq!(ff.ok(&["result", &id]), b"done");
+    assert_eq!(writers.rest(), ["started"], "nothing holds the pipe any more");
+}
+
+#[test]
+fn programs_end_when_their_worker_is_killed() {
+    let ff = Ff::new();
+    let writers = [fifo(&ff, "0"), fifo(&ff, "1")];
+    let exec = "exec 9> $(cat); trap '' TERM; echo started >&9; sleep 1000 & wait";
+    let mut worker = ff.worker(&["--concurrency", "2", "--exec", exec]);
+    for name in ["0", "1"] {
+        ff.submit(&["--input", name]);
+    }
+    for writers in &writers {
+        assert_eq!(writers.next().as_deref(), Some("started"));
+    }
+    worker.kill();
+    for writers in &writers {
+        assert_eq!(writers.next(), None, "nothing holds the pipe any more");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Several workers on one store.
 
+use ff_testkit::proxy::Proxy;
+
 use crate::fixture::{Ff, wait_for};
 
 #[test]
@@ -30,4 +32,21 @@ fn work_from_another_process_is_seen_by_a_waiting_worker() {
     let _worker = ff.worker(&["--exec", "cat"]);
     let done = ff.run(&["submit", "--input", "1", "--wait", "--timeout", "30s"]);
     assert_eq!((done.code, done.stdout), (Some(0), b"1".to_vec()), "{}", done.stderr);
+}
+
+#[test]
+fn a_claim_whose_reply_is_lost_is_repeated_as_the_same() {
+    let ff = Ff::new();
+    let server = ff.serve();
+    let port = server.url.rsplit_once(':').unwrap().1.parse().unwrap();
+    let proxy = Proxy::to(port);
+    let [first, second] = [server.ff().submit(&[]), server.ff().submit(&[])];
+    proxy.cut_once("/claim");
+    let behind = server.ff().over(&format!("http://127.0.0.1:{}", proxy.port()));
+    let report = behind.json(&["worker", "--once", "--exec", "true"]);
+    assert_eq!((&report["claimed"], &report["completed"]), (&1.into(), &1.into()));
+    assert_eq!(proxy.cuts(), 1, "one reply was lost");
+    let view = server.ff().show(&first);
+    assert_eq!((&view["state"], &view["reclaims"]), (&"completed".into(), &0.into()));
+    assert_eq!(server.ff().show(&second)["state"], "waiting");
 }

@@ -212,7 +212,7 @@ pub struct Assignment {
     /// When the attempt's time is over.
     pub timeout_at: Option<Time>,
     /// Higher goes first.
-    pub priority: u16,
+    pub priority: i16,
     /// How many attempts of this run have ended by failure or timeout.
     pub failures: u32,
     /// How many may; the last one ends the run.

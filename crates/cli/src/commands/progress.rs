@@ -1,0 +1,39 @@
+//! `ff progress`: a program tells how far it is.
+
+use clap::Args;
+use ff_core::machine::ReportProgress;
+use ff_core::record;
+
+use super::{Verdict, parse};
+use crate::error::Error;
+use crate::holder;
+use crate::session::Session;
+
+const INSIDE: &str = "\
+It is for programs that `ff worker --exec` runs: which execution is meant, and where it is reported,
+stands in their environment. A program that is resumed finds what was reported last in FF_PROGRESS and
+FF_PROGRESS_MESSAGE.";
+
+/// `ff progress`.
+#[derive(Debug, Args)]
+#[command(after_help = INSIDE)]
+#[command(group = clap::ArgGroup::new("told").required(true).multiple(true))]
+pub(crate) struct Progress {
+    /// How far the work is: 0 to 100.
+    #[arg(value_parser = parse::number::<u8>(0, 100), group = "told")]
+    percent: Option<u8>,
+
+    /// What it is doing, for people.
+    #[arg(long, value_name = "TEXT", group = "told")]
+    message: Option<String>,
+}
+
+impl Progress {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let message = self.message.map(Into::into);
+        let progress = record::Progress { percent: self.percent, message };
+        let report = ReportProgress { hold: holder::hold()?, progress };
+        session.open().await?.progress(report).await?;
+        Ok(Verdict::Good)
+    }
+}

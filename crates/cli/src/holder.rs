@@ -1,0 +1,37 @@
+//! What a program that `ff worker` runs holds, as its environment tells.
+
+use std::str::FromStr;
+
+use ff_core::machine::{Hold, Target};
+use ff_core::{Fence, Refusal};
+
+use crate::error::Error;
+
+/// The execution this process works on, and the lease on it.
+pub(crate) fn hold() -> Result<Hold, Error> {
+    let target = Target { namespace: read("FF_NAMESPACE")?, execution: read("FF_EXECUTION")? };
+    let (lease, epoch) = (read("FF_LEASE")?, number("FF_EPOCH")?);
+    let attempt = u32::try_from(number("FF_ATTEMPT")?);
+    let attempt = attempt.map_err(|_| wrong("FF_ATTEMPT", "it is too large"))?;
+    Ok(Hold { target, fence: Fence { lease, epoch, attempt } })
+}
+
+fn read<T: FromStr<Err = Refusal>>(name: &'static str) -> Result<T, Error> {
+    text(name)?.parse().map_err(|refusal: Refusal| wrong(name, &refusal.to_string()))
+}
+
+fn number(name: &'static str) -> Result<u64, Error> {
+    text(name)?.parse().map_err(|_| wrong(name, "it is not a whole number"))
+}
+
+fn text(name: &'static str) -> Result<String, Error> {
+    std::env::var(name).map_err(|_| wrong(name, "it is not set"))
+}
+
+fn wrong(name: &'static str, why: &str) -> Error {
+    let message = format!(
+        "{name} does not name what this program works on: {why}; run this inside a program of \
+         `ff worker --exec`, which sets it"
+    );
+    Error::usage(name, message)
+}
