@@ -68,25 +68,30 @@ impl From<&Repaired> for RepairedView {
 
 impl From<&Violation> for ViolationView {
     fn from(violation: &Violation) -> Self {
-        ViolationView { rule: violation.rule.as_str().to_owned(), detail: violation.detail.clone() }
+        ViolationView { rule: violation.rule.as_str().to_owned(), detail: violation.to_string() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ff_store::audit::Rule;
+    use ff_store::audit::{Found, Rule, Subject};
 
     #[test]
     fn a_violation_names_its_rule() {
-        let violation = Violation { rule: Rule::EntryThere, detail: "x".to_owned() };
+        let violation = Violation {
+            rule: Rule::EntryThere,
+            subject: Subject::Place("here".to_owned()),
+            found: Found::Missing,
+            detail: "x".to_owned(),
+        };
         let report = Report { records: 3, entries: 2, violations: vec![violation], further: 1 };
         assert_eq!(
             serde_json::to_value(AuditView::from(&report)).unwrap(),
             serde_json::json!({
                 "records": 3,
                 "entries": 2,
-                "violations": [{"rule": "entry_there", "detail": "x"}],
+                "violations": [{"rule": "entry_there", "detail": "here: x"}],
                 "further": 1,
             })
         );

@@ -182,26 +182,19 @@ impl ExecutionView {
         client: &C,
     ) -> Result<ExecutionView, StoreError> {
         let view = ExecutionView::from(record);
-        if !view.is_routed() {
+        // Only of queued work that not every worker can run do its surroundings tell more.
+        if !matches!(record.state, State::Queued { .. }) || record.spec.requires.is_empty() {
             return Ok(view);
         }
         let target = Target { namespace: record.spec.namespace.clone(), execution: record.id };
-        Ok(view.explained(&client.explain(&target).await?))
-    }
-
-    /// Whether what is around it may tell more than it does itself: it is queued, and not every worker
-    /// can run it.
-    fn is_routed(&self) -> bool {
-        self.state_vector.blocking_reason == "waiting_for_worker" && !self.requires.is_empty()
+        Ok(view.explained(record, client.explain(&target).await?))
     }
 
     /// The same with what its surroundings make of it.
-    fn explained(mut self, explanation: &Explanation) -> ExecutionView {
-        let vector = explanation.vector.into();
-        if self.state_vector != vector {
-            self.state_vector = vector;
-            let sentence = explanation.sentence.trim_start_matches("The execution ");
-            self.reason = Some(sentence.trim_end_matches('.').to_owned());
+    fn explained(mut self, record: &Description, explanation: Explanation) -> ExecutionView {
+        if explanation.vector != record.state_vector() {
+            self.state_vector = explanation.vector.into();
+            self.reason = Some(explanation.phrase);
         }
         self
     }

@@ -23,6 +23,8 @@ pub struct ExplanationView {
     pub state_vector: StateVectorView,
     /// For people.
     pub explanation: String,
+    /// The same as it follows the word "it".
+    pub reason: String,
     /// The same for programs; what keeps it from running comes first.
     pub reasons: Vec<ReasonView>,
 }
@@ -35,6 +37,7 @@ impl ExplanationView {
             state: explanation.state.to_string(),
             state_vector: explanation.vector.into(),
             explanation: explanation.sentence.clone(),
+            reason: explanation.phrase.clone(),
             reasons: explanation.reasons.iter().map(ReasonView::from).collect(),
         }
     }

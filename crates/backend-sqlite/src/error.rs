@@ -56,6 +56,9 @@ impl From<Fault> for StoreError {
                 | ErrorCode::TypeMismatch,
             ) => StoreError::Corrupt(what),
             Some(ErrorCode::DiskFull) => StoreError::Full(what),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::Denied(format!(
+                "{what}; let this process write the file and its folder"
+            )),
             _ => StoreError::Unavailable(what),
         }
     }

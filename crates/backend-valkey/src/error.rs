@@ -39,8 +39,14 @@ pub(crate) enum Kind {
     Unwritable,
     /// The memory limit is reached: not run.
     Full,
-    /// The user may not log in, or may not do this.
-    Denied,
+    /// The user may not log in, or may not do this: not run, or not whole.
+    Denied(Denial),
+    /// A key holds something of another type than ours: not run, or not whole.
+    WrongType,
+    /// The library is on the server already: not run.
+    AlreadyLoaded,
+    /// The server is not part of a cluster: not run.
+    NoCluster,
     /// No connection could be had: not sent.
     Unreached,
     /// The answer to a command that was sent is missing: whether it ran is unknown.
@@ -51,6 +57,43 @@ pub(crate) enum Kind {
     Unconfirmed,
     /// Anything else.
     Other,
+}
+
+/// What the user of the store's URL may not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// Anything, without a password.
+    Unknown,
+    /// Log in with this password.
+    Password,
+    /// Run this command, or touch this key or channel.
+    Permission,
+    /// Come from where it comes from.
+    Protected,
+}
+
+impl Denial {
+    fn of(code: &str) -> Option<Denial> {
+        Some(match code {
+            "NOAUTH" => Denial::Unknown,
+            "WRONGPASS" => Denial::Password,
+            "NOPERM" => Denial::Permission,
+            "DENIED" => Denial::Protected,
+            _ => return None,
+        })
+    }
+
+    /// What somebody should do about it.
+    fn advice(self) -> &'static str {
+        match self {
+            Denial::Unknown => "put a user and password into the store's URL",
+            Denial::Password => "check the user and password of the store's URL",
+            Denial::Permission => {
+                "give this permission to the user of the store's URL, with ACL SETUSER"
+            }
+            Denial::Protected => "set a password on the server, or turn its protected mode off",
+        }
+    }
 }
 
 /// Where a node sends a command instead.
@@ -70,7 +113,8 @@ impl Fault {
         Fault { kind, text: text.into() }
     }
 
-    /// What an error reply means.
+    /// What an error reply means. Where the server's code says only that there is an error, its
+    /// words are all there is to go by; nothing outside of here reads them.
     pub(crate) fn replied(error: &ServerError) -> Fault {
         let (code, details) = (error.code(), error.details().unwrap_or_default());
         let kind = match code {
@@ -84,20 +128,31 @@ impl Fault {
             "READONLY" => Kind::ReadOnly,
             "NOREPLICAS" | "MISCONF" => Kind::Unwritable,
             "OOM" => Kind::Full,
-            "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => Kind::Denied,
+            "WRONGTYPE" => Kind::WrongType,
+            _ if details.contains("ACL failure in script") => Kind::Denied(Denial::Permission),
             _ if details.contains("unction not found") => Kind::Missing,
+            _ if details.contains("already exists") => Kind::AlreadyLoaded,
+            _ if details.contains("cluster support disabled") => Kind::NoCluster,
             _ if STRAYED.iter().any(|said| details.contains(said)) => Kind::Strayed,
-            _ => Kind::Other,
+            code => Denial::of(code).map_or(Kind::Other, Kind::Denied),
         };
         Fault { kind, text: format!("{code} {details}") }
     }
 
     /// What a failure while connecting means: nothing has been sent.
     pub(crate) fn connecting(error: &RedisError) -> Fault {
-        let denied = error.kind() == redis::ErrorKind::AuthenticationFailed
-            || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED"));
-        let kind = if denied { Kind::Denied } else { Kind::Unreached };
+        let refused = error.kind() == redis::ErrorKind::AuthenticationFailed;
+        let denial = error.code().and_then(Denial::of);
+        let kind = match denial.or(refused.then_some(Denial::Password)) {
+            Some(denial) => Kind::Denied(denial),
+            None => Kind::Unreached,
+        };
         Fault { kind, text: error.to_string() }
+    }
+
+    /// Whether the user may not do this, and waiting does not help.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self.kind, Kind::Denied(_))
     }
 
     /// What a failure after sending means.
@@ -133,13 +188,11 @@ impl From<Fault> for StoreError {
         match kind {
             Kind::Loading | Kind::Busy | Kind::TryAgain => StoreError::Busy(text),
             Kind::Full => StoreError::Full(text),
-            Kind::Denied => StoreError::Unavailable(format!(
-                "{text} (check the user and password of the store's URL, and what the server lets \
-                 that user do)"
-            )),
+            Kind::Denied(denial) => StoreError::Denied(format!("{text}; {}", denial.advice())),
+            Kind::WrongType => StoreError::Corrupt(text),
             Kind::Other => {
                 tracing::error!(error = text, "the store answered with an unknown error");
-                StoreError::Unavailable(text)
+                StoreError::Failed(text)
             }
             _ => StoreError::Unavailable(text),
         }
@@ -172,23 +225,42 @@ mod tests {
             ("NOREPLICAS Not enough good replicas", Kind::Unwritable, "store_unavailable"),
             ("MISCONF Errors writing to the AOF file", Kind::Unwritable, "store_unavailable"),
             ("OOM command not allowed", Kind::Full, "store_full"),
-            ("NOAUTH Authentication required.", Kind::Denied, "store_unavailable"),
-            ("WRONGPASS invalid username-password pair", Kind::Denied, "store_unavailable"),
-            ("NOPERM No permissions", Kind::Denied, "store_unavailable"),
+            ("NOAUTH Authentication required.", Kind::Denied(Denial::Unknown), "store_denied"),
+            (
+                "WRONGPASS invalid username-password pair",
+                Kind::Denied(Denial::Password),
+                "store_denied",
+            ),
+            ("NOPERM No permissions", Kind::Denied(Denial::Permission), "store_denied"),
+            (
+                "ERR ACL failure in script: User bob has no permissions to run the 'zadd' command",
+                Kind::Denied(Denial::Permission),
+                "store_denied",
+            ),
+            ("DENIED protected mode", Kind::Denied(Denial::Protected), "store_denied"),
+            ("WRONGTYPE Operation against a key", Kind::WrongType, "store_corrupt"),
+            ("ERR Library 'ff' already exists", Kind::AlreadyLoaded, "store_unavailable"),
+            (
+                "ERR This instance has cluster support disabled",
+                Kind::NoCluster,
+                "store_unavailable",
+            ),
             ("ERR Function not found", Kind::Missing, "store_unavailable"),
             (
                 "ERR Script attempted to access a slot not served",
                 Kind::Strayed,
                 "store_unavailable",
             ),
-            ("ERR something else", Kind::Other, "store_unavailable"),
-            ("MOVED to somewhere", Kind::Other, "store_unavailable"),
+            ("ERR something else", Kind::Other, "store_failed"),
+            ("MOVED to somewhere", Kind::Other, "store_failed"),
         ] {
             let fault = replied(line);
             assert_eq!(fault.kind, kind, "{line}");
             let error = StoreError::from(fault);
             assert_eq!(error.code(), code, "{line}");
-            assert!(error.is_retryable() && error.to_string().contains(line), "{error}");
+            let later = ["store_busy", "store_full", "store_unavailable"].contains(&code);
+            assert_eq!(error.is_retryable(), later, "{error}");
+            assert!(error.to_string().contains(line), "{error}");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! in one go.
 
 use ff_core::ExecutionId;
-use ff_store::audit::{Rule, Violation};
+use ff_store::audit::{Found, Rule, Violation};
 use ff_store::{Repaired, StoreError};
 use redis::Value;
 
@@ -34,24 +34,19 @@ pub enum Torn {
 impl Torn {
     /// The state that a finding of an audit shows; `None` if a fault in a function never leaves it.
     /// `has_record` tells whether an execution has a readable record.
-    pub fn of(found: &Violation, has_record: impl Fn(ExecutionId) -> bool) -> Option<Torn> {
-        let id = found.detail.split(':').next().and_then(|id| id.parse().ok());
-        let owned = || match id.is_some_and(has_record) {
+    pub fn of(violation: &Violation, has_record: impl Fn(ExecutionId) -> bool) -> Option<Torn> {
+        let owned = || match violation.subject.execution().is_some_and(has_record) {
             true => Torn::Leftover,
             false => Torn::Unwritten,
         };
-        match found.rule {
-            Rule::EntryThere | Rule::ResourceThere => Some(Torn::Unplaced),
-            Rule::ResourceOwned => Some(Torn::Leftover),
-            Rule::ClassRegistered if found.detail.ends_with("is not registered") => {
-                Some(Torn::Unplaced)
-            }
-            Rule::ClassRegistered => Some(Torn::Leftover),
-            Rule::EntryOwned | Rule::PayloadOwned => Some(owned()),
+        match (violation.rule, violation.found) {
+            (Rule::EntryThere | Rule::ResourceThere, _) => Some(Torn::Unplaced),
+            (Rule::ResourceOwned, _) => Some(Torn::Leftover),
+            (Rule::ClassRegistered, Found::Missing) => Some(Torn::Unplaced),
+            (Rule::ClassRegistered, _) => Some(Torn::Leftover),
+            (Rule::EntryOwned | Rule::PayloadOwned, _) => Some(owned()),
             // An attempt too many, but never one too few.
-            Rule::AttemptsInOrder if found.detail.contains("is not one of its earlier ones") => {
-                Some(owned())
-            }
+            (Rule::AttemptsInOrder, Found::Extra) => Some(owned()),
             _ => None,
         }
     }

@@ -38,7 +38,7 @@ async fn a_wrong_password_is_told_and_never_printed() {
     let mut home = home(&server);
     home.options.password = Some(Secret::new(CANARY));
     let (code, said) = refusal(&home).await;
-    assert_eq!(code, "store_unavailable");
+    assert_eq!(code, "store_denied");
     assert!(said.contains("password") && !said.contains(CANARY), "{said}");
     assert!(!format!("{:?} {}", home.options, home.options).contains(CANARY));
     home.options.password = Some(Secret::new("right"));

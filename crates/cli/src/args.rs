@@ -21,7 +21,8 @@ use crate::log::Format;
     after_help = "Durations are a whole number and a unit: 500ms, 5s, 2m, 1h, 7d.\n\
                   Warnings are logged to stderr; FF_LOG, or RUST_LOG without it, says what else: info, \
                   ff_engine=debug.\n\
-                  Exit codes: 0 done, 1 refused, failed or violated, 2 a wrong command line, 11 no store."
+                  Exit codes: 0 done, 1 refused, 2 a wrong command line, 3 no answer, 4 busy, 5 full,\n\
+                  6 no token, 7 denied, 8 corrupt, 9 incompatible, 10 an unknown failure, 11 no store."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

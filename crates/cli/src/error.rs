@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
-use ff_store::StoreError;
+use ff_store::{Failure, StoreError};
 
+use crate::exit::Exit;
 use crate::output::Output;
 
 /// Why a command was not done.
@@ -23,7 +24,7 @@ pub(crate) enum Error {
     },
     /// The store or the machine said no.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// Nobody answers where a server should be.
     #[error(
         "no server answers at {url}: {why}; start one with `ff dev` or `ff serve --store \
@@ -111,14 +112,18 @@ impl Error {
             field: None,
             retryable: false,
         };
+        let failed = |failure: Failure| ErrorView {
+            retryable: failure.is_retryable(),
+            ..plain(failure.code())
+        };
         match self {
             Error::Usage { field, .. } => ErrorView {
                 field: Some((*field).to_owned()),
                 ..plain(Code::InvalidArgument.as_str())
             },
             Error::Store(error) => error.into(),
-            Error::NoServer { .. } => ErrorView { retryable: true, ..plain("store_unavailable") },
-            Error::Unauthenticated { .. } => plain("unauthenticated"),
+            Error::NoServer { .. } => failed(Failure::Unreachable),
+            Error::Unauthenticated { .. } => failed(Failure::Unauthenticated),
             Error::NoStore(_) => plain("store_missing"),
             Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
             Error::Output(_) => plain("output_failed"),
@@ -137,10 +142,34 @@ impl Error {
             return ExitCode::SUCCESS;
         }
         output.error(&self.view());
+        self.exit().into()
+    }
+
+    fn exit(&self) -> Exit {
         match self {
-            Error::Usage { .. } => ExitCode::from(2),
-            Error::NoStore(_) => ExitCode::from(11),
-            _ => ExitCode::from(1),
+            Error::Usage { .. } => Exit::Usage,
+            Error::Store(error) | Error::Bench(ff_bench::BenchError::Store(error)) => {
+                Exit::of(error.kind())
+            }
+            Error::NoServer { .. } => Exit::Unavailable,
+            Error::Unauthenticated { .. } => Exit::Unauthenticated,
+            Error::NoStore(_) => Exit::NoStore,
+            Error::WaitTimeout(_)
+            | Error::Output(_)
+            | Error::Server(_)
+            | Error::Bench(_)
+            | Error::Runtime(_) => Exit::No,
+        }
+    }
+}
+
+/// What a caller of a server can do is told in the words of the command line.
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        match error {
+            StoreError::Unreachable { url, why } => Error::NoServer { url, why },
+            StoreError::Unauthenticated { url } => Error::Unauthenticated { url },
+            error => Error::Store(error),
         }
     }
 }

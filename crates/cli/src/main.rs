@@ -1,7 +1,6 @@
 //! `ff`: FlowFabric from a shell.
 //!
-//! stdout is data, stderr is talk. Exit codes: 0 done, 1 refused, failed or violated, 2 a command
-//! line that makes no sense.
+//! stdout is data, stderr is talk. The exit codes are in [`exit`].
 
 mod address;
 mod args;
@@ -10,7 +9,7 @@ mod dev;
 mod docs;
 mod duration;
 mod error;
-mod holder;
+mod exit;
 mod input;
 mod log;
 mod output;

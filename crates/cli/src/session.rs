@@ -8,7 +8,7 @@ use ff_api::client::{HttpClient, HttpOptions};
 use ff_backends::Opened;
 use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace};
-use ff_store::{EngineBackend, Roles, StoreError};
+use ff_store::{EngineBackend, Roles};
 
 use crate::address::Address;
 use crate::args::Global;
@@ -17,11 +17,6 @@ use crate::output::Output;
 
 /// The server that is asked when nothing else is said.
 const DEFAULT_URL: &str = "http://127.0.0.1:7272";
-
-/// How the HTTP client begins to tell that it found nobody at an address.
-const NOT_CONNECTED: &str = "client error (Connect): ";
-/// How it ends telling that the server wants a token.
-const NOT_KNOWN: &str = "(unauthenticated)";
 
 /// How long a store may take, at the end, for what was left to do in it.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -143,25 +138,6 @@ impl<'a> Session<'a> {
             if tokio::time::timeout(DRAIN, backend.drain()).await.is_err() {
                 self.output.talk("the store does not take back in time what was claimed last");
             }
-        }
-    }
-
-    /// `error`, with what a caller of the server can do about it.
-    pub(crate) fn explained(&self, error: Error) -> Error {
-        let url = self.url.to_string();
-        match error {
-            Error::Store(StoreError::Unavailable(why)) if self.store.is_none() => {
-                match why.split_once(NOT_CONNECTED) {
-                    Some((_, why)) => Error::NoServer { url, why: why.to_owned() },
-                    None => StoreError::Unavailable(why).into(),
-                }
-            }
-            Error::Store(StoreError::Incompatible(why))
-                if self.store.is_none() && why.ends_with(NOT_KNOWN) =>
-            {
-                Error::Unauthenticated { url }
-            }
-            other => other,
         }
     }
 

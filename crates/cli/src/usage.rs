@@ -8,6 +8,7 @@ use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
 
 use crate::address;
+use crate::exit::Exit;
 use crate::output::Output;
 
 /// Prints help, a version or an error, and gives the exit code.
@@ -28,7 +29,7 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
             text => Output::new(false).talk(text.trim_end()),
         }
     }
-    ExitCode::from(2)
+    Exit::Usage.into()
 }
 
 fn view(error: &clap::Error) -> ErrorView {

@@ -153,3 +153,15 @@ fn a_full_server_refuses_work_by_name_and_completes_what_is_under_way() {
     assert_eq!((done.code, done.stdout), (Some(0), b"8".to_vec()), "{}", done.stderr);
     store.check();
 }
+
+#[test]
+fn a_server_that_denies_access_is_told_apart_from_one_that_is_not_there() {
+    let server = Server::start(Config::default());
+    let (absent, there) = (Ff::on("valkey://127.0.0.1:1"), Ff::on(&server.url()));
+    assert_eq!(absent.failure(3, &["ls"])["code"], "store_unavailable");
+    there.ok(&["ls"]);
+    server.command(&["CONFIG", "SET", "requirepass", "secret"]).unwrap();
+    let view = there.failure(7, &["ls"]);
+    assert_eq!((&view["code"], &view["retryable"]), (&"store_denied".into(), &false.into()));
+    assert!(view["message"].as_str().unwrap().contains("user and password"), "{view}");
+}

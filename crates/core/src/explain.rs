@@ -31,6 +31,8 @@ pub struct Explanation {
     pub vector: StateVector,
     /// For people.
     pub sentence: String,
+    /// The same as it follows the word "it", beside other things that are told of the execution.
+    pub phrase: String,
     /// The same for programs; what keeps it from running comes first.
     pub reasons: Vec<Reason>,
 }
@@ -152,10 +154,12 @@ pub fn explain(record: &Description, now: Time, around: &Surroundings) -> Explan
         State::Finished { at, .. } => vec![Reason::Finished { at: *at }],
     };
     let parts: Vec<_> = reasons.iter().map(|reason| words(reason, record, now)).collect();
+    let phrase = parts.join("; ");
     Explanation {
         state: record.public_state(),
         vector: vector(record, &reasons),
-        sentence: format!("The execution {}.", parts.join("; ")),
+        sentence: format!("The execution {phrase}."),
+        phrase,
         reasons,
     }
 }

@@ -39,7 +39,7 @@ pub use name::{
 };
 pub use payload::Payload;
 pub use record::{Description, Execution};
-pub use refusal::{Code, Refusal};
+pub use refusal::{Code, Full, Refusal};
 pub use resource::{Resource, ResourceKey, ResourceKind};
 pub use state::State;
 pub use time::{Millis, Time, When};

@@ -103,14 +103,44 @@ pub enum Refusal {
         /// What was named.
         what: &'static str,
     },
-    /// The execution has used up a bounded collection.
-    #[error("the execution has reached its limit of {most} {what}")]
+    /// A bounded collection is full.
+    #[error("{what}")]
     LimitReached {
-        /// What is used up.
-        what: &'static str,
+        /// Which, and of how much.
+        what: Full,
+    },
+}
+
+/// A bounded collection that is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// The runs of an execution.
+    Runs {
+        /// The bound.
+        most: u32,
+    },
+    /// The distinct capability sets that the queued work of a lane requires.
+    CapabilitySets {
         /// The bound.
         most: u64,
     },
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Full::Runs { most } => write!(
+                f,
+                "the execution has already been run {most} times, and no more are kept; submit the \
+                 work again"
+            ),
+            Full::CapabilitySets { most } => write!(
+                f,
+                "the lane already queues {most} distinct capability sets; reuse one, or use another \
+                 lane"
+            ),
+        }
+    }
 }
 
 /// How a lease ended, seen from its former holder.

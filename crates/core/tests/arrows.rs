@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ff_core::machine::{Reply, Submit};
 use ff_core::table::{ARROWS, Arrow};
-use ff_core::{Capabilities, Code, Refusal, limits};
+use ff_core::{Capabilities, Code, Full, Refusal, limits};
 use world::make::{brief, cancel, complete, id, replay, submit};
 use world::random::{Move, Script};
 use world::{World, report};
@@ -83,7 +83,8 @@ fn the_number_of_runs_is_bounded() {
     let last = world.claimed("a");
     world.act(complete(last.hold(), "done")).unwrap();
     let refusal = world.act(replay(id(1), limits::RUNS - 1));
-    assert_eq!(refusal, Err(Refusal::LimitReached { what: "runs", most: limits::RUNS.into() }));
+    let what = Full::Runs { most: limits::RUNS };
+    assert_eq!(refusal, Err(Refusal::LimitReached { what }));
 }
 
 #[test]
@@ -95,7 +96,10 @@ fn the_number_of_required_sets_queued_in_a_lane_is_bounded() {
         world.act(Submit { requires: requires(n), ..submit(n, brief()) }).unwrap();
     }
     let over = Submit { requires: requires(most), ..submit(most, brief()) };
-    assert_eq!(world.act(over).map_err(|r| r.code()), Err(Code::LimitReached));
+    let refusal = world.act(over).unwrap_err();
+    assert_eq!(refusal.code(), Code::LimitReached);
+    let said = refusal.to_string();
+    assert!(said.starts_with("the lane already queues 1024 distinct capability sets"), "{said}");
     world.act(Submit { requires: requires(0), ..submit(most, brief()) }).unwrap();
     world.act(submit(most + 1, brief())).unwrap();
 }

@@ -97,7 +97,7 @@ fn tell(report: &Report) {
         *counts.entry(violation.rule).or_default() += 1;
     }
     for violation in report.violations.iter().take(TOLD) {
-        tracing::error!(rule = violation.rule.as_str(), detail = violation.detail, "violation");
+        tracing::error!(rule = violation.rule.as_str(), %violation, "violation");
     }
     for (rule, count) in counts {
         meter::violations(rule.as_str(), count);

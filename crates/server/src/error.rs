@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
-use ff_store::{StoreError, outage};
+use ff_store::{ErrorKind, Failure, StoreError, outage};
 
 /// A request that was not answered as asked. It travels as an extension of the response, and the
 /// outermost layer writes the body, because only that knows the request's id.
@@ -25,7 +25,7 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
         400,
         "The query is not what the route takes; the message says what is wrong.",
     ),
-    ("unauthenticated", 401, "The request shows no token, or not the right one."),
+    (Failure::Unauthenticated.code(), 401, Failure::Unauthenticated.help()),
     (
         "host_not_allowed",
         403,
@@ -42,9 +42,9 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
     ("request_timeout", 408, "The body did not arrive in time."),
     ("uri_too_long", 414, "The path and query are longer than the server reads; ask for less."),
     ("unsupported_media_type", 415, "The route takes `application/json`, not compressed."),
-    ("overloaded", 429, "Too many claims are waiting; try again after a pause."),
+    (Failure::Overloaded.code(), 429, Failure::Overloaded.help()),
     ("headers_too_large", 431, "The headers are more or longer than the server reads; send fewer."),
-    ("internal", 500, "A fault of the server; its log has the request's id."),
+    (Failure::Internal.code(), 500, Failure::Internal.help()),
 ];
 
 impl ApiError {
@@ -62,21 +62,37 @@ impl ApiError {
 /// What a code of any layer means.
 pub(crate) fn help(code: &str) -> Option<&'static str> {
     let machine = Code::ALL.iter().find(|known| known.as_str() == code).map(|known| known.help());
-    let store = StoreError::CODES.iter().find(|(known, _)| *known == code).map(|(_, help)| *help);
+    let store = code.parse::<Failure>().ok().map(Failure::help);
     let http = HTTP_CODES.iter().find(|(known, ..)| *known == code).map(|(.., help)| *help);
     machine.or(store).or(http)
 }
 
-/// The HTTP status of a store's code.
+/// The HTTP status of an error.
 pub fn status_of(error: &StoreError) -> StatusCode {
-    match error {
-        StoreError::Refused(refusal) => status_of_code(refusal.code()),
-        StoreError::RefusedRemotely { code, .. } => status_of_code(*code),
-        StoreError::Busy(_) | StoreError::Contention | StoreError::Unavailable(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
-        StoreError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
-        StoreError::Corrupt(_) | StoreError::Incompatible(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    match error.kind() {
+        ErrorKind::Refused(code) => status_of_code(code),
+        ErrorKind::Failed(failure) => status_of_failure(failure),
+    }
+}
+
+/// The HTTP status of a failure.
+pub fn status_of_failure(failure: Failure) -> StatusCode {
+    match failure {
+        Failure::Busy
+        | Failure::Contention
+        | Failure::Unavailable
+        | Failure::Unreachable
+        | Failure::Unanswered => StatusCode::SERVICE_UNAVAILABLE,
+        Failure::Full => StatusCode::INSUFFICIENT_STORAGE,
+        Failure::Overloaded => StatusCode::TOO_MANY_REQUESTS,
+        Failure::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Failure::Denied
+        | Failure::Corrupt
+        | Failure::Incompatible
+        | Failure::Failed
+        | Failure::Internal
+        | Failure::Untrusted
+        | Failure::Protocol => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -106,21 +122,9 @@ pub fn status_of_code(code: Code) -> StatusCode {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         let status = status_of(&error);
-        let detail = match &error {
-            StoreError::Refused(_)
-            | StoreError::RefusedRemotely { .. }
-            | StoreError::Contention => error.to_string(),
-            // What the store itself says is for the log, not for callers.
-            StoreError::Busy(_) => "the store is busy; try again".into(),
-            StoreError::Full(_) => {
-                "the store is full; an operator should free or add memory".into()
-            }
-            StoreError::Unavailable(_) => {
-                "the store did not answer; repeat the request as it was sent".into()
-            }
-            StoreError::Corrupt(_) | StoreError::Incompatible(_) => {
-                "the store holds something unreadable; an operator should run `ff check`".into()
-            }
+        let detail = match error.kind() {
+            ErrorKind::Refused(_) => error.to_string(),
+            ErrorKind::Failed(failure) => told(failure).to_owned(),
         };
         if status.is_server_error() {
             outage::failed(&error, "a request was not answered");
@@ -132,6 +136,33 @@ impl From<StoreError> for ApiError {
             field: error.field().map(str::to_owned),
             retryable: error.is_retryable(),
         }
+    }
+}
+
+/// What callers are told of a failure: what the store itself says is for the log.
+fn told(failure: Failure) -> &'static str {
+    match failure {
+        Failure::Busy => "the store is busy; try again",
+        Failure::Full => "the store is full; an operator should free or add room",
+        Failure::Contention => "others keep changing the same execution; try again",
+        Failure::Unavailable | Failure::Unreachable | Failure::Unanswered => {
+            "the store did not answer; repeat the request as it was sent"
+        }
+        Failure::Denied => {
+            "the store denies the server what it needs; an operator should look at its log"
+        }
+        Failure::Corrupt => {
+            "the store holds something unreadable; an operator should run `ff check`"
+        }
+        Failure::Incompatible | Failure::Untrusted | Failure::Protocol => {
+            "the store is not one of this release; an operator should look at the server's log"
+        }
+        Failure::Failed => {
+            "the store answered with an unknown error; an operator should look at the server's log"
+        }
+        Failure::Overloaded => "too much is waiting; try again after a pause",
+        Failure::Internal => "the server could not answer; its log has the request's id",
+        Failure::Unauthenticated => "the server is not known to what it asks",
     }
 }
 
@@ -168,6 +199,9 @@ mod tests {
             StoreError::Unavailable(secret()),
             StoreError::Corrupt(secret()),
             StoreError::Incompatible(secret()),
+            StoreError::Denied(secret()),
+            StoreError::Failed(secret()),
+            StoreError::Protocol(secret()),
         ] {
             let view = view(&error);
             assert_eq!((view.code.as_str(), view.retryable), (error.code(), error.is_retryable()));

@@ -89,12 +89,14 @@ fn problem(mut response: Response, id: &str) -> Response {
     if let Some(allow) = allow {
         headers.insert(header::ALLOW, allow);
     }
+    if error.retryable {
+        // Room is made by people, or by work that ends.
+        let seconds = if error.status == StatusCode::INSUFFICIENT_STORAGE { "10" } else { "1" };
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
+    }
     match error.status {
         StatusCode::UNAUTHORIZED => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         // What is left of a body that was not read cannot be told from the next request.
         StatusCode::PAYLOAD_TOO_LARGE

@@ -25,7 +25,7 @@ mod stream;
 mod tls;
 
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
-pub use error::{HTTP_CODES, status_of, status_of_code};
+pub use error::{HTTP_CODES, status_of, status_of_code, status_of_failure};
 pub use metrics::all as metrics;
 pub use router::openapi;
 pub use serve::Server;

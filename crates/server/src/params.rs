@@ -1,5 +1,8 @@
 //! What the path and the query say.
 
+use std::error::Error;
+
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -40,7 +43,7 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Params<T> {
         match Query::<T>::try_from_uri(&parts.uri) {
             Ok(Query(value)) => Ok(Params(value)),
             Err(rejection) => {
-                let (field, detail) = wrong(&rejection.body_text());
+                let (field, detail) = wrong(&rejection);
                 let error = ApiError::http(StatusCode::BAD_REQUEST, "invalid_query", detail);
                 Err(ApiError { field, ..error })
             }
@@ -48,19 +51,24 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Params<T> {
     }
 }
 
-/// Which parameter is wrong, if it is one that the route takes, and why.
-fn wrong(text: &str) -> (Option<String>, String) {
-    let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(text);
-    if let Some(unknown) = text.find("unknown field `") {
-        return (None, complaint::anywhere(&text[unknown..]));
-    }
-    match text.split_once(": ") {
-        Some((name, why)) if !name.contains(' ') => {
-            let (field, detail) = complaint::at(name, why);
-            (Some(field), detail)
+/// What goes wrong in a query, with the parameter where it does.
+type QueryError = serde_path_to_error::Error<serde::de::value::Error>;
+
+/// Which parameter is wrong, if it is one, and why.
+fn wrong(rejection: &QueryRejection) -> (Option<String>, String) {
+    let mut cause = rejection.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<QueryError>() {
+            let (path, why) = (error.path(), error.inner().to_string());
+            if path.iter().next().is_none() {
+                return (None, complaint::anywhere(&why));
+            }
+            let (field, detail) = complaint::at(&path.to_string(), &why);
+            return (Some(field), detail);
         }
-        _ => (None, complaint::anywhere(text)),
+        cause = error.source();
     }
+    (None, "the query cannot be read".to_owned())
 }
 
 /// Which of those that have a name.

@@ -17,6 +17,8 @@ use tokio::sync::mpsc;
 use crate::admission::audit::LimitsAudit;
 use crate::error::StoreError;
 
+pub use crate::violation::{Found, Subject, Violation};
+
 /// One thing that a store holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
@@ -84,15 +86,6 @@ pub struct Report {
 
 /// How many violations a report lists.
 pub const MAX_VIOLATIONS: usize = 1_000;
-
-/// Something that must not be.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Violation {
-    /// Which rule is broken.
-    pub rule: Rule,
-    /// Where, and how.
-    pub detail: String,
-}
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
@@ -170,7 +163,7 @@ impl Auditor {
         match row {
             Row::Record(record) => self.record(&record),
             Row::Unreadable { place, why } => {
-                self.broken(Rule::Readable, format!("{place}: {why}"));
+                self.broken(Rule::Readable, Subject::Place(place), Found::Wrong, why);
             }
             Row::Entry(entry, id) => self.entry(entry, id),
             Row::Class(class) => self.class(&class),
@@ -195,31 +188,35 @@ impl Auditor {
         let entries = std::mem::take(&mut self.resource_entries);
         let seen = std::mem::take(&mut self.resource_entries_seen);
         for (key, entry) in entries.difference(&seen) {
-            self.broken(Rule::ResourceThere, format!("{key:?}: {entry:?} is not in its index"));
+            let (subject, detail) = (key.into(), format!("{entry:?} is not in its index"));
+            self.broken(Rule::ResourceThere, subject, Found::Missing, detail);
         }
         for (key, entry) in seen.difference(&entries) {
-            self.broken(Rule::ResourceOwned, format!("{key:?}: {entry:?} is not its own"));
+            let (subject, detail) = (key.into(), format!("{entry:?} is not its own"));
+            self.broken(Rule::ResourceOwned, subject, Found::Extra, detail);
         }
-        for detail in std::mem::take(&mut self.limits).leaks() {
-            self.broken(Rule::Counted, detail);
+        for (subject, detail) in std::mem::take(&mut self.limits).leaks() {
+            self.broken(Rule::Counted, subject, Found::Wrong, detail);
         }
         for (id, entry) in std::mem::take(&mut self.missing_entries) {
-            self.broken(Rule::EntryThere, format!("{id}: {entry:?} is not in its index"));
+            let detail = format!("{entry:?} is not in its index");
+            self.broken(Rule::EntryThere, id.into(), Found::Missing, detail);
         }
         for ((namespace, lane, class), registered) in std::mem::take(&mut self.classes) {
             if !registered {
-                let detail = format!("{namespace}/{lane}: class {class} is not registered");
-                self.broken(Rule::ClassRegistered, detail);
+                let detail = format!("class {class} is not registered");
+                let subject = Subject::Lane { namespace, lane };
+                self.broken(Rule::ClassRegistered, subject, Found::Missing, detail);
             }
         }
         for (key, _) in std::mem::take(&mut self.payloads) {
-            let detail = format!("{}: {:?} is missing", key.execution, key.part);
-            self.broken(Rule::PayloadThere, detail);
+            let detail = format!("{:?} is missing", key.part);
+            self.broken(Rule::PayloadThere, key.execution.into(), Found::Missing, detail);
         }
         for (id, Attempts { expected, seen }) in std::mem::take(&mut self.attempts) {
             if seen != expected {
-                let detail = format!("{id}: {seen} of {expected} earlier attempts are there");
-                self.broken(Rule::AttemptsInOrder, detail);
+                let detail = format!("{seen} of {expected} earlier attempts are there");
+                self.broken(Rule::AttemptsInOrder, id.into(), Found::Missing, detail);
             }
         }
         self.report
@@ -230,14 +227,14 @@ impl Auditor {
         let id = record.id;
         let should = Placement::of(record);
         if record.placed != should {
-            let detail = format!("{id}: placed as {:?}, should be {should:?}", record.placed);
-            self.broken(Rule::Placed, detail);
+            let detail = format!("placed as {:?}, should be {should:?}", record.placed);
+            self.broken(Rule::Placed, id.into(), Found::Wrong, detail);
         }
         let unfinished = record.outcome().is_none();
         let Placement { score, timer, blocked, .. } = &record.placed;
         if unfinished && score.is_none() && timer.is_none() && blocked.is_none() {
-            let detail = format!("{id}: neither queued nor blocked nor with a timer");
-            self.broken(Rule::Reachable, detail);
+            let detail = "neither queued nor blocked nor with a timer".to_owned();
+            self.broken(Rule::Reachable, id.into(), Found::Missing, detail);
         }
         for entry in EntryDiff::all(record) {
             if let Entry::Queue(place) = &entry
@@ -277,7 +274,8 @@ impl Auditor {
         if let State::Active { lease, .. } = &record.state {
             let matches = newest.is_some_and(|a| a.lease == lease.id && a.worker == lease.worker);
             if !matches || lease.epoch != record.epoch {
-                self.broken(Rule::LeaseMatches, format!("{id}: its attempt has another lease"));
+                let detail = "its attempt has another lease".to_owned();
+                self.broken(Rule::LeaseMatches, id.into(), Found::Wrong, detail);
             }
         }
         let open = match &record.state {
@@ -289,20 +287,16 @@ impl Auditor {
             State::Finished { .. } => false,
         };
         if let Some(attempt) = newest.filter(|attempt| attempt.end.is_none() != open) {
-            let detail = format!("{id}: attempt {} is open={}", attempt.number, !open);
-            self.broken(Rule::AttemptsEnded, detail);
+            let detail = format!("attempt {} is open={}", attempt.number, !open);
+            self.broken(Rule::AttemptsEnded, id.into(), Found::Wrong, detail);
         }
     }
 
     fn check_runs(&mut self, record: &Execution) {
         if record.past_runs.len() != record.run.number as usize {
-            let detail = format!(
-                "{}: run {} follows {} runs",
-                record.id,
-                record.run.number,
-                record.past_runs.len()
-            );
-            self.broken(Rule::RunsInOrder, detail);
+            let detail =
+                format!("run {} follows {} runs", record.run.number, record.past_runs.len());
+            self.broken(Rule::RunsInOrder, record.id.into(), Found::Wrong, detail);
         }
     }
 
@@ -310,8 +304,8 @@ impl Auditor {
         self.report.entries += 1;
         let key = (id, entry);
         if !self.missing_entries.remove(&key) {
-            let detail = format!("{id}: {:?} is not in its record", key.1);
-            self.broken(Rule::EntryOwned, detail);
+            let detail = format!("{:?} is not in its record", key.1);
+            self.broken(Rule::EntryOwned, id.into(), Found::Extra, detail);
         }
     }
 
@@ -321,8 +315,9 @@ impl Auditor {
             Some(registered) => *registered = true,
             None => {
                 let (namespace, lane, class) = key;
-                let detail = format!("{namespace}/{lane}: class {class} has nothing queued");
-                self.broken(Rule::ClassRegistered, detail);
+                let detail = format!("class {class} has nothing queued");
+                let subject = Subject::Lane { namespace, lane };
+                self.broken(Rule::ClassRegistered, subject, Found::Extra, detail);
             }
         }
     }
@@ -331,34 +326,34 @@ impl Auditor {
         match self.payloads.remove(&key) {
             Some(expected) if expected as usize == len => {}
             Some(expected) => {
-                let what = format!("{:?} has {len} bytes, not {expected}", key.part);
-                self.broken(Rule::PayloadThere, format!("{}: {what}", key.execution));
+                let detail = format!("{:?} has {len} bytes, not {expected}", key.part);
+                self.broken(Rule::PayloadThere, key.execution.into(), Found::Wrong, detail);
             }
             None => {
-                let detail = format!("{}: nothing refers to {:?}", key.execution, key.part);
-                self.broken(Rule::PayloadOwned, detail);
+                let detail = format!("nothing refers to {:?}", key.part);
+                self.broken(Rule::PayloadOwned, key.execution.into(), Found::Extra, detail);
             }
         }
     }
 
     fn past_attempt(&mut self, id: ExecutionId, attempt: &Attempt) {
         if attempt.end.is_none() {
-            let detail = format!("{id}: earlier attempt {} is open", attempt.number);
-            self.broken(Rule::AttemptsEnded, detail);
+            let detail = format!("earlier attempt {} is open", attempt.number);
+            self.broken(Rule::AttemptsEnded, id.into(), Found::Wrong, detail);
         }
         let number = attempt.number;
         match self.attempts.get_mut(&id) {
             Some(attempts) if number < attempts.expected => attempts.seen += 1,
             _ => {
-                let detail = format!("{id}: attempt {number} is not one of its earlier ones");
-                self.broken(Rule::AttemptsInOrder, detail);
+                let detail = format!("attempt {number} is not one of its earlier ones");
+                self.broken(Rule::AttemptsInOrder, id.into(), Found::Extra, detail);
             }
         }
     }
 
-    fn broken(&mut self, rule: Rule, detail: String) {
+    fn broken(&mut self, rule: Rule, subject: Subject, found: Found, detail: String) {
         if self.report.violations.len() < MAX_VIOLATIONS {
-            self.report.violations.push(Violation { rule, detail });
+            self.report.violations.push(Violation { rule, subject, found, detail });
         } else {
             self.report.further += 1;
         }

@@ -1,8 +1,14 @@
-//! What a store answers instead of a reply.
+//! What a caller gets instead of a reply.
+//!
+//! One type serves a store in this process and a server that is asked over HTTP, because the roles
+//! are the same for both. Callers ask what happened ([`StoreError::refused`],
+//! [`StoreError::failure`]) and whether to try again; no one reads the words.
 
 use ff_core::{Code, Refusal};
 
-/// Why a call to a store gave no reply.
+use crate::failure::Failure;
+
+/// Why a call gave no reply.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The machine refused the command; nothing was changed.
@@ -22,7 +28,7 @@ pub enum StoreError {
     #[error("the store is busy: {0}; try again")]
     Busy(String),
     /// The store has no room for more; nothing was changed. What ends or frees work still runs.
-    #[error("the store is full: {0}; free or add memory, then try again")]
+    #[error("the store is full: {0}; free or add room, then try again")]
     Full(String),
     /// Others kept changing the same execution; nothing was changed.
     #[error("others keep changing the same execution; try again")]
@@ -31,70 +37,116 @@ pub enum StoreError {
     /// command can be repeated as it was sent.
     #[error("the store failed: {0}; repeat the call as it was sent")]
     Unavailable(String),
+    /// The store does not let this user in, or not do this.
+    #[error("the store denies access: {0}")]
+    Denied(String),
     /// The store holds something that cannot be what was written.
     #[error("the store holds something unreadable: {0}; run `ff check`")]
     Corrupt(String),
     /// The store belongs to another release or another product.
     #[error("the store cannot be opened: {0}")]
     Incompatible(String),
+    /// The store answered with an error that has no name here. Whether the command took effect is
+    /// unknown.
+    #[error(
+        "the store answered with an unknown error: {0}; look for its cause before trying again"
+    )]
+    Failed(String),
+    /// A server told of a failure: its own, or its store's.
+    #[error("{message}")]
+    FailedRemotely {
+        /// Which.
+        failure: Failure,
+        /// What the server said.
+        message: String,
+    },
+    /// No server was found; nothing was sent.
+    #[error("no server answers at {url}: {why}; start it, or check the address")]
+    Unreachable {
+        /// Where.
+        url: String,
+        /// What happened instead.
+        why: String,
+    },
+    /// What was sent to a server was not answered. Whether the command took effect is unknown;
+    /// every command can be repeated as it was sent.
+    #[error("the server at {url} gave no answer: {why}; repeat the call as it was sent")]
+    Unanswered {
+        /// Which server.
+        url: String,
+        /// What happened instead.
+        why: String,
+    },
+    /// The server does not know the caller; nothing was changed.
+    #[error("the server at {url} asks for its token; give the right one")]
+    Unauthenticated {
+        /// Which server.
+        url: String,
+    },
+    /// The server cannot prove that it is the one that was asked for; nothing was sent.
+    #[error(
+        "the certificate of the server at {url} is not trusted: {why}; name the file of its authority \
+         with --ca or FF_CA"
+    )]
+    Untrusted {
+        /// Which server.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What answers is not a server of this release.
+    #[error(
+        "the server's answer is not understood: {0}; check that the address is that of a FlowFabric \
+         server of this release"
+    )]
+    Protocol(String),
 }
 
 impl StoreError {
-    /// The stable code: the refusal's, or `store_` and what failed.
-    pub fn code(&self) -> &'static str {
-        match self {
-            StoreError::Refused(refusal) => refusal.code().as_str(),
-            StoreError::RefusedRemotely { code, .. } => code.as_str(),
-            StoreError::Busy(_) => "store_busy",
-            StoreError::Full(_) => "store_full",
-            StoreError::Contention => "store_contention",
-            StoreError::Unavailable(_) => "store_unavailable",
-            StoreError::Corrupt(_) => "store_corrupt",
-            StoreError::Incompatible(_) => "store_incompatible",
-        }
+    /// What happened, for those who must tell all cases apart.
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::Failed(match self {
+            StoreError::Refused(refusal) => return ErrorKind::Refused(refusal.code()),
+            StoreError::RefusedRemotely { code, .. } => return ErrorKind::Refused(*code),
+            StoreError::Busy(_) => Failure::Busy,
+            StoreError::Full(_) => Failure::Full,
+            StoreError::Contention => Failure::Contention,
+            StoreError::Unavailable(_) => Failure::Unavailable,
+            StoreError::Denied(_) => Failure::Denied,
+            StoreError::Corrupt(_) => Failure::Corrupt,
+            StoreError::Incompatible(_) => Failure::Incompatible,
+            StoreError::Failed(_) => Failure::Failed,
+            StoreError::FailedRemotely { failure, .. } => *failure,
+            StoreError::Unreachable { .. } => Failure::Unreachable,
+            StoreError::Unanswered { .. } => Failure::Unanswered,
+            StoreError::Unauthenticated { .. } => Failure::Unauthenticated,
+            StoreError::Untrusted { .. } => Failure::Untrusted,
+            StoreError::Protocol(_) => Failure::Protocol,
+        })
     }
 
-    /// The codes of a store's own failures, and what each means, for the reference page.
-    pub const CODES: &[(&str, &str)] = &[
-        (
-            "store_busy",
-            "Another process holds the store for longer than the busy timeout. Nothing was changed; \
-             try again.",
-        ),
-        (
-            "store_full",
-            "The store has reached its memory limit and takes no more work; what ends or frees work \
-             still runs. Nothing was changed; an operator should free or add memory.",
-        ),
-        (
-            "store_contention",
-            "Others kept changing the same execution while the command was decided. Nothing was \
-             changed; try again.",
-        ),
-        (
-            "store_unavailable",
-            "The store cannot be reached, or failed while it worked. Whether the command took \
-             effect is unknown; repeat the call as it was sent.",
-        ),
-        (
-            "store_corrupt",
-            "The store holds something that cannot be what was written. Nothing was changed; run \
-             `ff check`.",
-        ),
-        (
-            "store_incompatible",
-            "The store was written by a newer release, or is not a FlowFabric store. Open it with \
-             the release that wrote it.",
-        ),
-    ];
+    /// The stable code, of the refusal or of the failure.
+    pub fn code(&self) -> &'static str {
+        match self.kind() {
+            ErrorKind::Refused(code) => code.as_str(),
+            ErrorKind::Failed(failure) => failure.code(),
+        }
+    }
 
     /// The code of the refusal, when that is what it is: nothing was changed, and the same call
     /// will be refused again.
     pub fn refused(&self) -> Option<Code> {
-        match self {
-            StoreError::Refused(refusal) => Some(refusal.code()),
-            StoreError::RefusedRemotely { code, .. } => Some(*code),
-            _ => None,
+        match self.kind() {
+            ErrorKind::Refused(code) => Some(code),
+            ErrorKind::Failed(_) => None,
+        }
+    }
+
+    /// What failed, when the call was not refused.
+    pub fn failure(&self) -> Option<Failure> {
+        match self.kind() {
+            ErrorKind::Refused(_) => None,
+            ErrorKind::Failed(failure) => Some(failure),
         }
     }
 
@@ -115,31 +167,17 @@ impl StoreError {
         }
     }
 
-    /// The failure that a server told of by its code; an unknown code keeps whether it is worth
-    /// trying again.
-    pub fn from_code(code: &str, message: String, retryable: bool) -> StoreError {
-        // What the server says is a whole sentence; ours say the same around a cause.
-        let cause = || "so says the server".to_owned();
-        match code {
-            "store_busy" => StoreError::Busy(cause()),
-            "store_full" => StoreError::Full(cause()),
-            "store_contention" => StoreError::Contention,
-            "store_unavailable" => StoreError::Unavailable(cause()),
-            "store_corrupt" => StoreError::Corrupt(cause()),
-            "store_incompatible" => StoreError::Incompatible(cause()),
-            _ if retryable => StoreError::Unavailable(message),
-            _ => StoreError::Incompatible(format!("{message} ({code})")),
-        }
-    }
-
-    /// Whether the same call may succeed later.
+    /// Whether the same call may succeed later without anybody's help.
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            StoreError::Busy(_)
-                | StoreError::Full(_)
-                | StoreError::Contention
-                | StoreError::Unavailable(_)
-        )
+        self.failure().is_some_and(Failure::is_retryable)
     }
+}
+
+/// What happened, for those who must tell all cases apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The call was decided on and not done; nothing was changed.
+    Refused(Code),
+    /// The call got no decision.
+    Failed(Failure),
 }

@@ -11,6 +11,7 @@ pub mod audit;
 pub mod census;
 pub mod clock;
 pub mod error;
+pub mod failure;
 mod lanes;
 pub mod listing;
 mod lock;
@@ -24,12 +25,14 @@ pub mod serial;
 pub mod share;
 pub mod steady;
 pub mod store;
+mod violation;
 mod waiting;
 pub mod wakeups;
 
 pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};
-pub use error::StoreError;
+pub use error::{ErrorKind, StoreError};
+pub use failure::Failure;
 pub use roles::{
     AllowanceBackend, ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend,
 };

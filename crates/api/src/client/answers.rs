@@ -3,8 +3,8 @@
 use ff_core::Code;
 use ff_core::machine::{Claimed, Registered, Renewed};
 use ff_core::record::Exited;
-use ff_store::StoreError;
 use ff_store::roles::Answer;
+use ff_store::{Failure, StoreError};
 
 use super::transport::broken;
 use crate::ErrorView;
@@ -39,7 +39,8 @@ pub(super) fn renewed(view: BeatView) -> Answer<Renewed> {
             refused(view.code.and_then(|code| code.parse().ok()).unwrap_or(Code::StaleLease))
         }
         (BeatStatus::Unknown, _) => {
-            Err(StoreError::Unavailable("the server's store did not answer".into()))
+            let message = "the server's store did not answer; renew again".to_owned();
+            Err(StoreError::FailedRemotely { failure: Failure::Unavailable, message })
         }
         (_, None) => Err(broken("a renewal without an end")),
     }
@@ -66,12 +67,50 @@ pub(super) fn exits(view: ExitAnswers) -> Vec<Answer<Exited>> {
     answers.collect()
 }
 
-/// What the server said of one command of a batch.
+/// What the server said of a command. A code that is none of this release keeps whether it is worth
+/// trying again.
 pub(super) fn told(error: ErrorView) -> StoreError {
-    match error.code.parse::<Code>() {
-        Ok(code) => {
-            StoreError::RefusedRemotely { code, message: error.message, field: error.field }
+    let ErrorView { code, message, field, retryable } = error;
+    match (code.parse::<Code>(), code.parse::<Failure>()) {
+        (Ok(code), _) => StoreError::RefusedRemotely { code, message, field },
+        (_, Ok(failure)) => StoreError::FailedRemotely { failure, message },
+        _ if retryable => StoreError::FailedRemotely { failure: Failure::Unavailable, message },
+        _ => broken(&format!("{message} ({code})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: &str, retryable: bool) -> StoreError {
+        let message = "in the server's words".to_owned();
+        told(ErrorView { code: code.to_owned(), message, field: None, retryable })
+    }
+
+    #[test]
+    fn a_failure_of_the_server_keeps_its_code_and_its_words() {
+        for failure in Failure::ALL {
+            let told = error(failure.code(), failure.is_retryable());
+            assert_eq!((told.failure(), told.code()), (Some(*failure), failure.code()));
+            assert_eq!(told.is_retryable(), failure.is_retryable());
+            assert_eq!(told.to_string(), "in the server's words");
         }
-        Err(_) => StoreError::from_code(&error.code, error.message, error.retryable),
+    }
+
+    #[test]
+    fn a_refusal_of_the_server_keeps_its_code() {
+        for code in Code::ALL {
+            let told = error(code.as_str(), false);
+            assert_eq!((told.refused(), told.failure()), (Some(code), None));
+        }
+    }
+
+    #[test]
+    fn a_code_of_another_release_keeps_whether_to_try_again() {
+        assert!(error("moon_phase", true).is_retryable());
+        let told = error("moon_phase", false);
+        assert_eq!(told.failure(), Some(Failure::Protocol));
+        assert!(told.to_string().contains("in the server's words (moon_phase)"), "{told}");
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn explained(view: ExplanationView) -> Result<Explanation, StoreError
         state: view.state.parse().map_err(|_| broken("an unknown state"))?,
         vector: vector(&view.state_vector)?,
         sentence: view.explanation,
+        phrase: view.reason,
         reasons: reasons.collect::<Result<_, _>>()?,
     })
 }
@@ -106,6 +107,7 @@ mod tests {
             state: ff_core::PublicState::Waiting,
             vector: sample::queued().state_vector(),
             sentence: "The execution waits.".to_owned(),
+            phrase: "waits".to_owned(),
             reasons: sample::reasons(),
         };
         let view = ExplanationView::new(sample::id(), &explanation);

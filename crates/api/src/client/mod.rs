@@ -1,7 +1,8 @@
 //! The HTTP client, plain or by TLS: the roles of a client and of a worker, spoken over HTTP.
 //!
-//! A refused connection or a lost reply is [`StoreError::Unavailable`](ff_store::StoreError): its
-//! outcome is unknown, and every call can be repeated as it was sent.
+//! What has no answer is told apart by [`StoreError`](ff_store::StoreError): no server was found, the
+//! server did not answer (the outcome is unknown, and every call can be repeated as it was sent), it
+//! asks for its token, its answer is not understood, or it tells of a failure itself.
 
 mod allowances;
 mod answers;

@@ -1,12 +1,13 @@
 //! One request: send, bound in time and size, read the answer or the problem.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use ff_core::payload::ContentType;
-use ff_core::{Code, Payload, Refusal};
+use ff_core::{Payload, Refusal};
 use ff_store::StoreError;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -17,7 +18,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::answers::told;
 use super::connect::{Connector, distrust, trust};
+use crate::ErrorView;
 use crate::http::Problem;
 
 /// Most bytes of an answer: a full page of executions or attempts with long messages.
@@ -191,33 +194,65 @@ impl HttpClient {
         let request = request.body(Full::from(body.unwrap_or_default()));
         let request = request.map_err(|error| broken(&error.to_string()))?;
         let exchange = async {
-            let response = self.client.request(request).await.map_err(|e| unreachable(&e))?;
+            let response = self.client.request(request).await.map_err(|e| self.failed(&e))?;
             let (head, body) = response.into_parts();
             let whole = Limited::new(body, ANSWER).collect().await;
-            let whole = whole.map_err(|error| unreachable(&*error))?;
+            let whole = whole.map_err(|error| self.unanswered(causes(&*error)))?;
             let media = head.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
             Ok::<_, StoreError>((head.status, whole.to_bytes(), media.map(str::to_owned)))
         };
         let answer = tokio::time::timeout(self.timeout + wait, exchange).await;
-        let late = |_| StoreError::Unavailable("the server did not answer in time".into());
+        let late = |_| self.unanswered("no answer in time".to_owned());
         let (status, body, media) = answer.map_err(late)??;
         match status.is_success() {
             true => Ok((status, body, media)),
-            false => Err(refused(status, &body)),
+            false => Err(self.problem(status, &body)),
         }
+    }
+
+    /// What the server refused or failed with.
+    fn problem(&self, status: StatusCode, body: &[u8]) -> StoreError {
+        if status == StatusCode::UNAUTHORIZED {
+            return StoreError::Unauthenticated { url: self.base.clone() };
+        }
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => {
+                let Problem { code, detail: message, field, retryable, .. } = problem;
+                told(ErrorView { code, message, field, retryable })
+            }
+            // Not a word of ours: a proxy, which may find the server later, or something else.
+            Err(_) if is_passing(status) => self.unanswered(format!("it answered {status}")),
+            Err(_) => broken(&format!("it is {status} and does not say why")),
+        }
+    }
+
+    fn failed(&self, error: &hyper_util::client::legacy::Error) -> StoreError {
+        let url = self.base.clone();
+        if let Some(why) = distrust(error) {
+            return StoreError::Untrusted { url, why };
+        }
+        match (error.is_connect(), error.source()) {
+            (true, Some(cause)) => StoreError::Unreachable { url, why: causes(cause) },
+            (true, None) => StoreError::Unreachable { url, why: error.to_string() },
+            (false, _) => self.unanswered(causes(error)),
+        }
+    }
+
+    fn unanswered(&self, why: String) -> StoreError {
+        StoreError::Unanswered { url: self.base.clone(), why }
     }
 }
 
-/// What the server refused or failed with.
-fn refused(status: StatusCode, body: &[u8]) -> StoreError {
-    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
-        return StoreError::Unavailable(format!("the server answered {status}"));
-    };
-    if let Ok(code) = problem.code.parse::<Code>() {
-        let Problem { detail: message, field, .. } = problem;
-        return StoreError::RefusedRemotely { code, message, field };
-    }
-    StoreError::from_code(&problem.code, problem.detail, problem.retryable)
+/// Whether a status says that somebody in between could not pass the request on.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
 }
 
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, StoreError> {
@@ -225,22 +260,18 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, StoreError> {
 }
 
 pub(super) fn broken(why: &str) -> StoreError {
-    StoreError::Corrupt(format!("the server's answer is not understood: {why}"))
+    StoreError::Protocol(why.to_owned())
 }
 
-fn unreachable(error: &(dyn std::error::Error + 'static)) -> StoreError {
-    if let Some(why) = distrust(error) {
-        let what = "the server's certificate is not trusted";
-        let cure = "name the file of its authority with --ca or FF_CA";
-        return StoreError::Incompatible(format!("{what}: {why}; {cure}"));
-    }
+/// What happened, and what made it happen.
+fn causes(error: &(dyn Error + 'static)) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
         message = format!("{message}: {deeper}");
         cause = deeper.source();
     }
-    StoreError::Unavailable(message)
+    message
 }
 
 fn bad_url(what: &str) -> Refusal {

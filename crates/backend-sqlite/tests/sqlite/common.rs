@@ -100,5 +100,5 @@ pub(crate) async fn accepted(backend: &Backend<SqliteStore>, commands: Vec<Comma
 /// What an audit of everything stored finds wrong.
 pub(crate) async fn violations(store: &impl Store) -> Vec<String> {
     let report = ff_store::audit::audit(store.rows().await.unwrap()).await.unwrap();
-    report.violations.into_iter().map(|v| format!("{}: {}", v.rule.as_str(), v.detail)).collect()
+    report.violations.into_iter().map(|v| format!("{}: {v}", v.rule.as_str())).collect()
 }

@@ -64,7 +64,7 @@ impl Cluster {
             };
             match told.await {
                 Ok(()) => return Ok(cluster),
-                Err(fault) if fault.text.contains("cluster support disabled") => {
+                Err(fault) if fault.kind == Kind::NoCluster => {
                     return Err(StoreError::Incompatible(format!(
                         "{seed} is not part of a cluster; begin the URL with valkey://"
                     )));

@@ -20,7 +20,7 @@ pub(crate) async fn load(node: &Arc<Node>, library: &Library, by: Instant) -> Re
         }
         Ok(Found::None) => {}
         // Whoever may not look may still be allowed to load.
-        Err(fault) if fault.kind == Kind::Denied => {}
+        Err(fault) if fault.is_denied() => {}
         Err(fault) => return Err(fault),
     }
     let mut command = Cmd::new();
@@ -31,8 +31,8 @@ pub(crate) async fn load(node: &Arc<Node>, library: &Library, by: Instant) -> Re
             Ok(())
         }
         // Somebody else was quicker.
-        Err(fault) if fault.text.contains("already exists") => Ok(()),
-        Err(mut fault) if fault.kind == Kind::Denied => {
+        Err(fault) if fault.kind == Kind::AlreadyLoaded => Ok(()),
+        Err(mut fault) if fault.is_denied() => {
             fault.text += "; let the user run FUNCTION LOAD, or load the library as another user";
             Err(fault)
         }

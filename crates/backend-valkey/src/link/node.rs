@@ -137,9 +137,7 @@ impl Node {
         let decided = state.wait_for(|state| match state {
             State::Idle => false,
             // Waiting does not help against a wrong password.
-            State::Connecting(failure) => {
-                failure.as_ref().is_some_and(|failure| failure.kind == Kind::Denied)
-            }
+            State::Connecting(failure) => failure.as_ref().is_some_and(Fault::is_denied),
             State::Open(_) => true,
         });
         let failure = match timeout_at(by, decided).await {

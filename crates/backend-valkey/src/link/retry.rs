@@ -44,7 +44,10 @@ impl Fault {
                 Advice::Relearn
             }
             Kind::Full
-            | Kind::Denied
+            | Kind::Denied(_)
+            | Kind::WrongType
+            | Kind::AlreadyLoaded
+            | Kind::NoCluster
             | Kind::Lost
             | Kind::Strayed
             | Kind::Unconfirmed

@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use crate::args::{Cli, Command};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -48,8 +49,8 @@ pub(crate) enum Verdict {
 impl From<Verdict> for ExitCode {
     fn from(verdict: Verdict) -> ExitCode {
         match verdict {
-            Verdict::Good => ExitCode::SUCCESS,
-            Verdict::Bad => ExitCode::from(1),
+            Verdict::Good => Exit::Done.into(),
+            Verdict::Bad => Exit::No.into(),
         }
     }
 }
@@ -59,7 +60,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
     let session = Session::new(cli.global, output);
     let verdict = carry_out(cli.command, &session).await;
     session.drain().await;
-    verdict.map_err(|error| session.explained(error))
+    verdict
 }
 
 async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, Error> {

@@ -28,7 +28,7 @@ use ff_api::WorkerReportView;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace};
 use ff_engine::services::Services;
-use ff_store::{Roles, StoreError, WorkerBackend};
+use ff_store::{Roles, WorkerBackend};
 
 use crate::error::Error;
 use crate::session::Place;
@@ -99,7 +99,8 @@ impl Context {
 pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportView, Error> {
     // A wrong token is told at once; a server that is not there yet may come.
     if let Place::Server(client) = &place
-        && let Err(error @ StoreError::Incompatible(_)) = client.ping().await
+        && let Err(error) = client.ping().await
+        && !error.is_retryable()
     {
         return Err(error.into());
     }

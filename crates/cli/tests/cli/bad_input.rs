@@ -219,17 +219,18 @@ fn a_missing_store_is_told_with_what_to_give() {
 
 #[test]
 fn a_store_that_is_none_is_refused() {
-    for bad in ["nonsense", "sqlite:/no/such/directory/ff.db", "redis://x"] {
+    for (bad, exit) in
+        [("nonsense", 1), ("sqlite:/no/such/directory/ff.db", 11), ("redis://127.0.0.1:1", 3)]
+    {
         let done = finish(&mut bare(&["ls", "--store", bad]), b"");
-        let exit = if bad.starts_with("sqlite:") { 11 } else { 1 };
         assert_eq!(done.code, Some(exit), "{bad}: {}", done.stderr);
         assert!(done.stderr.starts_with("error: "), "{}", done.stderr);
     }
     let ff = Ff::new();
     std::fs::write(ff.path("ff.db"), "this is no database, but a letter to a friend").unwrap();
     let done = ff.run(&["ls"]);
-    assert_eq!(done.code, Some(1));
-    assert!(done.stderr.contains("(store_"), "{}", done.stderr);
+    assert_eq!(done.code, Some(9));
+    assert!(done.stderr.contains("(store_incompatible)"), "{}", done.stderr);
 }
 
 #[test]

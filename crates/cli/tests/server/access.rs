@@ -75,7 +75,7 @@ fn without_the_token_every_command_is_refused_and_says_what_to_set() {
             &["revoke", &id],
             &["worker", "--exec", "true"],
         ] {
-            let view = ff.refusal(args);
+            let view = ff.failure(6, args);
             assert_eq!(view["code"], "unauthenticated", "{args:?}: {view}");
             assert_eq!(view["retryable"], false);
             let message = view["message"].as_str().unwrap();
@@ -102,10 +102,10 @@ fn a_request_without_the_token_is_401() {
 fn a_server_that_is_not_there_is_told_with_what_to_start() {
     let ff = Ff::new().over("http://127.0.0.1:1");
     for args in [&["ls"][..], &["submit"], &["cancel", "01890000-0000-7000-8000-000000000001"]] {
-        let view = ff.refusal(args);
+        let view = ff.failure(3, args);
         assert_eq!(
             (&view["code"], &view["retryable"]),
-            (&"store_unavailable".into(), &true.into())
+            (&"server_unreachable".into(), &true.into())
         );
         let message = view["message"].as_str().unwrap();
         for words in
@@ -115,8 +115,8 @@ fn a_server_that_is_not_there_is_told_with_what_to_start() {
         }
     }
     let done = ff.run(&["ls"]);
-    assert_eq!((done.code, done.stdout.len()), (Some(1), 0));
-    assert!(done.stderr.contains("(store_unavailable)"), "{}", done.stderr);
+    assert_eq!((done.code, done.stdout.len()), (Some(3), 0));
+    assert!(done.stderr.contains("(server_unreachable)"), "{}", done.stderr);
 }
 
 #[test]

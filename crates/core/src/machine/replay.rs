@@ -4,7 +4,7 @@ use super::{Context, Decide, ReadSet, Reply, Step, Target};
 use crate::event::What;
 use crate::limits::RUNS;
 use crate::record::{PastRun, Run};
-use crate::refusal::Refusal;
+use crate::refusal::{Full, Refusal};
 use crate::state::{State, Why};
 
 /// Starts a new run with clean counters. It names the run it follows, so that a repeated call does
@@ -43,7 +43,7 @@ impl Decide for Replay {
             });
         };
         if current + 1 >= RUNS {
-            return Err(Refusal::LimitReached { what: "runs", most: RUNS.into() });
+            return Err(Refusal::LimitReached { what: Full::Runs { most: RUNS } });
         }
         let mut after = record.clone();
         after.past_runs.push(PastRun {

@@ -13,7 +13,7 @@ use crate::payload::Payload;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::record::{Description, Execution, Run, Spec, Tags, Version};
-use crate::refusal::Refusal;
+use crate::refusal::{Full, Refusal};
 use crate::state::{Pause, State, Why};
 use crate::time::{Millis, When};
 
@@ -185,10 +185,8 @@ impl Decide for Submit {
             return Err(Refusal::LaneDraining);
         }
         if loaded.other_classes.is_some_and(|others| others >= limits::CLASSES_PER_LANE) {
-            return Err(Refusal::LimitReached {
-                what: "required capability sets in the lane",
-                most: limits::CLASSES_PER_LANE as u64,
-            });
+            let most = limits::CLASSES_PER_LANE as u64;
+            return Err(Refusal::LimitReached { what: Full::CapabilitySets { most } });
         }
         let record = self.record(context);
         let answer =

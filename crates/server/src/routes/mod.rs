@@ -33,7 +33,10 @@ pub(crate) enum Problems {
     #[response(status = 405, content_type = "application/problem+json")]
     Method(Problem),
     /// The body did not arrive in time.
-    #[response(status = 408, content_type = "application/problem+json")]
+    #[response(
+        status = 408, content_type = "application/problem+json",
+        headers(("retry-after" = u64, description = "After how many seconds to try again."))
+    )]
     Timeout(Problem),
     /// The state of things does not allow it.
     #[response(status = 409, content_type = "application/problem+json")]
@@ -48,7 +51,10 @@ pub(crate) enum Problems {
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
     /// Too many claims wait.
-    #[response(status = 429, content_type = "application/problem+json")]
+    #[response(
+        status = 429, content_type = "application/problem+json",
+        headers(("retry-after" = u64, description = "After how many seconds to try again."))
+    )]
     Overloaded(Problem),
     /// The headers are too many or too long.
     #[response(status = 431, content_type = "application/problem+json")]
@@ -57,6 +63,15 @@ pub(crate) enum Problems {
     #[response(status = 500, content_type = "application/problem+json")]
     Internal(Problem),
     /// The store does not answer.
-    #[response(status = 503, content_type = "application/problem+json")]
+    #[response(
+        status = 503, content_type = "application/problem+json",
+        headers(("retry-after" = u64, description = "After how many seconds to try again."))
+    )]
     Unavailable(Problem),
+    /// The store has no room for more.
+    #[response(
+        status = 507, content_type = "application/problem+json",
+        headers(("retry-after" = u64, description = "After how many seconds to try again."))
+    )]
+    Full(Problem),
 }

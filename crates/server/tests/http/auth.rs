@@ -130,8 +130,9 @@ async fn a_client_with_the_wrong_token_is_told_so_and_does_not_try_again() {
     client(Some(TOKEN)).ping().await.unwrap();
     for wrong in [None, Some("wrong")] {
         let error = client(wrong).ping().await.unwrap_err();
-        assert!(matches!(error, StoreError::Incompatible(_)), "{error:?}");
+        assert!(matches!(error, StoreError::Unauthenticated { .. }), "{error:?}");
         assert!(!error.is_retryable() && error.to_string().contains("token"), "{error}");
+        assert!(!error.to_string().contains("store"), "{error}");
     }
 }
 
@@ -150,7 +151,7 @@ async fn an_open_address_without_a_token_is_not_bound() {
 async fn every_code_has_its_page() {
     let server = guarded().await;
     let machine = ff_core::Code::ALL.iter().map(|code| code.as_str());
-    let store = ff_store::StoreError::CODES.iter().map(|(code, _)| *code);
+    let store = ff_store::Failure::ALL.iter().map(|failure| failure.code());
     let http = ff_server::HTTP_CODES.iter().map(|(code, ..)| *code);
     for code in machine.chain(store).chain(http) {
         let answer = ask(server.address, get(&format!("/errors/{code}"))).await;

@@ -92,6 +92,12 @@ async fn a_query_that_is_not_understood_is_refused() {
         let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
         answer.problem(400, "invalid_query");
     }
+    for (query, field) in
+        [("limit=x", "limit"), ("from=yesterday", "from"), ("namespaces=a", "namespaces")]
+    {
+        let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
+        assert_eq!(answer.problem(400, "invalid_query").field.as_deref(), Some(field));
+    }
     for query in ["limit=0", "limit=1001", "state=asleep", "tags=a", "tags=a%20b=1", "tags="] {
         let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
         answer.problem(400, "invalid_argument");

@@ -44,7 +44,7 @@ impl Lab {
         let cut = self.proxy.cut();
         self.proxy.cut_next(1);
         let lost = first.await.unwrap_err();
-        assert!(matches!(lost, StoreError::Unavailable(_)) && lost.is_retryable(), "{lost:?}");
+        assert!(matches!(lost, StoreError::Unanswered { .. }) && lost.is_retryable(), "{lost:?}");
         assert_eq!(self.proxy.cut(), cut + 1);
         let after = self.snapshot().await;
         assert!(!before.differences(&after).is_empty(), "the first call did its work");

@@ -3,16 +3,22 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use ff_core::{PublicState, limits};
+use ff_core::{Code, PublicState, limits};
+use ff_server::status_of_failure;
+use ff_store::Failure;
 use serde_json::Value;
 
 use crate::common::Fixture;
 use crate::common::raw::{ask, get};
 use crate::tools;
 
-/// What any route may answer with a problem.
-const PROBLEMS: [&str; 13] =
-    ["400", "401", "404", "405", "408", "409", "413", "414", "415", "429", "431", "500", "503"];
+/// The statuses that any route may answer with a problem: those of every code there is.
+fn problems() -> BTreeSet<u16> {
+    let refusals = Code::ALL.into_iter().map(|code| ff_server::status_of_code(code).as_u16());
+    let failures = Failure::ALL.iter().map(|failure| status_of_failure(*failure).as_u16());
+    let http = ff_server::HTTP_CODES.iter().map(|(_, status, _)| *status);
+    refusals.chain(failures).chain(http).collect()
+}
 
 fn document() -> Value {
     serde_json::to_value(ff_server::openapi()).unwrap()
@@ -32,10 +38,24 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
 fn every_operation_describes_its_problems() {
     let document = document();
     for (name, operation) in operations(&document) {
-        for status in PROBLEMS {
-            let content = &operation["responses"][status]["content"];
+        for status in problems() {
+            let content = &operation["responses"][status.to_string()]["content"];
             let schema = &content["application/problem+json"]["schema"]["$ref"];
             assert_eq!(schema, "#/components/schemas/Problem", "{name} {status}");
+        }
+    }
+}
+
+#[test]
+fn every_status_that_is_worth_another_try_says_after_how_long() {
+    let document = document();
+    let failures = Failure::ALL.iter().filter(|failure| failure.is_retryable());
+    let statuses: BTreeSet<_> = failures.map(|failure| status_of_failure(*failure)).collect();
+    assert!(statuses.contains(&507.try_into().unwrap()));
+    for (name, operation) in operations(&document) {
+        for status in &statuses {
+            let headers = &operation["responses"][status.as_str()]["headers"];
+            assert!(headers["retry-after"].is_object(), "{name} {status}");
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ff_core::control::Amounts;
 use ff_core::{Dimension, Namespace, Resource, ResourceKind, ResourceName};
 
+use crate::violation::Subject;
+
 type Limit = (Namespace, ResourceName);
 
 /// Counts tickets, and what they were taken from.
@@ -36,22 +38,25 @@ impl LimitsAudit {
     }
 
     /// What is counted and no ticket holds.
-    pub(crate) fn leaks(self) -> impl Iterator<Item = String> {
+    pub(crate) fn leaks(self) -> impl Iterator<Item = (Subject, String)> {
         let LimitsAudit { active, held, reserved, may_use } = self;
         let places = active.into_iter().filter_map(move |(place, active)| {
             let held = held.get(&place).copied().unwrap_or(0);
-            let ((namespace, name), kind) = (place, ResourceKind::Quota.as_str());
-            (active > held)
-                .then(|| format!("{kind} {namespace}/{name}: counts {active}, {held} hold it"))
+            let detail = || format!("counts {active}, {held} hold it");
+            (active > held).then(|| (limit(ResourceKind::Quota, place), detail()))
         });
         let amounts = reserved.into_iter().filter_map(move |(key, reserved)| {
             let held = may_use.get(&key).copied().unwrap_or(0);
-            let (((namespace, name), dimension), kind) = (key, ResourceKind::Budget.as_str());
-            let what = format!("reserves {reserved} {dimension}, {held} are held");
-            (reserved > held).then(|| format!("{kind} {namespace}/{name}: {what}"))
+            let (place, dimension) = key;
+            let detail = format!("reserves {reserved} {dimension}, {held} are held");
+            (reserved > held).then(|| (limit(ResourceKind::Budget, place), detail))
         });
         places.chain(amounts)
     }
+}
+
+fn limit(kind: ResourceKind, (namespace, name): Limit) -> Subject {
+    Subject::Limit { kind, namespace, name }
 }
 
 fn sum(sums: &mut BTreeMap<(Limit, Dimension), u64>, place: &Limit, amounts: &Amounts) {

@@ -7,7 +7,7 @@ const CANARY: &str = "hunter2-canary";
 
 async fn refusal(url: &str) -> String {
     let error = Link::connect(&options(url), library()).await.err().unwrap();
-    assert_eq!(error.code(), "store_unavailable");
+    assert_eq!((error.code(), error.is_retryable()), ("store_denied", false));
     let said = format!("{error} {error:?}");
     assert!(!said.contains(CANARY), "{said}");
     said

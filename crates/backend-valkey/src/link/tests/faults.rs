@@ -142,7 +142,7 @@ async fn an_unknown_error_is_told_in_its_words() {
     let link = link(Server::shared()).await;
     let before = link.calls();
     let error = link.send(super::command(&["NONSENSE", "k"])).await.unwrap_err();
-    assert_eq!(error.code(), "store_unavailable");
+    assert_eq!((error.code(), error.is_retryable()), ("store_failed", false));
     assert!(error.to_string().contains("unknown command"), "{error}");
     assert_eq!(link.calls(), before + 1);
 }

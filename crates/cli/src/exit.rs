@@ -1,0 +1,100 @@
+//! The exit codes: scripts tell by them what to do next.
+
+use std::process::ExitCode;
+
+use ff_store::{ErrorKind, Failure};
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It was done.
+    Done = 0,
+    /// It was refused, or it was done and the answer is no.
+    No = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// No answer: the store or the server.
+    Unavailable = 3,
+    /// Others are in the way.
+    Busy = 4,
+    /// No room.
+    Full = 5,
+    /// The server does not know the caller.
+    Unauthenticated = 6,
+    /// The store does not let the caller do it.
+    Denied = 7,
+    /// The store cannot be read.
+    Corrupt = 8,
+    /// The store or the server is of another release, or of something else.
+    Incompatible = 9,
+    /// An error without a name.
+    Failed = 10,
+    /// There is no store.
+    NoStore = 11,
+}
+
+impl Exit {
+    /// Every exit, for the reference page.
+    pub(crate) const ALL: [(Exit, &str); 12] = [
+        (Exit::Done, "It was done."),
+        (
+            Exit::No,
+            "The command was refused, or could not be carried out by `ff` itself; or it was carried \
+             out and the answer is no: an execution that was waited for did not complete, a store \
+             is not sound.",
+        ),
+        (Exit::Usage, "The command line makes no sense."),
+        (
+            Exit::Unavailable,
+            "The store or the server cannot be reached or gave no answer. Try again; every command \
+             can be repeated as it was.",
+        ),
+        (Exit::Busy, "The store or the server has too much to do. Nothing was changed; try again."),
+        (Exit::Full, "The store has no room. Nothing was changed."),
+        (Exit::Unauthenticated, "The server asks for its token."),
+        (Exit::Denied, "The store does not let its user in, or not do what is needed."),
+        (Exit::Corrupt, "The store holds something unreadable."),
+        (
+            Exit::Incompatible,
+            "The store or the server is not one of this release, or not one to be trusted.",
+        ),
+        (Exit::Failed, "The store or the server failed in a way that has no name."),
+        (
+            Exit::NoStore,
+            "There is no store in this place, and the command does not create one.",
+        ),
+    ];
+
+    /// How the program ends after an error.
+    pub(crate) fn of(kind: ErrorKind) -> Exit {
+        match kind {
+            ErrorKind::Refused(_) => Exit::No,
+            ErrorKind::Failed(failure) => Exit::after(failure),
+        }
+    }
+
+    /// How the program ends after a failure.
+    pub(crate) fn after(failure: Failure) -> Exit {
+        match failure {
+            Failure::Unavailable | Failure::Unreachable | Failure::Unanswered => Exit::Unavailable,
+            Failure::Busy | Failure::Contention | Failure::Overloaded => Exit::Busy,
+            Failure::Full => Exit::Full,
+            Failure::Unauthenticated => Exit::Unauthenticated,
+            Failure::Denied => Exit::Denied,
+            Failure::Corrupt => Exit::Corrupt,
+            Failure::Incompatible | Failure::Protocol | Failure::Untrusted => Exit::Incompatible,
+            Failure::Failed | Failure::Internal => Exit::Failed,
+        }
+    }
+
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
