@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ff_core::control::{Amounts, Control};
-use ff_core::explain::Explanation;
+use ff_core::explain::{Explanation, may_lack_worker, without_worker};
 use ff_core::machine::Target;
 use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, State, Why};
@@ -182,12 +182,21 @@ impl ExecutionView {
         client: &C,
     ) -> Result<ExecutionView, StoreError> {
         let view = ExecutionView::from(record);
-        // Only of queued work that not every worker can run do its surroundings tell more.
-        if !matches!(record.state, State::Queued { .. }) || record.spec.requires.is_empty() {
+        if !may_lack_worker(record) {
             return Ok(view);
         }
         let target = Target { namespace: record.spec.namespace.clone(), execution: record.id };
         Ok(view.explained(record, client.explain(&target).await?))
+    }
+
+    /// `record`, which no live worker can run.
+    pub fn without_worker(record: &Description) -> ExecutionView {
+        let (vector, phrase) = without_worker(record);
+        ExecutionView {
+            state_vector: vector.into(),
+            reason: Some(phrase),
+            ..ExecutionView::from(record)
+        }
     }
 
     /// The same with what its surroundings make of it.

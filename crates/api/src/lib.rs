@@ -41,7 +41,7 @@ pub use operator::{CancelledView, ReplayedView, RevokedView};
 pub use payload::{PayloadShapeView, PayloadView};
 pub use policy::{BackoffView, PolicyView};
 pub use registration::{WorkerPageView, WorkerView};
-pub use submitted::SubmittedView;
+pub use submitted::{SubmittedView, WarningView};
 pub use timestamp::Timestamp;
 pub use worker::WorkerReportView;
 

@@ -17,8 +17,12 @@ pub struct ListPageView {
 
 impl From<&ListPage> for ListPageView {
     fn from(page: &ListPage) -> Self {
+        let view = |record: &ff_core::Description| match page.lacks_worker.contains(&record.id) {
+            true => ExecutionView::without_worker(record),
+            false => ExecutionView::from(record),
+        };
         ListPageView {
-            executions: page.executions.iter().map(ExecutionView::from).collect(),
+            executions: page.executions.iter().map(view).collect(),
             next: page.next.map(|cursor| cursor.to_string()),
         }
     }
@@ -30,7 +34,7 @@ mod tests {
 
     #[test]
     fn an_empty_page_still_has_both_fields() {
-        let page = ListPage { executions: Vec::new(), next: None };
+        let page = ListPage::default();
         let json = serde_json::to_value(ListPageView::from(&page)).unwrap();
         assert_eq!(json, serde_json::json!({"executions": [], "next": null}));
     }
@@ -38,7 +42,8 @@ mod tests {
     #[test]
     fn a_cursor_is_given_as_it_is_taken_back() {
         let next = "1018bcfe56800018bcfe5680070008000000000000002".parse().unwrap();
-        let page = ListPage { executions: vec![crate::sample::queued()], next: Some(next) };
+        let executions = vec![crate::sample::queued()];
+        let page = ListPage { executions, next: Some(next), ..ListPage::default() };
         let view = ListPageView::from(&page);
         assert_eq!(view.executions.len(), 1);
         assert_eq!(view.next.unwrap().parse(), Ok(next));

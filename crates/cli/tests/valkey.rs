@@ -144,7 +144,7 @@ fn a_full_server_refuses_work_by_name_and_completes_what_is_under_way() {
     wait_for_lines(&ff.path("started"), 1);
     valkey.command(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
     for ff in [&ff, &store] {
-        assert_eq!(ff.refusal(&["submit"])["code"], "store_full");
+        assert_eq!(ff.failure(5, &["submit"])["code"], "store_full");
     }
     std::fs::write(ff.path("go"), "").unwrap();
     ff.wait_for_state(&id, "completed");

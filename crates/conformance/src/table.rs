@@ -40,6 +40,7 @@ macro_rules! every_fact {
                 a_retried_claim_that_never_arrived_takes_work
                 a_retried_claim_finds_only_what_is_still_held
                 a_retried_claim_does_not_revive_an_expired_lease
+                a_claim_repeated_by_another_worker_is_refused
                 work_whose_deadline_has_passed_is_not_handed_out
                 delayed_work_is_not_claimable_before_its_time
                 concurrent_claims_take_each_execution_once
@@ -233,6 +234,7 @@ macro_rules! every_fact {
                 a_listing_shows_whole_records
                 lane_and_kind_filter
                 every_state_can_be_listed
+                work_that_nobody_can_run_is_listed_as_such
                 all_given_tags_must_match
                 a_span_of_time_includes_its_start_and_not_its_end
                 pages_of_one_millisecond_neither_skip_nor_repeat
@@ -416,6 +418,8 @@ macro_rules! every_fact {
                 a_late_report_changes_nothing
                 a_budget_made_again_counts_what_it_lets_through
                 a_full_budget_admits_nothing_new
+                an_estimate_over_the_limit_can_never_start
+                a_submit_that_names_what_is_not_there_is_warned
                 a_raised_limit_lets_go_who_waits
                 a_reset_lets_go_who_waits
                 a_period_that_is_over_resets_by_itself
@@ -435,6 +439,8 @@ macro_rules! every_fact {
                 only_work_of_the_same_queue_comes_before_it
                 every_worker_that_could_run_it_is_counted
                 work_of_a_lane_that_nobody_serves_says_so
+                a_claim_is_a_sign_of_life
+                a_claim_of_another_lane_or_namespace_is_none
                 work_that_nobody_can_run_names_the_nearest_worker
                 two_workers_together_do_not_cover_it
                 a_capable_worker_of_another_namespace_does_not_count

@@ -157,12 +157,41 @@ impl Budget {
         })
     }
 
+    /// The first dimension of which `estimate` is more than its hard limit, so that there is never room
+    /// for it: its name and the limit.
+    pub fn impossible(&self, estimate: &Amounts) -> Option<(&Dimension, u64)> {
+        self.limits.dimensions.iter().find_map(|(dimension, limit)| {
+            let hard = limit.hard.filter(|hard| *hard > 0)?;
+            let needed = estimate.get(dimension).copied().unwrap_or(0);
+            (needed > hard).then_some((dimension, hard))
+        })
+    }
+
     /// What there is too little of for an execution that is expected to use `estimate`, and the numbers
     /// for people.
     pub fn shortage(&self, estimate: &Amounts) -> Option<(Dimension, String)> {
+        let of =
+            |amounts: &Amounts, dimension: &Dimension| amounts.get(dimension).copied().unwrap_or(0);
+        let numbers = |dimension: &Dimension, taken: u64, hard: u64| {
+            let so_far = format!("{taken} of {hard} {dimension} are used or reserved");
+            match of(estimate, dimension) {
+                0 => so_far,
+                needed => {
+                    let free = hard.saturating_sub(taken);
+                    format!("{so_far}; {needed} are needed and {free} are free")
+                }
+            }
+        };
+        if let Some((dimension, hard)) = self.impossible(estimate) {
+            let taken = of(&self.used, dimension).saturating_add(of(&self.reserved, dimension));
+            let detail = format!(
+                "{}, so it can never start; raise the limit, or submit with a smaller estimate",
+                numbers(dimension, taken, hard)
+            );
+            return Some((dimension.clone(), detail));
+        }
         let (dimension, taken, hard) = self.exhausted(&self.counted(estimate))?;
-        let detail = format!("{taken} of {hard} {dimension} are used or reserved");
-        Some((dimension.clone(), detail))
+        Some((dimension.clone(), numbers(dimension, taken, hard)))
     }
 
     /// How many executions that are expected to use `estimate` there is room for.

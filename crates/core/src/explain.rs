@@ -14,12 +14,64 @@ use crate::view::{BlockingReason, EligibilityState, PublicState, StateVector};
 pub struct Surroundings {
     /// Every live worker of its namespace.
     pub workers: Vec<Registration>,
+    /// Who was seen to claim in its namespace, as far as is known, registered or not.
+    pub claimers: Vec<Claimer>,
     /// What was said of its lane.
     pub lane: Option<LaneState>,
     /// How many come before it in its queue.
     pub ahead: Option<u64>,
     /// The budget or quota that it waits for, as it is now.
     pub allowance: Option<Resource>,
+}
+
+/// A worker that was seen to claim, and what it offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimer {
+    /// Who.
+    pub worker: Worker,
+    /// From which lane.
+    pub lane: Lane,
+    /// What it offered.
+    pub capabilities: Capabilities,
+}
+
+impl Surroundings {
+    /// Whoever serves `lane`, each once, and what it offers.
+    fn serving<'a>(
+        &'a self,
+        lane: &'a Lane,
+    ) -> impl Iterator<Item = (&'a Worker, &'a Capabilities)> {
+        let registered = move || self.workers.iter().filter(move |worker| worker.serves(lane));
+        let is_known = move |worker: &Worker| {
+            registered().any(|known| known.worker.instance == worker.instance)
+        };
+        let claimers = self.claimers.iter().filter(move |seen| seen.lane == *lane);
+        let others = claimers.filter(move |seen| !is_known(&seen.worker));
+        let registered = registered().map(|known| (&known.worker, &known.capabilities));
+        registered.chain(others.map(|seen| (&seen.worker, &seen.capabilities)))
+    }
+
+    /// Whether `record` is queued, and nobody who serves its lane offers all that it requires.
+    pub fn lacks_worker_for(&self, record: &Description) -> bool {
+        let requires = &record.spec.requires;
+        may_lack_worker(record)
+            && !self.serving(&record.spec.lane).any(|(_, offers)| offers.covers(requires))
+    }
+}
+
+/// Whether what is around `record` may tell more of it than it does itself: it is queued, and not
+/// every worker can run it.
+pub fn may_lack_worker(record: &Description) -> bool {
+    matches!(record.state, State::Queued { .. }) && !record.spec.requires.is_empty()
+}
+
+/// How `record` is seen while nobody can run it: the six dimensions, and why, as it follows the word
+/// "it".
+pub fn without_worker(record: &Description) -> (StateVector, String) {
+    let requires = record.spec.requires.clone();
+    let reason = Reason::NoCapableWorker { requires, nearest: None };
+    let phrase = words(&reason, record, record.created);
+    (vector(record, &[reason]), phrase)
 }
 
 /// Why an execution stands where it stands.
@@ -171,12 +223,12 @@ fn queued(record: &Description, around: &Surroundings) -> Vec<Reason> {
         let (reason, since) = (said.reason.clone(), said.since);
         reasons.push(Reason::LanePaused { lane: lane.clone(), reason, since });
     }
-    let serving = || around.workers.iter().filter(|worker| worker.serves(lane));
-    let workers = serving().filter(|worker| worker.capabilities.covers(requires)).count() as u64;
+    let serving = || around.serving(lane);
+    let workers = serving().filter(|(_, offers)| offers.covers(requires)).count() as u64;
     if serving().next().is_none() {
         reasons.push(Reason::NoWorkerOnLane { lane: lane.clone() });
     } else if workers == 0 {
-        let lacks = serving().map(|w| (w.worker.clone(), w.capabilities.lacks(requires)));
+        let lacks = serving().map(|(worker, offers)| (worker.clone(), offers.lacks(requires)));
         let nearest = lacks.min_by_key(|(_, lacks)| lacks.tokens().count());
         reasons.push(Reason::NoCapableWorker { requires: requires.clone(), nearest });
     }
@@ -203,8 +255,10 @@ fn blocked(
     }
     let (detail, until) = match around.allowance.as_ref().map(|found| &found.body) {
         Some(Body::Budget(budget)) => {
-            let short = budget.shortage(&record.spec.control.estimate);
-            (short.map(|(_, detail)| detail), budget.resets_at())
+            let estimate = &record.spec.control.estimate;
+            let short = budget.shortage(estimate);
+            let until = budget.resets_at().filter(|_| budget.impossible(estimate).is_none());
+            (short.map(|(_, detail)| detail), until)
         }
         Some(Body::Quota(quota)) => match quota.crowd() {
             Some(crowd) => (Some(crowd), None),

@@ -28,6 +28,7 @@ pub mod table;
 pub mod time;
 pub mod timer;
 pub mod view;
+pub mod warning;
 
 pub use amend::Amend;
 pub use ask::Ask;
@@ -44,3 +45,4 @@ pub use resource::{Resource, ResourceKey, ResourceKind};
 pub use state::State;
 pub use time::{Millis, Time, When};
 pub use view::{PublicState, StateVector};
+pub use warning::Warning;

@@ -213,13 +213,20 @@ impl NewTask<'_> {
         self
     }
 
-    /// Submits it. A lost reply is repeated with the same id, so it is made once.
+    /// Submits it. A lost reply is repeated with the same id, so it is made once. The answer tells, in
+    /// its `warnings`, what the work names that is not there.
     pub async fn send(self) -> Result<Submitted, SdkError> {
         let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
         let mut tries = 5;
         loop {
             let error = match self.try_send().await {
-                Ok(submitted) => return Ok(submitted),
+                Ok(submitted) => {
+                    for warning in &submitted.warnings {
+                        let execution = submitted.execution;
+                        tracing::warn!(%execution, "submitted, but {warning}");
+                    }
+                    return Ok(submitted);
+                }
                 Err(error) => error,
             };
             tries -= 1;

@@ -109,3 +109,29 @@ fn problem(mut response: Response, id: &str) -> Response {
     }
     problem
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_store::{Failure, StoreError};
+
+    #[test]
+    fn what_is_worth_another_try_says_when() {
+        let text = String::new;
+        for (error, status, after) in [
+            (StoreError::Busy(text()), 503, Some("1")),
+            (StoreError::Unavailable(text()), 503, Some("1")),
+            (StoreError::Full(text()), 507, Some("10")),
+            (StoreError::Denied(text()), 500, None),
+            (StoreError::Corrupt(text()), 500, None),
+            (StoreError::Failed(text()), 500, None),
+        ] {
+            let failure = error.failure();
+            let answer = problem(ApiError::from(error).into_response(), "id");
+            assert_eq!(answer.status().as_u16(), status, "{failure:?}");
+            let header = answer.headers().get(header::RETRY_AFTER);
+            assert_eq!(header.map(|value| value.to_str().unwrap()), after, "{failure:?}");
+            assert_eq!(failure.is_some_and(Failure::is_retryable), after.is_some());
+        }
+    }
+}

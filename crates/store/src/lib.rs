@@ -9,6 +9,7 @@ mod admission;
 pub mod after_commit;
 pub mod audit;
 pub mod census;
+mod claimers;
 pub mod clock;
 pub mod error;
 pub mod failure;
@@ -28,6 +29,7 @@ pub mod store;
 mod violation;
 mod waiting;
 pub mod wakeups;
+mod warnings;
 
 pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};

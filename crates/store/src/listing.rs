@@ -4,11 +4,14 @@
 //! neither skips nor repeats, whatever happens to the executions meanwhile. A page examines a
 //! bounded number of records: it may be short, or empty, and still have a cursor to go on with.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use ff_core::explain::Surroundings;
 use ff_core::limits::{PAGE, PAGE_SCAN};
 use ff_core::placement::Attention;
+use ff_core::view::BlockingReason;
 use ff_core::{
     Description, ExecutionId, Kind, Lane, Namespace, PublicState, Refusal, TagKey, TagValue, Time,
 };
@@ -41,6 +44,8 @@ pub struct Filter {
     pub kind: Option<Kind>,
     /// In this state.
     pub state: Option<PublicState>,
+    /// Queued, while no live worker of their lane offers all that they require.
+    pub lacks_worker: bool,
     /// With all of these tags.
     pub tags: Vec<(TagKey, TagValue)>,
     /// Created at this moment or later.
@@ -69,10 +74,12 @@ impl Filter {
 }
 
 /// One page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListPage {
     /// The executions, newest first.
     pub executions: Vec<Description>,
+    /// Those of them that no live worker can run.
+    pub lacks_worker: BTreeSet<ExecutionId>,
     /// Where to go on; `None` when there is nothing more.
     pub next: Option<Cursor>,
 }
@@ -111,10 +118,61 @@ impl FromStr for Cursor {
     }
 }
 
-/// Reads one page.
+/// Where an execution stands, as a listing can ask for it: a public state, or the one thing that its
+/// surroundings make of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// In this state.
+    State(PublicState),
+    /// Queued, while no live worker can run it.
+    LacksWorker,
+}
+
+impl FromStr for Standing {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Standing, Refusal> {
+        match text == BlockingReason::WaitingForCapableWorker.as_str() {
+            true => Ok(Standing::LacksWorker),
+            false => text.parse().map(Standing::State),
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Standing::State(state) => state.fmt(f),
+            Standing::LacksWorker => f.write_str(BlockingReason::WaitingForCapableWorker.as_str()),
+        }
+    }
+}
+
+impl Filter {
+    /// The same, of those that stand there.
+    pub fn standing(mut self, standing: Option<Standing>) -> Filter {
+        match standing {
+            Some(Standing::State(state)) => self.state = Some(state),
+            Some(Standing::LacksWorker) => self.lacks_worker = true,
+            None => {}
+        }
+        self
+    }
+
+    /// Where those stand that are asked for, if that is asked for.
+    pub fn stands(&self) -> Option<Standing> {
+        match self.lacks_worker {
+            true => Some(Standing::LacksWorker),
+            false => self.state.map(Standing::State),
+        }
+    }
+}
+
+/// Reads one page. What only `around` can tell is decided by it; without it, nothing lacks a worker.
 pub(crate) async fn page<S: Store + ?Sized>(
     store: &S,
     listing: &Listing,
+    around: Option<&Surroundings>,
 ) -> Result<ListPage, StoreError> {
     if listing.limit == 0 || listing.limit > PAGE {
         let why = format!("is {}; give 1 to {PAGE}", listing.limit);
@@ -140,20 +198,25 @@ pub(crate) async fn page<S: Store + ?Sized>(
         let last = records.len() < STRETCH;
         for record in records {
             if filter.from.is_some_and(|from| record.created < from) {
-                return Ok(ListPage { executions, next: None });
+                return Ok(ListPage { executions, next: None, ..ListPage::default() });
             }
             let position = Position::of(&record);
             after = Some(position);
             examined += 1;
-            if filter.matches(&record) {
+            let lacks = || around.is_some_and(|around| around.lacks_worker_for(&record));
+            if filter.matches(&record) && (!filter.lacks_worker || lacks()) {
                 executions.push(record.description);
             }
             if executions.len() == listing.limit || examined == PAGE_SCAN {
-                return Ok(ListPage { executions, next: Some(Cursor(position)) });
+                return Ok(ListPage {
+                    executions,
+                    next: Some(Cursor(position)),
+                    ..ListPage::default()
+                });
             }
         }
         if last {
-            return Ok(ListPage { executions, next: None });
+            return Ok(ListPage { executions, next: None, ..ListPage::default() });
         }
     }
 }

@@ -12,7 +12,9 @@ use tokio_util::task::TaskTracker;
 use crate::admission::batcher::AdmissionBatcher;
 use crate::admission::release::Releases;
 use crate::admission::single_flight::ClaimCoalescer;
+use crate::claimers::Claimers;
 use crate::error::StoreError;
+use crate::warnings::Known;
 
 /// A store and what this process does on it.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub(crate) struct Process<S> {
     pub(crate) batcher: AdmissionBatcher,
     pub(crate) claims: ClaimCoalescer,
     pub(crate) releases: Releases,
+    /// Who was seen to claim.
+    pub(crate) claimers: Claimers,
+    /// The budgets and quotas that were there a moment ago.
+    pub(crate) known: Known,
     tasks: TaskTracker,
 }
 
@@ -31,6 +37,8 @@ impl<S> Process<S> {
             batcher: AdmissionBatcher::default(),
             claims: ClaimCoalescer::default(),
             releases: Releases::default(),
+            claimers: Claimers::default(),
+            known: Known::default(),
             tasks: TaskTracker::new(),
         }
     }

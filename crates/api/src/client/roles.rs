@@ -14,6 +14,7 @@ use ff_core::machine::{
 };
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
+use ff_core::view::BlockingReason;
 use ff_core::{
     Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload, Refusal,
     WorkerInstanceId,
@@ -35,7 +36,7 @@ use crate::http::{
 };
 use crate::{
     AttemptsView, CancelledView, ExecutionView, LanePageView, LaneView, ListPageView, ReplayedView,
-    RevokedView, WorkerPageView,
+    RevokedView, WarningView, WorkerPageView,
 };
 
 impl HttpClient {
@@ -119,6 +120,7 @@ impl ClientBackend for HttpClient {
                 execution: view.id,
                 created: view.new,
                 state: view.state.parse().map_err(|_| broken("an unknown state"))?,
+                warnings: view.warnings.iter().filter_map(WarningView::warning).collect(),
             }),
             (None, Some(error)) => Err(told(error)),
             (None, None) => Err(broken("an empty answer")),
@@ -154,8 +156,12 @@ impl ClientBackend for HttpClient {
 
     async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {
         let page: ListPageView = self.get(&list_path(listing)).await?;
+        let lacks = BlockingReason::WaitingForCapableWorker.as_str();
+        let lacking = page.executions.iter().filter(|it| it.state_vector.blocking_reason == lacks);
+        let lacks_worker = lacking.map(|view| view.id).collect();
         let executions = page.executions.into_iter().map(Description::try_from);
         Ok(ListPage {
+            lacks_worker,
             executions: executions.collect::<Result<_, _>>().map_err(|error| broken(&error.0))?,
             next: match page.next {
                 Some(cursor) => Some(cursor.parse().map_err(|_| broken("a bad cursor"))?),
@@ -390,7 +396,7 @@ fn list_path(listing: &Listing) -> String {
     };
     add("lane", filter.lane.as_ref().map(ToString::to_string));
     add("kind", filter.kind.as_ref().map(ToString::to_string));
-    add("state", filter.state.map(|state| state.to_string()));
+    add("state", filter.stands().map(|standing| standing.to_string()));
     add("tags", (!filter.tags.is_empty()).then(|| crate::http::write_tags(&filter.tags)));
     add("from", filter.from.map(|at| crate::Timestamp(at).to_string()));
     add("to", filter.to.map(|at| crate::Timestamp(at).to_string()));

@@ -56,6 +56,9 @@ function ff.save.create(k, id, bytes, ns, created, key, timer, now, own_input)
     -- The record is another namespace's, or was there already.
     if listed == 1 then
       call('ZREM', list, id)
+      if call('EXISTS', list) == 0 then
+        call('SREM', k.namespaces, ns)
+      end
     end
     return false
   end

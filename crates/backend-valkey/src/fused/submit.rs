@@ -61,7 +61,8 @@ pub(super) fn read(
         true => State::Queued { why: Why::Fresh },
         false => State::Delayed { until: Time::MAX, why: ff_core::state::Pause::Start },
     };
-    Ok(Some(Submitted { execution: submit.id, created: true, state: state.public() }.into()))
+    let (execution, state) = (submit.id, state.public());
+    Ok(Some(Submitted { execution, created: true, state, warnings: Vec::new() }.into()))
 }
 
 /// Refuses an id and a key that lie in different partitions: one function sees one of them.

@@ -3,8 +3,8 @@
 use clap::Args;
 use ff_api::ListPageView;
 use ff_core::limits::PAGE;
-use ff_core::{Kind, Lane, PublicState, TagKey, TagValue, Time};
-use ff_store::listing::{Cursor, Filter, ListPage, Listing};
+use ff_core::{Kind, Lane, TagKey, TagValue, Time};
+use ff_store::listing::{Cursor, Filter, ListPage, Listing, Standing};
 use ff_store::{Clock, Roles, SystemClock};
 
 use super::{Verdict, parse};
@@ -16,9 +16,9 @@ use crate::session::{Session, quote};
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
     /// Only in this state: waiting, delayed, rate_limited, active, resumable, completed, failed,
-    /// cancelled or expired.
+    /// cancelled or expired; or waiting_for_capable_worker, queued while no live worker can run it.
     #[arg(long, value_name = "STATE")]
-    state: Option<PublicState>,
+    state: Option<Standing>,
 
     /// Only in this lane.
     #[arg(long, value_name = "NAME")]
@@ -71,7 +71,7 @@ impl Ls {
     /// A full page, or all that is left. The store examines a bounded number of records for each
     /// of its pages, which may leave them short.
     async fn page(&self, session: &Session<'_>, backend: &dyn Roles) -> Result<ListPage, Error> {
-        let mut page = ListPage { executions: Vec::new(), next: self.cursor };
+        let mut page = ListPage { next: self.cursor, ..ListPage::default() };
         loop {
             let listing = Listing {
                 namespace: session.namespace.clone(),
@@ -81,6 +81,7 @@ impl Ls {
             };
             let more = backend.list(&listing).await?;
             page.executions.extend(more.executions);
+            page.lacks_worker.extend(more.lacks_worker);
             page.next = more.next;
             if page.next.is_none() || page.executions.len() >= self.limit {
                 return Ok(page);
@@ -92,11 +93,12 @@ impl Ls {
         Filter {
             lane: self.lane.clone(),
             kind: self.kind.clone(),
-            state: self.state,
             tags: self.tags.clone(),
             from: self.from,
             to: self.to,
+            ..Filter::default()
         }
+        .standing(self.state)
     }
 
     /// The command for the next page.

@@ -102,6 +102,9 @@ impl Submit {
         if !view.new {
             session.output.talk(format_args!("already submitted, and {}", view.state));
         }
+        for warning in &view.warnings {
+            session.output.talk(format_args!("warning: {}", warning.message));
+        }
         if waits {
             session.output.talk(format_args!("waiting for {}", view.id));
             return wait::for_end(session, &*backend, &target, timeout).await;

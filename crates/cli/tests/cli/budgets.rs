@@ -252,3 +252,21 @@ fn limits_out_of_bounds_are_refused_by_name() {
 fn refs(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
 }
+
+#[test]
+fn a_name_that_is_mistyped_is_warned_of() {
+    let ff = Ff::new();
+    ff.ok(&["budget", "set", "team", "--limit", "tokens=100"]);
+    let done = ff.run(&["submit", "--budget", "taem", "--quota", "aip"]);
+    assert_eq!((done.code, done.stdout.len()), (Some(0), 37), "{}", done.stderr);
+    for words in ["warning: there is no budget taem", "warning: there is no quota aip"] {
+        assert!(done.stderr.contains(words), "{words}: {}", done.stderr);
+    }
+    let done = ff.run(&["submit", "--budget", "team", "--estimate", "tokns=50"]);
+    assert!(done.stderr.contains("none of its budgets counts tokns"), "{}", done.stderr);
+    let view = ff.json(&["submit", "--budget", "taem"]);
+    let warning = &view["warnings"][0];
+    assert_eq!((&warning["code"], &warning["name"]), (&json!("no_such_budget"), &json!("taem")));
+    let done = ff.run(&["submit", "--budget", "team", "--estimate", "tokens=50"]);
+    assert!(!done.stderr.contains("warning"), "{}", done.stderr);
+}

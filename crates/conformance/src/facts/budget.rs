@@ -1,14 +1,14 @@
 //! Budgets: what may be used in all.
 
 use ff_core::budget::{BudgetLimits, OnBreach};
-use ff_core::control::Amounts;
+use ff_core::control::{Amounts, Control};
 use ff_core::machine::{
-    Admit, ClaimRequest, Home, Phase, Reply, ReportUsage, Settlement, TICKET_TTL,
+    Admit, ClaimRequest, Home, Phase, Reply, ReportUsage, Settlement, Submit, TICKET_TTL,
 };
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Code, Dimension, Millis, PublicState, limits};
+use ff_core::{Code, Dimension, Millis, PublicState, Warning, limits};
 
-use crate::ground::{Ground, Refused, forged, key, ms, named, of_tokens, tokens};
+use crate::ground::{Ground, Refused, at_once, forged, key, ms, named, of_tokens, tokens};
 
 fn used(amounts: &Amounts) -> u64 {
     amounts.values().sum()
@@ -54,6 +54,53 @@ pub(crate) async fn a_full_budget_admits_nothing_new(g: Ground) {
     assert!(g.explained(second).await.sentence.contains("130 of 100 tokens"));
     g.complete(&held, "done").await.unwrap();
     assert!(g.nothing_to_claim().await, "what runs may go on, what is used stays used");
+}
+
+pub(crate) async fn an_estimate_over_the_limit_can_never_start(g: Ground) {
+    let daily = BudgetLimits { period: Some(ms(86_400_000)), ..of_tokens(100) };
+    g.put_budget("team", daily).await;
+    let id = g.controlled(&["team"], &[], tokens(500)).await;
+    assert!(g.nothing_to_claim().await);
+    let explained = g.explained(id).await;
+    for words in ["0 of 100 tokens", "500 are needed", "100 are free", "can never start"] {
+        assert!(explained.sentence.contains(words), "{words}: {}", explained.sentence);
+    }
+    assert!(!explained.sentence.contains("may clear"), "{}", explained.sentence);
+    let fits = g.controlled(&["team"], &[], tokens(80)).await;
+    assert_eq!(g.claimed().await.execution, fits);
+    let short = g.controlled(&["team"], &[], tokens(30)).await;
+    assert!(g.nothing_to_claim().await);
+    let sentence = g.explained(short).await.sentence;
+    assert!(
+        sentence.contains("80 of 100 tokens") && sentence.contains("20 are free"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("never"), "{sentence}");
+}
+
+pub(crate) async fn a_submit_that_names_what_is_not_there_is_warned(g: Ground) {
+    let control = |budget: &str, quota: &str, dimension: &str| Control {
+        budgets: [named(budget)].into(),
+        quotas: [named(quota)].into(),
+        estimate: [(Dimension::new(dimension).unwrap(), 50)].into(),
+    };
+    let warnings = async |control: Control| {
+        g.try_submit(Submit { control, ..g.work() }).await.unwrap().warnings
+    };
+    g.put_budget("team", of_tokens(100)).await;
+    g.put_quota("api", at_once(1)).await;
+    assert_eq!(warnings(control("team", "api", "tokens")).await, []);
+    assert_eq!(warnings(Control::default()).await, []);
+    assert_eq!(
+        warnings(control("taem", "aip", "tokens")).await,
+        [Warning::NoBudget { name: named("taem") }, Warning::NoQuota { name: named("aip") }]
+    );
+    let dimension = Dimension::new("tokns").unwrap();
+    let not_counted = [Warning::NotCounted { dimension }];
+    assert_eq!(warnings(control("team", "api", "tokns")).await, not_counted);
+    g.put_budget("taem", of_tokens(100)).await;
+    g.put_quota("aip", at_once(1)).await;
+    assert_eq!(warnings(control("taem", "aip", "tokens")).await, []);
 }
 
 pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {

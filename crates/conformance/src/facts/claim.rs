@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use ff_core::control::Control;
 use ff_core::machine::{ClaimRequest, Claimed, Submit};
-use ff_core::policy::{Policy, Retry};
-use ff_core::record::{Exited, Tags};
-use ff_core::{Fence, Kind, Lane, LeaseId, Payload, PublicState, When};
+use ff_core::policy::Policy;
+use ff_core::record::Tags;
+use ff_core::{Code, Fence, Kind, Lane, LeaseId, Millis, Payload, PublicState, When};
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, busy, failure, ms, named, of_tokens, steady, tag, tokens};
+use crate::ground::{Ground, Refused, busy, ms, steady, tag, worker};
 
 pub(crate) async fn an_empty_lane_gives_nothing(g: Ground) {
     let before = g.snapshot().await;
@@ -205,6 +205,20 @@ pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Ground) {
     g.complete(&first[0], "done").await.unwrap();
     let again = g.take(ClaimRequest { retry: true, ..claim }).await;
     assert_eq!(again, first[1..]);
+}
+
+pub(crate) async fn a_claim_repeated_by_another_worker_is_refused(g: Ground) {
+    g.waiting().await;
+    let waiting = g.waiting().await;
+    let claim = g.claim();
+    let taken = g.take_ids(claim.clone()).await;
+    let before = g.snapshot().await;
+    let stolen = ClaimRequest { worker: worker("bob"), retry: true, ..claim.clone() };
+    let answer = g.backend().claim(stolen, Millis::ZERO).await;
+    assert_eq!(answer.refused(), Code::InvalidArgument);
+    g.snapshot().await.assert_same(&before);
+    assert_eq!(g.state(waiting).await, PublicState::Waiting);
+    assert_eq!(g.take_ids(ClaimRequest { retry: true, ..claim }).await, taken);
 }
 
 pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Ground) {

@@ -91,6 +91,26 @@ pub(crate) async fn work_of_a_lane_that_nobody_serves_says_so(g: Ground) {
     assert_eq!(standing(&g, special).await, blocked);
 }
 
+pub(crate) async fn a_claim_is_a_sign_of_life(g: Ground) {
+    let (plain, special) = (g.waiting().await, g.needing("cuda,tpu").await);
+    let claim = ClaimRequest { capabilities: capabilities("cuda"), ..g.claim() };
+    assert_eq!(g.take_ids(claim).await, [plain]);
+    g.advance(ms(1)).await;
+    let next = g.waiting().await;
+    assert_eq!(g.reasons(next).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
+    assert_eq!(g.reasons(special).await, [incapable("cuda,tpu", "ada", "tpu"), NEXT]);
+    g.registered("ada", "cuda").await;
+    assert_eq!(g.reasons(next).await, [Reason::InQueue { ahead: 0, workers: 1 }], "it counts once");
+}
+
+pub(crate) async fn a_claim_of_another_lane_or_namespace_is_none(g: Ground) {
+    let id = g.waiting().await;
+    assert!(g.take(ClaimRequest { lane: lane("slow"), ..g.claim() }).await.is_empty());
+    let there = g.elsewhere();
+    assert!(there.take(there.claim()).await.is_empty());
+    assert_eq!(g.reasons(id).await, [no_worker(), NEXT]);
+}
+
 pub(crate) async fn work_that_nobody_can_run_names_the_nearest_worker(g: Ground) {
     let id = g.needing("cuda,python,tpu").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "cuda,tpu"), ("eve", "ruby")] {

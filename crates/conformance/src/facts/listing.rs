@@ -94,6 +94,24 @@ pub(crate) async fn every_state_can_be_listed(g: Ground) {
     }
 }
 
+pub(crate) async fn work_that_nobody_can_run_is_listed_as_such(g: Ground) {
+    let lacking = Filter { lacks_worker: true, ..everything() };
+    g.waiting().await;
+    let gpu = g.needing("gpu").await;
+    g.advance(ms(1)).await;
+    let both = g.needing("gpu,python").await;
+    g.registered("ada", "gpu").await;
+    let page = g.try_list(&g.listing(everything())).await.unwrap();
+    assert_eq!((page.executions.len(), page.lacks_worker), (3, [both].into()));
+    assert_eq!(g.listed(lacking.clone()).await, [both]);
+    g.registered("bob", "gpu,python").await;
+    assert!(g.listed(lacking.clone()).await.is_empty());
+    g.advance(ms(10_000)).await;
+    assert_eq!(g.listed(lacking.clone()).await, [both, gpu], "both workers are silent");
+    g.cancel(both, None).await.unwrap();
+    assert_eq!(g.listed(lacking).await, [gpu]);
+}
+
 pub(crate) async fn all_given_tags_must_match(g: Ground) {
     let with = |tags: &[(&str, &str)]| Submit {
         tags: tags.iter().map(|(key, value)| tag(key, value)).collect::<Tags>(),

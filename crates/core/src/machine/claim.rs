@@ -137,7 +137,7 @@ impl Claim {
     }
 
     /// What an earlier send of this call took and still holds.
-    fn taken<'a>(&self, context: &Context<'a>) -> Vec<&'a Execution> {
+    fn taken<'a>(&self, context: &Context<'a>) -> Result<Vec<&'a Execution>, Refusal> {
         let ids = context.loaded.holding.iter().flatten();
         let records = ids.filter_map(|id| context.loaded.record(*id));
         let mut taken: Vec<_> = records
@@ -147,8 +147,12 @@ impl Claim {
                     && timer::due(record, context.now).is_none()
             })
             .collect();
+        if taken.iter().any(|record| record.lease().is_some_and(|it| it.worker != self.worker)) {
+            let why = "names a claim of another worker; make a new one for each claim";
+            return Err(Refusal::invalid("request", why));
+        }
         taken.sort_by_key(|record| record.lease().map(|lease| lease.id.index));
-        taken
+        Ok(taken)
     }
 
     fn take(&self, context: &Context<'_>, candidates: &[&Execution]) -> Transition {
@@ -267,7 +271,7 @@ impl Decide for Claim {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let taken = self.taken(context);
+        let taken = self.taken(context)?;
         if !taken.is_empty() {
             if let Some(more) = context.missing_inputs(taken.iter().copied()) {
                 return Ok(Step::NeedMore(more));

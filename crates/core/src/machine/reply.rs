@@ -8,6 +8,7 @@ use crate::payload::Payload;
 use crate::record::{Exited, Progress, Tags};
 use crate::time::{Millis, Time};
 use crate::view::PublicState;
+use crate::warning::Warning;
 
 use super::admission::{AdmitReply, NeedsAdmission};
 use super::tick::Ticked;
@@ -120,6 +121,8 @@ pub struct Submitted {
     pub created: bool,
     /// Where it stands.
     pub state: PublicState,
+    /// What it names that is not there, as far as was looked.
+    pub warnings: Vec<Warning>,
 }
 
 /// A reservation, if there was work.

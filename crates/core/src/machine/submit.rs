@@ -95,6 +95,7 @@ impl Submit {
             execution: record.id,
             created: false,
             state: record.public_state(),
+            warnings: Vec::new(),
         }))
     }
 
@@ -189,8 +190,12 @@ impl Decide for Submit {
             return Err(Refusal::LimitReached { what: Full::CapabilitySets { most } });
         }
         let record = self.record(context);
-        let answer =
-            Submitted { execution: record.id, created: true, state: record.public_state() };
+        let answer = Submitted {
+            execution: record.id,
+            created: true,
+            state: record.public_state(),
+            warnings: Vec::new(),
+        };
         let from = self.start.resolve(context.now);
         let write = context.create(record, self.input.bytes.clone(), What::Submitted { from });
         Ok(Step::write(context.guarded(write), answer))

@@ -12,7 +12,7 @@ use ff_api::{
     Timestamp,
 };
 use ff_core::machine::{Submitted, Target};
-use ff_core::{Kind, Lane, Namespace, Payload, PublicState, Refusal};
+use ff_core::{Kind, Lane, Namespace, Payload, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -220,9 +220,9 @@ pub(crate) struct ListQuery {
     /// Of this kind.
     #[param(value_type = Option<Name>)]
     kind: Option<Kind>,
-    /// In this state.
+    /// In this state, or queued while no live worker can run it: `waiting_for_capable_worker`.
     #[param(
-        pattern = "^(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired)$"
+        pattern = "^(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired|waiting_for_capable_worker)$"
     )]
     state: Option<String>,
     /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
@@ -247,11 +247,12 @@ impl ListQuery {
             filter: Filter {
                 lane: self.lane,
                 kind: self.kind,
-                state: self.state.as_deref().map(str::parse::<PublicState>).transpose()?,
                 tags: tags.unwrap_or_default(),
                 from: self.from.map(|at| at.0),
                 to: self.to.map(|at| at.0),
-            },
+                ..Filter::default()
+            }
+            .standing(self.state.as_deref().map(str::parse).transpose()?),
             after: self.cursor.as_deref().map(str::parse::<Cursor>).transpose()?,
             limit: self.limit,
         })

@@ -173,3 +173,26 @@ async fn an_execution_that_nobody_can_run_says_so_by_itself() {
     assert_eq!(view["state_vector"]["blocking_reason"], "waiting_for_worker");
     assert_eq!(view["reason"], "waits for a worker that offers gpu");
 }
+
+#[tokio::test]
+async fn a_listing_says_what_nobody_can_run_and_lists_only_that() {
+    let server = Fixture::start().await;
+    let listed = async |query: &str| {
+        let answer = ask(server.address, get(&format!("/v1/executions{query}"))).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let mut page: Value = serde_json::from_slice(&answer.body).unwrap();
+        page["executions"].take()
+    };
+    server.submitted().await;
+    let needs = Capabilities::new(["gpu"]).unwrap();
+    let id = submitted(&server, |submit| submit.requires = needs).await;
+    let all = listed("").await;
+    let lacking = all.as_array().unwrap().iter().find(|view| view["id"] == id.to_string()).unwrap();
+    assert_eq!(lacking["state_vector"]["eligibility_state"], "blocked_by_route");
+    assert_eq!(lacking["state_vector"]["blocking_reason"], "waiting_for_capable_worker");
+    assert_eq!(lacking["reason"], "waits because no live worker offers gpu");
+    let only = listed("?state=waiting_for_capable_worker").await;
+    assert_eq!((only.as_array().unwrap().len(), &only[0]["id"]), (1, &json!(id.to_string())));
+    worker(&server, "able", &["gpu"]).await;
+    assert_eq!(listed("?state=waiting_for_capable_worker").await, json!([]));
+}

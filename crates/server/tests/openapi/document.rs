@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use ff_core::view::BlockingReason;
 use ff_core::{Code, PublicState, limits};
 use ff_server::status_of_failure;
 use ff_store::Failure;
@@ -165,7 +166,8 @@ fn the_states_to_list_by_are_those_of_the_engine() {
     let document = document();
     let parameters = document["paths"]["/v1/executions"]["get"]["parameters"].as_array().unwrap();
     let state = parameters.iter().find(|parameter| parameter["name"] == "state").unwrap();
-    let words: Vec<_> = PublicState::ALL.iter().map(|state| state.as_str()).collect();
+    let mut words: Vec<_> = PublicState::ALL.iter().map(|state| state.as_str()).collect();
+    words.push(BlockingReason::WaitingForCapableWorker.as_str());
     assert_eq!(state["schema"]["pattern"], format!("^({})$", words.join("|")));
 }
 

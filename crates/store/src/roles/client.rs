@@ -1,7 +1,7 @@
 //! What producers and operators do.
 
 use async_trait::async_trait;
-use ff_core::explain::{Explanation, Surroundings, explain};
+use ff_core::explain::{Explanation, Surroundings, explain, may_lack_worker};
 use ff_core::limits::{BATCH_BYTES, PAGE};
 use ff_core::machine::{
     Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
@@ -13,7 +13,7 @@ use ff_core::resource::{LaneState, Registration};
 use ff_core::state::{Outcome, State};
 use ff_core::{
     Amend, Ask, Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Payload,
-    Refusal, Resource, ResourceKey, ResourceKind, ResourceName, WorkerInstanceId,
+    Refusal, Resource, ResourceKey, ResourceKind, ResourceName, Time, WorkerInstanceId,
 };
 
 use super::{AllowanceBackend, Answer, Backend, done, only};
@@ -29,7 +29,7 @@ pub trait ClientBackend: AllowanceBackend {
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;
 
-    /// Accepts executions; each gets its own answer.
+    /// Accepts executions; each gets its own answer, with what it names that is not there.
     async fn submit(&self, batch: Vec<Submit>) -> Result<Vec<Answer<Submitted>>, StoreError>;
 
     /// All there is to know of an execution.
@@ -139,7 +139,22 @@ impl<S: Store> ClientBackend for Backend<S> {
                 Refusal::TooLarge { field: "batch", got: bytes, most: BATCH_BYTES, unit: "bytes" };
             return Err(refusal.into());
         }
-        self.many(batch, only!(Submitted)).await
+        let limited = |submit: &Submit| !submit.control.is_empty();
+        let named: Vec<_> = match batch.iter().any(limited) {
+            true => batch.iter().map(|s| (s.namespace.clone(), s.control.clone())).collect(),
+            false => Vec::new(),
+        };
+        let mut answers = self.many(batch, only!(Submitted)).await?;
+        for (answer, (namespace, control)) in answers.iter_mut().zip(named) {
+            if let Ok(submitted) = answer
+                && !control.is_empty()
+            {
+                // It is accepted, whether or not there is an answer here.
+                let warnings = self.0.known.warnings(&**self.store(), &namespace, &control).await;
+                submitted.warnings = warnings.unwrap_or_default();
+            }
+        }
+        Ok(answers)
     }
 
     async fn describe(&self, target: &Target) -> Result<Description, StoreError> {
@@ -194,7 +209,21 @@ impl<S: Store> ClientBackend for Backend<S> {
     }
 
     async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {
-        listing::page(&**self.store(), listing).await
+        let namespace = &listing.namespace;
+        let around = match listing.filter.lacks_worker {
+            true => Some(self.around(namespace, self.now().await?).await?),
+            false => None,
+        };
+        let mut page = listing::page(&**self.store(), listing, around.as_ref()).await?;
+        if page.executions.iter().any(may_lack_worker) {
+            let around = match around {
+                Some(around) => around,
+                None => self.around(namespace, self.now().await?).await?,
+            };
+            let lacking = page.executions.iter().filter(|record| around.lacks_worker_for(record));
+            page.lacks_worker = lacking.map(|record| record.id).collect();
+        }
+        Ok(page)
     }
 
     async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, StoreError> {
@@ -268,25 +297,32 @@ impl<S: Store> ClientBackend for Backend<S> {
             class: record.spec.requires.clone(),
             score: Score::of(record.priority, record.queued_at),
         };
-        let mut around = Surroundings {
+        let around = Surroundings {
             lane: Some(self.lane(&target.namespace, &record.spec.lane).await?),
             ahead: Some(self.store().ahead(&place, record.id).await?),
-            ..Surroundings::default()
+            ..self.around(&target.namespace, now).await?
         };
-        let mut after = None;
-        loop {
-            let page = self.workers(&target.namespace, after.as_ref(), PAGE).await?;
-            after = page.last().map(|last| last.worker.instance.clone());
-            let whole = page.len() == PAGE;
-            around.workers.extend(page.into_iter().filter(|worker| worker.until() > now));
-            if !whole {
-                return Ok(explain(&record, now, &around));
-            }
-        }
+        Ok(explain(&record, now, &around))
     }
 }
 
 impl<S: Store> Backend<S> {
+    /// The live workers of a namespace, and who else was seen to claim in it.
+    async fn around(&self, namespace: &Namespace, now: Time) -> Result<Surroundings, StoreError> {
+        let claimers = self.0.claimers.of(namespace);
+        let mut around = Surroundings { claimers, ..Surroundings::default() };
+        let mut after = None;
+        loop {
+            let page = self.workers(namespace, after.as_ref(), PAGE).await?;
+            after = page.last().map(|last| last.worker.instance.clone());
+            let whole = page.len() == PAGE;
+            around.workers.extend(page.into_iter().filter(|worker| worker.until() > now));
+            if !whole {
+                return Ok(around);
+            }
+        }
+    }
+
     pub(super) async fn resources(
         &self,
         namespace: &Namespace,

@@ -1,6 +1,6 @@
 //! What workers do.
 
-use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ff_core::control::Amounts;
@@ -120,16 +120,22 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
-        let allowed = wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX).map_err(StoreError::from);
-        if let Err(refused) = &allowed {
-            meter::Look::start(&claim.lane).fail(refused);
+        wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
+        let (worker, request) = (claim.worker.clone(), claim.request);
+        let (namespace, lane) = (claim.namespace.clone(), claim.lane.clone());
+        let longest = Duration::from_millis(wait.get());
+        self.0.claimers.asks((&namespace, &lane), &worker, &claim.capabilities, longest);
+        let claimed = waiting::claim(&self.0, claim, wait).await?;
+        if !claimed.assignments.is_empty() {
+            self.0.claimers.took(&namespace, &lane, &worker, request);
         }
-        allowed?;
-        waiting::claim(&self.0, claim, wait).await
+        Ok(claimed)
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
-        let measured = meter::Look::start(&grant.lane);
+        let (lane, began) = (grant.lane.clone(), Instant::now());
+        let place = (&grant.namespace, &grant.lane);
+        self.0.claimers.asks(place, &grant.worker, &grant.capabilities, Duration::ZERO);
         let process = self.0.clone();
         let call = async move {
             let granted = claim::grant(&process, grant).await;
@@ -151,8 +157,12 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
+        let requests: Vec<_> = holds.iter().map(|hold| hold.fence.lease.request).collect();
         let renewals = holds.into_iter().map(|hold| Renew { hold }).collect();
-        self.many(renewals, only!(Renewed)).await
+        let answers = self.many(renewals, only!(Renewed)).await?;
+        let renewed = requests.into_iter().zip(&answers).filter(|(_, answer)| answer.is_ok());
+        renewed.for_each(|(request, _)| self.0.claimers.renews(request));
+        Ok(answers)
     }
 
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {
