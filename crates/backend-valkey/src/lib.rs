@@ -18,6 +18,7 @@ mod layout;
 mod library;
 mod limit;
 mod link;
+mod loading;
 mod look;
 mod mend;
 mod options;

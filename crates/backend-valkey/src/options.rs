@@ -55,6 +55,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a call may take, repetitions included.
     pub request_timeout: Duration,
+    /// How long an opening store waits for a server that reads its data back.
+    pub loading_timeout: Duration,
     /// Lua that stands at the head of the library. Only tests have any.
     pub prelude: String,
     /// Lua of the library that is replaced, each text by another. Only tests have any.
@@ -86,6 +88,7 @@ impl Options {
             confirm_replicas: 0,
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(5),
+            loading_timeout: Duration::from_secs(600),
             prelude: String::new(),
             alter: Vec::new(),
         }

@@ -7,6 +7,7 @@ use ff_store::StoreError;
 use redis::{Cmd, Value};
 
 use crate::link::{Link, Node};
+use crate::loading;
 use crate::options::{Options, Topology};
 
 /// How many partitions a new store gets.
@@ -21,7 +22,7 @@ pub(crate) async fn check(
     let mut command = Cmd::new();
     command.arg("INFO").arg("server").arg("memory").arg("persistence").arg("replication");
     command.arg("cluster");
-    let info = text(link.ask(node, &command).await?);
+    let info = loading::info(link, node, &command, options.loading_timeout).await?;
     let place = node.address().to_string();
     judge(&place, &Info(&info), options)
 }
@@ -53,10 +54,10 @@ pub(crate) async fn partitions(link: &Link, asked: Option<u16>) -> Result<u16, S
 }
 
 /// The answer of INFO.
-struct Info<'a>(&'a str);
+pub(crate) struct Info<'a>(pub(crate) &'a str);
 
 impl<'a> Info<'a> {
-    fn get(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         let mut lines = self.0.lines();
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
     }
@@ -140,7 +141,7 @@ fn risks(info: &Info<'_>) -> Vec<String> {
     risks
 }
 
-fn text(value: Value) -> String {
+pub(crate) fn text(value: Value) -> String {
     match value {
         Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Value::VerbatimString { text, .. } | Value::SimpleString(text) => text,

@@ -1,10 +1,14 @@
 //! What is checked before a store is served.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use ff_store::StoreError;
 use ff_testkit::valkey::{Cluster, Server};
 
-use super::{config, connect, hasty, library, link, options, server, text};
+use super::{config, connect, hasty, library, link, options, server, text, until};
 use crate::link::Link;
+use crate::options::Options;
 use crate::startup::partitions;
 
 async fn refusal(url: &str) -> StoreError {
@@ -99,4 +103,64 @@ async fn databases_are_apart() {
     let zero = connect(&options(&Server::shared().url())).await;
     assert_eq!(super::get(&zero, "apart").await.unwrap(), redis::Value::Nil);
     assert_eq!(super::get(&link, "apart").await.unwrap(), text("5"));
+}
+
+/// A server that takes as long as a test likes to read its data back: it spends `key-load-delay` on
+/// each of its commands, which a test sets to 0 when it has seen enough.
+struct Loading {
+    server: Arc<Server>,
+    restart: tokio::task::JoinHandle<()>,
+}
+
+impl Loading {
+    async fn start() -> Loading {
+        let server = Arc::new(Server::start(config().with("key-load-delay", "200")));
+        connect(&options(&server.url())).await;
+        let fill = "for i = 1, 50000 do redis.call('SET', 'k' .. i, 'v') end";
+        server.command(&["EVAL", fill, "0"]).unwrap();
+        let restarted = server.clone();
+        let restart = tokio::task::spawn_blocking(move || restarted.restart());
+        let seen = server.clone();
+        until(move || {
+            let info = seen.command(&["INFO", "persistence"]).map(|info| info.to_string());
+            info.is_ok_and(|info| info.contains("\nloading:1"))
+        })
+        .await;
+        Loading { server, restart }
+    }
+
+    async fn finish(self) -> Arc<Server> {
+        self.server.command(&["CONFIG", "SET", "key-load-delay", "0"]).unwrap();
+        self.restart.await.unwrap();
+        self.server
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_reads_its_data_back_is_waited_for() {
+    let loading = Loading::start().await;
+    let url = loading.server.url();
+    let opening = tokio::spawn(async move { Link::connect(&options(&url), library()).await });
+    let asked = loading.server.clone();
+    until(move || {
+        let stats = asked.command(&["INFO", "commandstats"]).map(|stats| stats.to_string());
+        let hello = |stats: &String| stats.lines().any(|line| line.starts_with("cmdstat_client|setinfo"));
+        stats.is_ok_and(|stats| hello(&stats))
+    })
+    .await;
+    assert!(!opening.is_finished(), "it answers while the server loads");
+    let server = loading.finish().await;
+    let link = opening.await.unwrap().unwrap();
+    assert_eq!(link.send(super::command(&["GET", "k50000"])).await.unwrap(), text("v"));
+    drop(server);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_has_its_data_back_is_told_of() {
+    let loading = Loading::start().await;
+    let hasty = Options { loading_timeout: Duration::ZERO, ..options(&loading.server.url()) };
+    let error = Link::connect(&hasty, library()).await.err().unwrap();
+    assert_eq!(error.code(), "store_unavailable");
+    assert!(error.to_string().contains("reads its data back"), "{error}");
+    loading.finish().await;
 }
