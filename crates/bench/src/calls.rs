@@ -27,6 +27,7 @@ pub(crate) struct Producer {
     priority: i16,
     requires: Capabilities,
     control: Control,
+    lane: Lane,
 }
 
 impl Producer {
@@ -38,6 +39,7 @@ impl Producer {
             priority: 0,
             requires: Capabilities::NONE,
             control: Control::default(),
+            lane: Lane::default(),
         }
     }
 
@@ -55,6 +57,11 @@ impl Producer {
     /// The same executions, for workers that offer this.
     pub(crate) fn requiring(&self, requires: &Capabilities) -> Producer {
         Producer { requires: requires.clone(), ..self.clone() }
+    }
+
+    /// The same executions, in this lane.
+    pub(crate) fn in_lane(&self, lane: &Lane) -> Producer {
+        Producer { lane: lane.clone(), ..self.clone() }
     }
 
     /// The same executions, limited by this.
@@ -81,6 +88,7 @@ impl Producer {
             priority: self.priority,
             requires: self.requires.clone(),
             control: self.control.clone(),
+            lane: self.lane.clone(),
             ..Submit::new(backend.new_id(&namespace, None))
         });
         let answers = backend.submit(batch.collect()).await?;
@@ -95,6 +103,7 @@ pub(crate) struct Taker<B: ?Sized> {
     worker: Worker,
     offers: Capabilities,
     result: Payload,
+    lane: Lane,
 }
 
 impl<B: Both + ?Sized> Taker<B> {
@@ -106,7 +115,13 @@ impl<B: Both + ?Sized> Taker<B> {
             worker: Worker { id: WorkerId::new("bench")?, instance },
             offers: Capabilities::NONE,
             result: Payload::bytes(Bytes::from(vec![b'y'; 100])),
+            lane: Lane::default(),
         })
+    }
+
+    /// The same worker, in this lane.
+    pub(crate) fn in_lane(self, lane: &Lane) -> Taker<B> {
+        Taker { lane: lane.clone(), ..self }
     }
 
     /// The same worker, with something to offer.
@@ -127,7 +142,7 @@ impl<B: Both + ?Sized> Taker<B> {
     ) -> Result<Vec<Assignment>, BenchError> {
         let claim = ClaimRequest {
             namespace: Namespace::default(),
-            lane: Lane::default(),
+            lane: self.lane.clone(),
             worker: self.worker.clone(),
             capabilities: self.offers.clone(),
             request: mint::request_id(),

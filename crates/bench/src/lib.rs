@@ -13,6 +13,7 @@ mod http;
 mod idle;
 mod latency;
 mod load;
+mod many;
 mod memory;
 mod meter;
 mod overload;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 pub use idle::{Crew, Processes};
 pub use load::Load;
+pub use many::Many;
 pub use report::Report;
 
 /// What is measured.
@@ -69,6 +71,8 @@ pub enum Scenario {
         /// For how long.
         span: Duration,
     },
+    /// How long one call keeps a store of many lanes and budgets, and what that costs.
+    Many(Many),
     /// Memory of the store per execution.
     Memory,
     /// How soon an urgent execution is claimed.
@@ -149,6 +153,7 @@ pub async fn run(
         Scenario::Overload { span } => {
             overload::run(url, open().await?, load, span, progress).await
         }
+        Scenario::Many(many) => many::run(url, open().await?, load, many, progress).await,
         Scenario::Memory => memory::run(url, open().await?, load, progress).await,
         Scenario::Urgent { queued } => {
             urgent::run(url, open().await?, load, queued, progress).await

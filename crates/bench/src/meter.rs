@@ -1,6 +1,7 @@
 //! The store's own counters around a measurement.
 
 use std::future::Future;
+use std::time::Duration;
 
 use ff_backends::{Probe, Reading};
 
@@ -42,6 +43,22 @@ impl Meter {
         let done = work.await;
         let calls = probe.end_watch().await?;
         Ok((done?, calls))
+    }
+
+    /// Begins to time every call that the store takes.
+    pub(crate) async fn time_calls(&mut self) -> Result<(), BenchError> {
+        match &mut self.0 {
+            Some(probe) => Ok(probe.time_calls().await?),
+            None => Ok(()),
+        }
+    }
+
+    /// The longest call since then, if the store tells.
+    pub(crate) async fn longest_call(&mut self) -> Result<Option<Duration>, BenchError> {
+        match &mut self.0 {
+            Some(probe) => Ok(probe.longest_call().await?),
+            None => Ok(None),
+        }
     }
 
     /// What happened since `before`.

@@ -22,6 +22,10 @@ pub struct Report {
     pub payload_bytes: usize,
     /// How many different capabilities were required.
     pub classes: Option<u16>,
+    /// How many lanes there were.
+    pub lanes: Option<u32>,
+    /// How many budgets there were.
+    pub budgets: Option<u32>,
     /// How many executions were queued meanwhile.
     pub queued: Option<u64>,
     /// How long finished executions stayed, when they were removed during the run.
@@ -38,14 +42,22 @@ pub struct Report {
     pub claim_p50_ms: Option<f64>,
     /// The same of the claim calls alone.
     pub claim_p99_ms: Option<f64>,
-    /// `p50_ms` with few executions queued; for `scarce`, without the scarce ones.
+    /// `p50_ms` with few executions queued; for `scarce`, without the scarce ones; for `many`, with
+    /// one lane.
     pub few_p50_ms: Option<f64>,
-    /// `p99_ms` with few executions queued; for `scarce`, without the scarce ones.
+    /// `p99_ms` with few executions queued; for `scarce`, without the scarce ones; for `many`, with
+    /// one lane.
     pub few_p99_ms: Option<f64>,
     /// `p50_ms` as a multiple of that.
     pub p50_ratio: Option<f64>,
     /// `p99_ms` as a multiple of that.
     pub p99_ratio: Option<f64>,
+    /// 99 of 100 submits did not take longer.
+    pub submit_p99_ms: Option<f64>,
+    /// The same as a multiple of what it is with one lane.
+    pub submit_p99_ratio: Option<f64>,
+    /// The longest time that one call kept the store.
+    pub longest_call_ms: Option<f64>,
     /// How many claims it took at most until an urgent execution was claimed, itself included.
     pub claims_until_urgent: Option<u64>,
     /// Calls a client made, per execution.

@@ -5,6 +5,7 @@
 //! the probe itself sends is left out.
 
 mod info;
+mod slow;
 mod watch;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 use crate::link::{Node, Servers};
 use crate::options::Options;
 use info::Info;
+use slow::Timing;
 use watch::{Seen, Watch};
 
 /// How long a server may take to answer.
@@ -42,6 +44,7 @@ pub struct Probe {
     readings: u64,
     watch: Option<Watch>,
     seen: Option<Seen>,
+    timing: Option<Timing>,
 }
 
 impl Probe {
@@ -52,7 +55,7 @@ impl Probe {
             // What makes a connection is sent now, and not while something is counted.
             send(node, &redis::cmd("PING")).await?;
         }
-        Ok(Probe { options, primaries, readings: 0, watch: None, seen: None })
+        Ok(Probe { options, primaries, readings: 0, watch: None, seen: None, timing: None })
     }
 
     /// What the servers have counted so far.
@@ -73,6 +76,24 @@ impl Probe {
         }
         self.readings += 1;
         Ok(sum)
+    }
+
+    /// Begins to time every function call, by the slow logs of the servers, whose settings are changed
+    /// meanwhile. A user who may not do that is told so, and of no longest call.
+    pub async fn time_calls(&mut self) -> Result<(), StoreError> {
+        match Timing::start(&self.primaries).await {
+            Ok(timing) => self.timing = Some(timing),
+            Err(error) => tracing::warn!(%error, "calls are not timed"),
+        }
+        Ok(())
+    }
+
+    /// The longest function call since then, if they were timed.
+    pub async fn longest_call(&mut self) -> Result<Option<Duration>, StoreError> {
+        match self.timing.take() {
+            Some(timing) => timing.end().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Begins to watch every command, which slows the servers down. `false` when that cannot be

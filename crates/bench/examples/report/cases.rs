@@ -97,6 +97,11 @@ const BACKLOG: &[Figure] = &[
     goal("p50_ratio", "times the p50 behind 1,000 others", AtMost(1.5)),
     goal("p99_ratio", "times the p99 behind 1,000 others", AtMost(1.5)),
 ];
+const MANY: &[Figure] = &[
+    goal("longest_call_ms", "ms of the longest call, many lanes and budgets", AtMost(5.0)),
+    goal("submit_p99_ratio", "times the p99 of a submit with one lane", AtMost(1.5)),
+    goal("p99_ratio", "times the p99 of a claim with one lane", AtMost(1.5)),
+];
 const CLASSES: &[Figure] = &[
     told("per_second", "executions/s of 10 classes, 100 workers"),
     goal("fraction_of_baseline", "of the same without classes", AtLeast(0.7)),
@@ -246,6 +251,7 @@ pub(crate) const CASES: &[Case] = &[
         ],
     ),
     case(Valkey, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
+    case(Valkey, "many", "many --lanes 1000 --budgets 100 --queued 20000 --executions 200", MANY),
     case(Valkey, "classes", "classes --executions 2000", CLASSES),
     case(Valkey, "scarce", "scarce --executions 2000", SCARCE),
     case(Valkey, "admission", "admission --executions 2000", ADMISSION),

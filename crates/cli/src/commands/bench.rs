@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ff_bench::{Crew, Load, Processes, Progress, Report, Scenario};
+use ff_bench::{Crew, Load, Many, Processes, Progress, Report, Scenario};
 use ff_core::Millis;
 
 use super::{Verdict, parse};
@@ -25,6 +25,7 @@ http       the worker protocol over HTTP, beside the same in process
 idle       calls to the store while workers wait and nothing happens
 backlog    how long claims take with a long queue, beside a short one
 overload   how much is done of three times what a rate quota lets through, with deadlines
+many       how long one call keeps a store of many lanes and budgets, and what that costs
 memory     memory of the store per waiting and per finished execution
 urgent     how many claims it takes until an urgent execution is claimed
 
@@ -75,7 +76,17 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 1_000))]
     classes: Option<u16>,
 
-    /// How many executions are queued; backlog: 1000000 when absent, urgent: 10000, scarce: 1000.
+    /// many: how many lanes.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(value_parser = parse::number::<u32>(1, 1_000_000))]
+    lanes: u32,
+
+    /// many: how many budgets.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = parse::number::<u32>(0, 100_000))]
+    budgets: u32,
+
+    /// How many executions are queued; backlog, many: 1000000 when absent, urgent: 10000, scarce: 1000.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 100_000_000))]
     queued: Option<u64>,
 }
@@ -93,6 +104,7 @@ enum Which {
     Idle,
     Backlog,
     Overload,
+    Many,
     Memory,
     Urgent,
     /// One of the processes of idle: waits until its input ends.
@@ -130,7 +142,7 @@ impl Bench {
             Which::Idle | Which::IdleChild => (1, 16, 1),
             // How many executions there are depends on the span.
             Which::Overload => (1, 64, 1),
-            Which::Latency | Which::Backlog | Which::Urgent => (1_000, 64, 1),
+            Which::Latency | Which::Backlog | Which::Many | Which::Urgent => (1_000, 64, 1),
         };
         Load {
             executions: self.executions.unwrap_or(executions),
@@ -159,6 +171,11 @@ impl Bench {
             Which::Http => Scenario::Http,
             Which::Backlog => Scenario::Backlog { queued: self.queued.unwrap_or(1_000_000) },
             Which::Overload => Scenario::Overload { span: self.span(60) },
+            Which::Many => Scenario::Many(Many {
+                lanes: self.lanes,
+                budgets: self.budgets,
+                queued: self.queued.unwrap_or(1_000_000),
+            }),
             Which::Memory => Scenario::Memory,
             Which::Urgent => Scenario::Urgent { queued: self.queued.unwrap_or(10_000) },
             Which::Idle | Which::IdleChild => Scenario::Idle {
