@@ -76,19 +76,17 @@ def run(task):
 def main():
     lane = sys.argv[1] if len(sys.argv) > 1 else "python"
     once = "--once" in sys.argv
+    request = str(uuid.uuid4())
     while True:
-        claim = {
-            "instance": INSTANCE,
-            "lane": lane,
-            "wait_ms": 20_000,
-            "request": str(uuid.uuid4()),
-        }
+        claim = {"instance": INSTANCE, "lane": lane, "wait_ms": 20_000, "request": request}
         try:
             claimed = call(f"/v1/workers/{WORKER}/claim", claim, timeout=30)
         except OSError as error:
+            # The outcome is unknown. The same request is the same claim: it gets what it took.
             print("cannot claim:", error, file=sys.stderr)
             threading.Event().wait(1)
             continue
+        request = str(uuid.uuid4())
         for task in (claimed or {}).get("assignments", []):
             run(task)
             if once:

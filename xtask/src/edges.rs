@@ -18,6 +18,8 @@ struct Edge {
 const EDGES: &[Edge] = &[
     Edge::of_server("restart", "edge_restart"),
     Edge { name: "clock", package: "ff-backend-sqlite", test: "exam", filter: "edge_clock" },
+    Edge::of_valkey("many", "many", "edge_many"),
+    Edge::of_valkey("primary", "stopped", "edge_one_primary"),
 ];
 
 /// What a person asked for.
@@ -32,6 +34,11 @@ impl Edge {
     /// A harness of `ff-edges`, which the tests of the program run.
     const fn of_server(name: &'static str, filter: &'static str) -> Edge {
         Edge { name, package: "ff-cli", test: "edges", filter }
+    }
+
+    /// A harness of the Valkey store.
+    const fn of_valkey(name: &'static str, test: &'static str, filter: &'static str) -> Edge {
+        Edge { name, package: "ff-backend-valkey", test, filter }
     }
 
     fn run(&self, root: &Path, asked: &Asked<'_>) -> Result {

@@ -42,7 +42,7 @@ impl Tables {
         for ((namespace, key), id) in &self.keys {
             rows.push(Row::Entry(Entry::Key(namespace.clone(), key.clone()), *id));
         }
-        rows.extend(self.blobs.iter().map(|(key, bytes)| Row::Blob(*key, bytes.clone())));
+        rows.extend(self.blobs.iter().map(|(key, bytes)| Row::Blob(*key, bytes.len() as u64)));
         rows.extend(
             self.attempts
                 .iter()

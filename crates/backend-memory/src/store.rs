@@ -193,6 +193,10 @@ impl Store for MemoryStore {
         Ok(vec![engine])
     }
 
+    async fn leave(&self, _: EngineId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn rows(&self) -> Result<Rows, StoreError> {
         let rows = self.tables().rows();
         let (sender, stream) = Rows::channel();

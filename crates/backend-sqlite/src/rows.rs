@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use bytes::Bytes;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
@@ -36,7 +35,11 @@ const TABLES: &[Table] = &[
     ("blocked", "SELECT id, namespace, kind, name, class, score FROM blocked", blocked_entry),
     ("idempotency_key", "SELECT id, namespace, key FROM idempotency_key", key_entry),
     ("class", "SELECT namespace, lane, class FROM class", class),
-    ("blob", "SELECT id, part, bytes FROM blob", blob),
+    (
+        "blob",
+        "SELECT id, part, CASE typeof(bytes) WHEN 'blob' THEN length(bytes) END FROM blob",
+        blob,
+    ),
     ("attempt", "SELECT id, number, attempt FROM attempt", attempt),
     ("resource", "SELECT kind, namespace, name, version, resource FROM resource", resource_row),
     ("resource", "SELECT kind, namespace, name FROM resource", resource_listed),
@@ -222,8 +225,9 @@ fn blob(row: &SqlRow<'_>) -> Result<Row, Fault> {
                 Fault::Unreadable(format!("execution {execution}: has no run {run}"))
             })?),
         };
-    let bytes = Bytes::copy_from_slice(row.get_ref(2)?.as_blob()?);
-    Ok(Row::Blob(BlobKey { execution, part }, bytes))
+    let len = row.get::<_, Option<i64>>(2)?.and_then(|len| u64::try_from(len).ok());
+    let len = len.ok_or_else(|| Fault::Unreadable(format!("execution {execution}: no bytes")))?;
+    Ok(Row::Blob(BlobKey { execution, part }, len))
 }
 
 fn attempt(row: &SqlRow<'_>) -> Result<Row, Fault> {

@@ -199,6 +199,10 @@ impl Store for SqliteStore {
         Ok(vec![engine])
     }
 
+    async fn leave(&self, _: EngineId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn rows(&self) -> Result<Rows, StoreError> {
         match &self.file {
             Some(file) => rows::stream(&file.path, file.busy_timeout).await,

@@ -15,6 +15,8 @@ use ff_store::{StoreError, outage};
 use redis::Value;
 
 use crate::codec::{self, Inline, Packer};
+use crate::constants::PAGE_LEAST;
+use crate::error::{Fault, Kind};
 use crate::general::{self, General};
 use crate::heads::{BestOf, Pick, Queue};
 use crate::keys;
@@ -30,39 +32,31 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
     if claim.retry {
         return again(store, claim, entropy).await;
     }
-    let mut claiming = Claiming { claim: claim.clone(), all: Claimed::default(), bytes: 0 };
+    let mut claiming = Claiming::new(claim);
     if claim.admissions != Admissions::Any {
         return claiming.pass(store, entropy).await;
     }
     let mut looked = false;
+    let queue = (claim.namespace.clone(), claim.lane.clone());
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
-        let queue = (claim.namespace.clone(), claim.lane.clone());
-        match pick(store, claim, &queue, max) {
+        let is_looked_for = store.is_looked_for(&queue);
+        let open = claiming.open(store);
+        match store.heads.pick(&queue, &claim.capabilities, max, is_looked_for, open) {
             Some(pick) => {
-                let more = claiming.ask(store, entropy, &queue, pick).await;
-                match more {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) if !claiming.has_some() => return Err(error),
-                    Err(error) => {
-                        outage::failed(&error, "a claim was cut short");
-                        break;
-                    }
+                if !claiming.ask(store, entropy, &queue, pick).await? {
+                    break;
                 }
             }
-            None if looked || claiming.has_some() || store.is_looked_for(&queue) => break,
+            None if looked || claiming.has_some() || is_looked_for => break,
             None => {
-                store.look().await?;
+                store.look(vec![queue.clone()]).await?;
                 looked = true;
             }
         }
     }
-    Ok(claiming.all.into())
-}
-
-fn pick(store: &Shared, claim: &Claim, queue: &Queue, max: usize) -> Option<Pick> {
-    store.heads.pick(queue, &claim.capabilities, max, store.is_looked_for(queue), |_| true)
+    claiming.look_further(store).await;
+    claiming.answer()
 }
 
 /// The first of what must be admitted before this claim gets it, in the best partitions.
@@ -77,12 +71,14 @@ pub(crate) async fn admission_candidates(
     if partitions.is_empty() {
         return Ok(Vec::new());
     }
-    let mut args: Vec<Arg<'_>> = vec![Cow::Owned(most.to_string().into_bytes())];
+    // What is wanted is seldom all in one of them.
+    let of_each = (2 * most / partitions.len()).max(PAGE_LEAST).min(most.max(1));
+    let mut args: Vec<Arg<'_>> = vec![Cow::Owned(of_each.to_string().into_bytes())];
     let name = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
     args.extend(classes.iter().map(|class| Cow::Owned(name(class).into_bytes())));
     let routes: Vec<_> = partitions.into_iter().map(|at| store.keys.route(at)).collect();
     let mut found = Vec::new();
-    for answer in store.link.call_each("admission_candidates", &routes, &args).await? {
+    for answer in store.link.call_some("admission_candidates", &routes, &args).await?.values {
         for partition in reply::list(answer)? {
             let mut told = reply::list(partition)?.into_iter();
             let is_limited = reply::number(&told.next().ok_or_else(reply::missing)?)? == 1;
@@ -122,7 +118,7 @@ async fn again(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, Sto
         all.assignments.extend(held(store, &command, partition).await?);
     }
     if !all.assignments.is_empty() {
-        all.assignments.sort_by_key(|assignment| assignment.fence.lease.index);
+        all.assignments.sort_by_key(|assignment| assignment.fence.lease.place());
         return Ok(all.into());
     }
     let mut fresh = claim.clone();
@@ -162,9 +158,56 @@ struct Claiming {
     claim: Claim,
     all: Claimed,
     bytes: usize,
+    /// Partitions that have certainly given nothing, because they could not be asked, and why.
+    aside: BTreeSet<u16>,
+    failure: Option<StoreError>,
 }
 
 impl Claiming {
+    fn new(claim: &Claim) -> Claiming {
+        let (all, aside) = (Claimed::default(), BTreeSet::new());
+        Claiming { claim: claim.clone(), all, bytes: 0, aside, failure: None }
+    }
+
+    /// Which partitions may be asked: not those set aside, nor those whose primary does not answer.
+    fn open(&self, store: &Shared) -> impl Fn(u16) -> bool {
+        let any_away = store.link.any_away();
+        move |at| {
+            let is_away = any_away && store.link.is_away(&store.keys.route(at));
+            !is_away && !self.aside.contains(&at)
+        }
+    }
+
+    /// What it took. A claim that took nothing because a partition could not be asked has failed.
+    fn answer(self) -> Result<Reply, StoreError> {
+        match self.failure {
+            Some(error) if self.all.assignments.is_empty() => Err(error),
+            Some(error) => {
+                outage::failed(&error, "a claim was cut short");
+                Ok(self.all.into())
+            }
+            None => Ok(self.all.into()),
+        }
+    }
+
+    /// Where something must be admitted, others of the same queue may be too: as many are told as are
+    /// still wanted.
+    async fn look_further(&mut self, store: &Shared) {
+        let (told, most) = (self.all.needs_admission.len(), usize::from(self.claim.max));
+        if told == 0 || told >= most {
+            return;
+        }
+        match admission_candidates(store, &self.claim, most).await {
+            Ok(more) => {
+                let known = self.all.needs_admission.iter().map(|one| one.execution);
+                let known: BTreeSet<_> = known.collect();
+                let new = more.into_iter().filter(|one| !known.contains(&one.execution));
+                self.all.needs_admission.extend(new);
+            }
+            Err(error) => outage::failed(&error, "a claim looks in one place only"),
+        }
+    }
+
     fn has_some(&self) -> bool {
         !self.all.assignments.is_empty()
     }
@@ -182,26 +225,25 @@ impl Claiming {
         for _ in 0..MOST_PICKS {
             let (max, offers) = (usize::from(self.claim.max), &self.claim.capabilities);
             let pick = match anywhere {
-                true => store.heads.pick(&queue, offers, max, false, |at| !asked.contains(&at)),
+                true => {
+                    let open = self.open(store);
+                    let open = |at| !asked.contains(&at) && open(at);
+                    store.heads.pick(&queue, offers, max, false, open)
+                }
                 false => places.pop_first().map(|at| store.heads.at(&queue, offers, at)),
             };
             let Some(mut pick) = pick.filter(|_| max > 0) else { break };
             pick.bound = None;
             asked.insert(pick.partition);
-            match self.ask(store, entropy, &queue, pick).await {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if !self.has_some() => return Err(error),
-                Err(error) => {
-                    outage::failed(&error, "a claim was cut short");
-                    break;
-                }
+            if !self.ask(store, entropy, &queue, pick).await? {
+                break;
             }
         }
-        Ok(self.all.into())
+        self.answer()
     }
 
-    /// Asks one partition. Tells whether another may be asked.
+    /// Asks one partition. Tells whether another may be asked. One that cannot be asked is set aside.
+    /// It fails where nobody knows what was taken: the same call, repeated, tells.
     async fn ask(
         &mut self,
         store: &Shared,
@@ -210,8 +252,16 @@ impl Claiming {
         pick: Pick,
     ) -> Result<bool, StoreError> {
         let route = store.keys.route(pick.partition);
-        let answer = store.link.call_confirmed("claim", &route, &self.args(entropy, &pick)).await;
-        let answer = answer.and_then(Answer::read);
+        let args = self.args(entropy, &pick);
+        let answer = match store.link.try_call_confirmed("claim", &route, &args).await {
+            Err(fault) if was_not_run(&fault) => {
+                store.heads.settle(queue, &pick, 0, None);
+                self.aside.insert(pick.partition);
+                self.failure = Some(fault.into());
+                return Ok(true);
+            }
+            answer => answer.map_err(StoreError::from).and_then(Answer::read),
+        };
         let told = answer.as_ref().ok().and_then(Option::as_ref);
         let taken = told.map_or(0, |answer| answer.assignments.len());
         let heads = told.map(|answer| &answer.heads[..]);
@@ -223,11 +273,21 @@ impl Claiming {
         }
         let Some(answer) = answer? else {
             let action = self.claim.clone().into();
-            let reply = store.general(&Command { entropy, action }, pick.partition).await?;
-            let Reply::Claimed(claimed) = reply else { return Err(reply::missing()) };
+            let reply = store.general(&Command { entropy, action }, pick.partition).await;
+            let claimed = match reply {
+                Ok(Reply::Claimed(claimed)) => claimed,
+                Ok(_) => return Err(reply::missing()),
+                // Nothing was changed there, and what was taken before is answered.
+                Err(error @ (StoreError::Busy(_) | StoreError::Full(_))) if self.has_some() => {
+                    self.failure = Some(error);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            };
+            let lanes = vec![queue.clone()];
             let looked = match claimed.assignments.is_empty() {
-                true => store.learn().await.map(drop),
-                false => store.look().await,
+                true => store.learn(lanes).await.map(drop),
+                false => store.look(lanes).await,
             };
             if let Err(error) = looked {
                 outage::failed(&error, "cannot look for work");
@@ -278,6 +338,22 @@ impl Claiming {
         args.extend(pick.classes.iter().map(|class| Cow::Owned(queue(class).into_bytes())));
         args
     }
+}
+
+/// Whether a call that failed has certainly taken nothing.
+fn was_not_run(fault: &Fault) -> bool {
+    matches!(
+        fault.kind,
+        Kind::Unreached
+            | Kind::ClusterDown
+            | Kind::MasterDown
+            | Kind::ReadOnly
+            | Kind::Loading
+            | Kind::Busy
+            | Kind::TryAgain
+            | Kind::Unwritable
+            | Kind::Full
+    )
 }
 
 /// What the function answered.

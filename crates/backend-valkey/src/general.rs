@@ -94,7 +94,7 @@ impl Optimistic for General<'_> {
         }
         for (change, head) in write.changes.iter().zip(heads) {
             if let (Some(score), Some(news)) = (reply::maybe_number(head)?, self.news(change)) {
-                self.store.heads.improved(News { score, ..news });
+                self.store.improved(News { score, ..news });
             }
         }
         Ok(Commit::Written)

@@ -1,11 +1,11 @@
 //! What this process believes the heads of queues to be, partition by partition.
 //!
 //! Belief is a hint: it says where to claim first. It comes from this process's own calls, from
-//! announcements and from looking at all partitions once a second while somebody waits. Only a
+//! announcements and from looking at the lanes that somebody waits on. Only a
 //! queue that was found empty is forgotten, and only if nothing better was heard since the question
 //! was asked.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ff_core::placement::PRIORITY_STEP;
@@ -13,6 +13,13 @@ use ff_core::{Capabilities, Lane, Namespace};
 
 /// How many classes one claim looks at, unless it asks for more executions than that.
 const CLASSES_PER_CLAIM: usize = 8;
+
+/// How many classes one claim looks at, however many executions it asks for.
+const MOST_CLASSES: usize = 64;
+
+/// How many heads are remembered; more are forgotten but for those that are being claimed, and looked
+/// for when somebody asks.
+const MOST_HEADS: usize = 50_000;
 
 /// A queue of every partition.
 pub(crate) type Queue = (Namespace, Lane);
@@ -26,6 +33,8 @@ struct State {
     queues: HashMap<Queue, HashMap<Place, Head>>,
     /// Counts what was learned, to tell what came first.
     learned: u64,
+    /// How many heads there are at most.
+    count: usize,
 }
 
 /// A class of a queue in one partition.
@@ -95,11 +104,12 @@ pub(crate) struct News {
 }
 
 impl Heads {
-    /// A head has improved.
-    pub(crate) fn improved(&self, news: News) {
+    /// A head has improved. Tells whether others had to be forgotten for it.
+    pub(crate) fn improved(&self, news: News) -> bool {
         let mut state = self.state();
         state.learned += 1;
         state.put(news);
+        state.shrink()
     }
 
     /// Somebody joined a queue behind its head.
@@ -140,7 +150,7 @@ impl Heads {
             .filter(|(place, head)| place.partition == partition && covered(head))
             .collect();
         here.sort_by_key(|(_, head)| head.score);
-        here.truncate(max.max(CLASSES_PER_CLAIM));
+        here.truncate(max.clamp(CLASSES_PER_CLAIM, MOST_CLASSES));
         let mut classes = Vec::with_capacity(here.len());
         for (place, head) in here {
             head.claimed += max as u64;
@@ -166,12 +176,16 @@ impl Heads {
     ) -> Vec<String> {
         let state = self.state();
         let heads = state.queues.get(queue).into_iter().flatten();
-        let here = heads.filter(|(place, head)| {
-            place.partition == partition
-                && !head.requires.is_empty()
-                && offers.covers(&head.requires)
-        });
-        [String::new()].into_iter().chain(here.map(|(place, _)| place.class.clone())).collect()
+        let mut here: Vec<_> = heads
+            .filter(|(place, head)| {
+                place.partition == partition
+                    && !head.requires.is_empty()
+                    && offers.covers(&head.requires)
+            })
+            .collect();
+        here.sort_unstable_by_key(|(_, head)| head.score);
+        let here = here.into_iter().take(MOST_CLASSES).map(|(place, _)| place.class.clone());
+        [String::new()].into_iter().chain(here).collect()
     }
 
     /// The partitions with the best heads for a worker with these capabilities, until they are
@@ -246,18 +260,27 @@ impl Heads {
         self.state().learned
     }
 
-    /// Everything that `partitions` hold, as seen since `asked`.
-    pub(crate) fn looked(&self, asked: u64, partitions: &[u16], found: Vec<News>) {
+    /// What was seen since `asked`: all heads of these queues in these partitions, and some of others.
+    pub(crate) fn looked(
+        &self,
+        asked: u64,
+        whole: &HashMap<Queue, HashSet<u16>>,
+        found: Vec<News>,
+    ) -> bool {
         let mut state = self.state();
-        for heads in state.queues.values_mut() {
+        for (queue, partitions) in whole {
+            let Some(heads) = state.queues.get_mut(queue) else { continue };
             heads.retain(|place, head| {
                 !partitions.contains(&place.partition) || head.heard > asked || head.claimed > 0
             });
+            if heads.is_empty() {
+                state.queues.remove(queue);
+            }
         }
-        state.queues.retain(|_, heads| !heads.is_empty());
         for news in found {
             state.put(news);
         }
+        state.shrink()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -269,6 +292,7 @@ impl State {
     fn put(&mut self, news: News) {
         let place = Place { partition: news.partition, class: news.class };
         let heads = self.queues.entry(news.queue).or_default();
+        self.count += usize::from(!heads.contains_key(&place));
         let head = heads.entry(place).or_insert(Head {
             score: news.score,
             requires: news.requires,
@@ -279,6 +303,24 @@ impl State {
         head.score = head.score.min(news.score);
         head.heard = self.learned;
         head.count = news.count.unwrap_or(head.count + 1);
+    }
+
+    /// Forgets what nobody claims if there are too many. Tells whether there were.
+    fn shrink(&mut self) -> bool {
+        if self.count <= MOST_HEADS {
+            return false;
+        }
+        // What was removed meanwhile is still counted.
+        self.count = self.queues.values().map(HashMap::len).sum();
+        if self.count <= MOST_HEADS {
+            return false;
+        }
+        for heads in self.queues.values_mut() {
+            heads.retain(|_, head| head.claimed > 0);
+        }
+        self.queues.retain(|_, heads| !heads.is_empty());
+        self.count = self.queues.values().map(HashMap::len).sum();
+        true
     }
 }
 
@@ -299,6 +341,22 @@ mod tests {
             score,
             count: Some(count),
         }
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let heads = Heads::default();
+        let queue = |number: usize| {
+            (Namespace::default(), Lane::new(format!("lane-{number}")).unwrap_or_default())
+        };
+        let of = |number: usize| News { queue: queue(number), ..news(0, "", 1, 1) };
+        for number in 0..MOST_HEADS {
+            assert!(!heads.improved(of(number)));
+        }
+        let held = heads.pick(&queue(7), &Capabilities::NONE, 1, false, |_| true);
+        assert!(heads.improved(of(MOST_HEADS)), "the others are forgotten");
+        assert_eq!(heads.state().queues.len(), 1, "but for the one that is being claimed");
+        assert_eq!(heads.best(&queue(7), &Capabilities::NONE), held.map(|pick| pick.partition));
     }
 
     #[test]

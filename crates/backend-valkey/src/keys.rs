@@ -113,6 +113,11 @@ impl Keys {
         text.strip_suffix('}')?.parse().ok()
     }
 
+    /// The names of all namespaces, queues or blockers of `partition`.
+    pub(crate) fn registry(&self, partition: u16, of: &str) -> String {
+        format!("{}:idx:{{p:{partition}}}:{of}", self.prefix)
+    }
+
     /// The engine processes that are alive.
     pub(crate) fn engines(&self) -> String {
         format!("{}:engines", self.prefix)

@@ -30,7 +30,9 @@ mod rows;
 mod startup;
 mod store;
 mod url;
+mod walk;
 
+pub use constants::BOUNDS;
 pub use layout::{Family, LAYOUT};
 pub use limit::{Limit, LimitPlan, Speed, limit};
 pub use mend::Torn;

@@ -1,43 +1,46 @@
-//! How this process learns of work it did not make itself: announcements, and a look at all
-//! partitions once a second while somebody waits.
+//! How this process learns of work it did not make itself: announcements, and looks at the lanes that
+//! somebody waits on, once a second or, where there are many, in turn.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ff_core::{Capabilities, Lane, Namespace, Time};
 use ff_store::wakeups::{Announcement, NET};
 use ff_store::{StoreError, outage};
 use redis::Value;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::constants::{CALL_PARTITIONS, PEEK_CLASSES, PEEK_LANES};
 use crate::heads::{News, Queue};
-use crate::link::Heard;
+use crate::link::{Arg, Heard};
 use crate::reply;
 use crate::store::Shared;
 
-/// How old a look may be for waiters to rely on it.
-const FRESH: Duration = Duration::from_millis(1_500);
+/// How much older than the pause between two looks at a lane a look may be for waiters to rely on it.
+const GRACE: Duration = Duration::from_millis(500);
 
-/// How many empty queues are taken out of their registries after one look.
-const MOST_SWEPT: usize = 200;
+/// How many of the lanes that somebody waits on are looked at in a second. Of more, each has its turn.
+const LANES_PER_NET: usize = 256;
 
-/// Looks at all partitions, shared by everybody who wants one at the same time.
+/// Looks at lanes, shared by everybody who wants one at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Looking {
-    begun: AtomicU64,
-    last: Mutex<Option<Look>>,
-    fresh_until: std::sync::Mutex<Option<Instant>>,
+    state: std::sync::Mutex<State>,
+    /// Whoever holds it looks.
+    turn: tokio::sync::Mutex<()>,
 }
 
-#[derive(Debug)]
-struct Look {
-    number: u64,
-    /// Registered queues that held nothing.
-    empty: HashSet<(u16, String)>,
+#[derive(Debug, Default)]
+struct State {
+    /// The lanes that somebody wants to be looked at.
+    wanted: BTreeSet<Queue>,
+    /// Until when waiters may rely on the last look at a lane.
+    fresh: HashMap<Queue, Instant>,
+    /// The last lane that had its turn.
+    last: Option<Queue>,
 }
 
 /// How long an opening store waits until it hears everything.
@@ -72,7 +75,7 @@ async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
                 }
             }
             Heard::Gap => {
-                shared.looking.forget();
+                shared.looking.state().fresh.clear();
                 shared.wakeups.announce_maybe();
             }
         }
@@ -82,21 +85,38 @@ async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
 async fn watch(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(NET).await;
-        if !shared.wakeups.anybody_waits() {
-            continue;
-        }
-        if let Err(error) = shared.look().await {
+        let lanes = shared.looking.in_turn(shared.wakeups.waited_on());
+        if !lanes.is_empty()
+            && let Err(error) = shared.look(lanes).await
+        {
             outage::failed(&error, "cannot look for work");
         }
     }
 }
 
 impl Looking {
-    /// What is known may have been overtaken.
-    fn forget(&self) {
-        if let Ok(mut fresh) = self.fresh_until.lock() {
-            *fresh = None;
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of `lanes` whose turn it is. Those that waiters rely on are relied on until their next.
+    fn in_turn(&self, mut lanes: Vec<Queue>) -> Vec<Queue> {
+        lanes.sort_unstable();
+        let state = &mut *self.state();
+        let now = Instant::now();
+        state.fresh.retain(|_, until| *until > now);
+        let turns = lanes.len().div_ceil(LANES_PER_NET).max(1) as u32;
+        for lane in lanes.iter().filter(|_| turns > 1) {
+            if let Some(until) = state.fresh.get_mut(lane) {
+                *until = (*until).max(now + NET * turns + GRACE);
+            }
         }
+        let behind = |lane: &Queue| state.last.as_ref().is_some_and(|last| lane <= last);
+        let first = lanes.iter().take_while(|lane| behind(lane)).count();
+        lanes.rotate_left(first);
+        lanes.truncate(LANES_PER_NET);
+        state.last = lanes.last().cloned();
+        lanes
     }
 }
 
@@ -104,56 +124,77 @@ impl Shared {
     /// Whether those who wait on `queue` are looked for already, so that a claim that knows of no
     /// work need not look itself.
     pub(crate) fn is_looked_for(&self, queue: &Queue) -> bool {
-        let fresh = self.looking.fresh_until.lock().ok().and_then(|fresh| *fresh);
-        fresh.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
+        let until = self.looking.state().fresh.get(queue).copied();
+        until.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
     }
 
-    /// Looks at all partitions, believes what it sees and calls those who wait for it.
-    pub(crate) async fn look(&self) -> Result<(), StoreError> {
-        for (queue, requires) in self.learn().await? {
+    /// Looks at `lanes`, believes what it sees and calls those who wait for it.
+    pub(crate) async fn look(&self, lanes: Vec<Queue>) -> Result<(), StoreError> {
+        for (queue, requires) in self.learn(lanes).await? {
             self.more_work(&queue, requires);
         }
         Ok(())
     }
 
-    /// Looks at all partitions and believes what it sees. Answers the queues that hold something;
-    /// whoever comes while a look is under way shares the next one, and has nobody to call.
-    pub(crate) async fn learn(&self) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
-        let seen = self.looking.begun.load(Ordering::SeqCst);
-        let mut last = self.looking.last.lock().await;
-        if last.as_ref().is_some_and(|look| look.number > seen) {
-            return Ok(Vec::new());
-        }
-        let number = self.looking.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        let asked = self.heads.learned();
-        let began = Instant::now();
-        let mut partitions = Vec::new();
-        let (mut found, mut empty) = (Vec::new(), Vec::new());
-        for answer in self.link.call_each("peek", &self.keys.routes(), &[]).await? {
-            for partition in reply::list(answer)? {
-                partitions.push(self.peeked(partition, &mut found, &mut empty)?);
+    /// Looks at `lanes` and believes what it sees. Answers the queues that hold something. Whoever
+    /// comes while a look is under way shares the next one, and may have nobody to call.
+    pub(crate) async fn learn(
+        &self,
+        lanes: Vec<Queue>,
+    ) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
+        self.looking.state().wanted.extend(lanes.iter().cloned());
+        let _turn = self.looking.turn.lock().await;
+        let wanted = {
+            let mut state = self.looking.state();
+            match lanes.iter().any(|lane| state.wanted.contains(lane)) {
+                true => std::mem::take(&mut state.wanted),
+                // Somebody has looked at them since.
+                false => return Ok(Vec::new()),
             }
+        };
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let looked = self.peek(&wanted).await;
+        if looked.is_err() {
+            // Those who share this look have to look themselves.
+            self.looking.state().wanted.extend(wanted);
         }
-        let queues: Vec<_> =
-            found.iter().map(|news: &News| (news.queue.clone(), news.requires.clone())).collect();
-        self.heads.looked(asked, &partitions, found);
-        if let Ok(mut fresh) = self.looking.fresh_until.lock() {
-            *fresh = Some(began + FRESH);
+        looked
+    }
+
+    /// Reads the heads of `lanes` in all partitions, in calls of a bounded size.
+    async fn peek(&self, lanes: &[Queue]) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
+        let began = Instant::now();
+        let routes = self.keys.routes();
+        let partitions = routes.len().min(CALL_PARTITIONS);
+        let mut queues = Vec::new();
+        for lanes in lanes.chunks(PEEK_LANES / partitions) {
+            let asked = self.heads.learned();
+            let classes = PEEK_CLASSES / (lanes.len() * partitions);
+            let name = |(namespace, lane): &Queue| -> Arg<'static> {
+                format!("{namespace}:{lane}").into_bytes().into()
+            };
+            let mut args: Vec<Arg<'_>> = vec![classes.to_string().into_bytes().into()];
+            args.extend(lanes.iter().map(name));
+            let mut seen = Seen::default();
+            for answer in self.link.call_some("peek", &routes, &args).await?.values {
+                for partition in reply::list(answer)? {
+                    self.peeked(partition, lanes, &mut seen)?;
+                }
+            }
+            let news = seen.found.iter().map(|news| (news.queue.clone(), news.requires.clone()));
+            queues.extend(news);
+            let forgot = self.heads.looked(asked, &seen.whole, seen.found);
+            let mut state = self.looking.state();
+            if forgot {
+                state.fresh.clear();
+            }
+            let until = began + NET + GRACE;
+            state.fresh.extend(lanes.iter().map(|lane| (lane.clone(), until)));
         }
-        let before = last.replace(Look { number, empty: empty.iter().cloned().collect() });
-        drop(last);
-        // A queue that two looks in a row found empty need not be looked at again.
-        empty.retain(|queue| before.as_ref().is_some_and(|look| look.empty.contains(queue)));
-        self.sweep(empty).await?;
         Ok(queues)
     }
 
-    fn peeked(
-        &self,
-        answer: Value,
-        found: &mut Vec<News>,
-        empty: &mut Vec<(u16, String)>,
-    ) -> Result<u16, StoreError> {
+    fn peeked(&self, answer: Value, lanes: &[Queue], seen: &mut Seen) -> Result<(), StoreError> {
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
         let partition = self.keys.routed(&reply::bytes(next()?)?).ok_or_else(reply::missing)?;
@@ -161,33 +202,29 @@ impl Shared {
         if reply::maybe_number(&timer)?.is_some() {
             self.wakeups.announce([Announcement::Timer(reply::time(&timer)?)]);
         }
-        while let Some(name) = values.next() {
-            let mut next = || values.next().ok_or_else(reply::missing);
-            let name = reply::text(name)?;
-            let score = reply::maybe_number(&next()?)?;
-            let count = u64::try_from(reply::number(&next()?)?).ok();
-            let requires = reply::text(next()?)?;
-            match score {
-                Some(score) => {
-                    let news = news(partition, &name, score, &requires);
-                    found.extend(news.map(|news| News { count, ..news }));
-                }
-                None => empty.push((partition, name)),
+        for queue in lanes {
+            let mut values = reply::list(next()?)?.into_iter();
+            if reply::number(&values.next().ok_or_else(reply::missing)?)? == 1 {
+                seen.whole.entry(queue.clone()).or_default().insert(partition);
+            }
+            while let Some(class) = values.next() {
+                let mut next = || values.next().ok_or_else(reply::missing);
+                let class = reply::text(class)?;
+                let score = reply::number(&next()?)?;
+                let count = u64::try_from(reply::number(&next()?)?).ok();
+                let Ok(requires) = Capabilities::parse(&reply::text(next()?)?) else { continue };
+                let queue = queue.clone();
+                seen.found.push(News { queue, partition, class, requires, score, count });
             }
         }
-        Ok(partition)
+        Ok(())
     }
 
-    /// Takes empty queues out of their registries, some at a time.
-    async fn sweep(&self, mut empty: Vec<(u16, String)>) -> Result<(), StoreError> {
-        empty.truncate(MOST_SWEPT);
-        empty.sort_unstable();
-        for queues in empty.chunk_by(|(one, _), (other, _)| one == other) {
-            let route = self.keys.route(queues[0].0);
-            let args: Vec<_> = queues.iter().map(|(_, name)| name.as_bytes().into()).collect();
-            self.link.call("sweep", &route, &args).await?;
+    /// A head has improved.
+    pub(crate) fn improved(&self, news: News) {
+        if self.heads.improved(news) {
+            self.looking.state().fresh.clear();
         }
-        Ok(())
     }
 
     fn hear(&self, partition: u16, payload: &[u8]) {
@@ -198,16 +235,25 @@ impl Shared {
                 }
             }
             Some((b'M', _)) => self.wakeups.announce_maybe(),
+            Some((b'E', _)) => self.wakeups.announce_engines(),
             Some((b'W', rest)) if !rest.starts_with(&self.origin) => {
                 if let Some(news) = rest.get(8..).and_then(|text| announced(partition, text)) {
                     let (queue, requires) = (news.queue.clone(), news.requires.clone());
-                    self.heads.improved(news);
+                    self.improved(news);
                     self.more_work(&queue, requires);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// What one look has seen.
+#[derive(Default)]
+struct Seen {
+    found: Vec<News>,
+    /// The partitions in which all classes of a lane were looked at.
+    whole: HashMap<Queue, HashSet<u16>>,
 }
 
 /// The news of an announcement: namespace, lane, class, score and requirements.
@@ -228,4 +274,31 @@ fn news(partition: u16, name: &str, score: i64, requires: &str) -> Option<News> 
 pub(crate) fn queue(name: &str) -> Option<Queue> {
     let mut parts = name.splitn(3, ':');
     Some((Namespace::new(parts.next()?).ok()?, Lane::new(parts.next()?).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_many_lanes_each_has_its_turn() {
+        let lane = |number: usize| Lane::new(format!("lane-{number}")).unwrap();
+        let lanes: Vec<_> =
+            (0..3 * LANES_PER_NET).map(|number| (Namespace::default(), lane(number))).collect();
+        let looking = Looking::default();
+        let first = (Namespace::default(), lane(0));
+        looking.state().fresh.insert(first.clone(), Instant::now() + NET);
+        for _ in 0..2 {
+            let mut seen = BTreeSet::new();
+            for _ in 0..3 {
+                let turn = looking.in_turn(lanes.clone());
+                assert_eq!(turn.len(), LANES_PER_NET);
+                seen.extend(turn);
+            }
+            assert_eq!(seen.len(), lanes.len(), "three turns reach all");
+        }
+        let until = looking.state().fresh[&first];
+        assert!(until > Instant::now() + 2 * NET, "waiters rely on it until its next turn");
+        assert_eq!(looking.in_turn(lanes[..2].to_vec()).len(), 2);
+    }
 }

@@ -10,12 +10,11 @@ use ff_store::audit::{Found, Rule, Violation};
 use ff_store::{Repaired, StoreError};
 use redis::Value;
 
+use crate::constants::MEND_ENTRIES;
 use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
-
-/// How many entries one call looks at, about.
-const PAGE: &str = "200";
+use crate::walk::Walk;
 
 /// What a fault in the middle of a function can leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,22 +74,21 @@ pub(crate) async fn run(store: &Shared) -> Result<Repaired, StoreError> {
 
 async fn pass(store: &Shared, partition: u16, sum: &mut Repaired) -> Result<(), StoreError> {
     let route = store.keys.route(partition);
-    let (mut section, mut place) = (Vec::new(), b"0".to_vec());
-    loop {
-        let args: [Arg<'_>; 3] = [section.into(), place.into(), PAGE.as_bytes().into()];
+    let mut walk = Walk::over(store, partition).await?;
+    while !walk.is_over() {
+        let limit = MEND_ENTRIES.to_string().into_bytes().into();
+        let args: Vec<Arg<'_>> = [walk.place(), limit].into_iter().chain(walk.rest()).collect();
         let answer = store.link.call_confirmed("mend", &route, &args).await?;
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
-        (section, place) = (reply::bytes(next()?)?.to_vec(), reply::bytes(next()?)?.to_vec());
+        walk.went(&next()?, next()?)?;
         let mut count = || number(&next()?);
         sum.examined += count()?;
         sum.unwritten += count()?;
         sum.unplaced += count()?;
         sum.leftover += count()?;
-        if section.is_empty() {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 fn number(value: &Value) -> Result<u64, StoreError> {

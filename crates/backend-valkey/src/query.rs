@@ -10,6 +10,7 @@ use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
 use crate::codec::{self, Inline, Stored};
+use crate::constants::{PAGE_ENTRIES, PAGE_LEAST};
 use crate::general::{decode, named};
 use crate::keys;
 use crate::link::Arg;
@@ -71,32 +72,72 @@ pub(crate) async fn past_attempts(
     Ok(attempts)
 }
 
+/// How many of `limit` entries over all partitions each is asked for: they are seldom all in one.
+fn part(store: &Shared, limit: usize) -> usize {
+    let limit = limit.clamp(1, PAGE_ENTRIES);
+    let partitions = usize::from(store.keys.partitions());
+    if partitions == 1 {
+        limit
+    } else {
+        (2 * limit / partitions).clamp(PAGE_LEAST, limit.max(PAGE_LEAST))
+    }
+}
+
 /// A stretch of a listing over all partitions.
 pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Execution>, StoreError> {
+    let mut places = Vec::new();
+    let mut after = scan.after;
+    while places.len() < scan.limit {
+        let left = scan.limit - places.len();
+        let (page, next) = page(store, scan, after, left).await?;
+        places.extend(page);
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    places.truncate(scan.limit);
+    let ids = places.iter().filter_map(|place| ExecutionId::from_bytes(&place.id).ok());
+    let records = try_join_all(ids.map(|id| record(store, id))).await?;
+    Ok(records.into_iter().flatten().collect())
+}
+
+/// What comes after a place, about as many as are left, and where to go on; `None` at the end.
+async fn page(
+    store: &Shared,
+    scan: &ListScan,
+    after: Option<Position>,
+    left: usize,
+) -> Result<(Vec<Position>, Option<Position>), StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
     let which: &[u8] = match scan.which {
         Which::All => b"list",
         Which::Attention(_) => b"attention",
     };
-    let after = scan.after.map(|place| (place.created.as_ms().to_string(), place.id));
+    let after = after.map(|place| (place.created.as_ms().to_string(), place.id));
     let (created, id) =
         after.map_or_else(Default::default, |(created, id)| (created, keys::encode(&id)));
     let namespace = scan.namespace.as_str().as_bytes();
-    let limit = scan.limit.to_string();
-    let args = [namespace.into(), which.into(), owned(created), owned(id), owned(limit)];
-    let mut places = Vec::new();
+    let part = part(store, left);
+    let args = [namespace.into(), which.into(), owned(created), owned(id), owned(part.to_string())];
+    let (mut places, mut more) = (Vec::new(), None);
     for answer in store.link.call_each("list", &store.keys.routes(), &args).await? {
-        let mut values = reply::list(answer)?.into_iter();
-        while let (Some(created), Some(id)) = (values.next(), values.next()) {
-            let id = named(&reply::bytes(id)?)?;
-            places.push(Position { created: reply::time(&created)?, id: *id.as_bytes() });
+        for partition in reply::list(answer)? {
+            let mut values = reply::list(partition)?.into_iter();
+            let before = places.len();
+            while let (Some(created), Some(id)) = (values.next(), values.next()) {
+                let id = named(&reply::bytes(id)?)?;
+                places.push(Position { created: reply::time(&created)?, id: *id.as_bytes() });
+            }
+            // Behind a whole part there may be more, and what others have behind that comes later.
+            if places.len() - before == part {
+                more = more.max(places.last().copied());
+            }
         }
     }
+    places.retain(|place| more.is_none_or(|more| *place >= more));
     places.sort_unstable_by(|a, b| b.cmp(a));
-    places.truncate(scan.limit);
-    let ids = places.iter().filter_map(|place| ExecutionId::from_bytes(&place.id).ok());
-    let records = try_join_all(ids.map(|id| record(store, id))).await?;
-    Ok(records.into_iter().flatten().collect())
+    Ok((places, more))
 }
 
 /// The store's time.
@@ -117,8 +158,16 @@ pub(crate) async fn alive(store: &Shared, engine: EngineId) -> Result<Vec<Engine
     alive.into_iter().map(name).collect()
 }
 
-/// How many timers each partition is asked for at least.
-const LEAST_PART: usize = 8;
+/// Takes note that `engine` is gone, and tells the others.
+pub(crate) async fn leave(store: &Shared, engine: EngineId) -> Result<(), StoreError> {
+    let mut remove = cmd("ZREM");
+    remove.arg(store.keys.engines()).arg(&engine.to_bytes()[..]);
+    store.link.send(remove).await?;
+    // All processes listen to the channels of all partitions.
+    let mut tell = cmd("SPUBLISH");
+    tell.arg(store.keys.channel(0)).arg("E");
+    store.link.send(tell).await.map(drop)
+}
 
 /// Timers of `share` that are due, over all its partitions.
 pub(crate) async fn due(
@@ -129,13 +178,7 @@ pub(crate) async fn due(
 ) -> Result<DueTimers, StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
     let (time, id) = after.map_or((0, String::new()), |(time, id)| (time.as_ms(), keys::id(id)));
-    // All that is due is seldom in one partition, so each is asked for its part.
-    let part = match store.keys.partitions() {
-        1 => limit,
-        partitions => {
-            (2 * limit / usize::from(partitions)).clamp(LEAST_PART, limit.max(LEAST_PART))
-        }
-    };
+    let part = part(store, limit);
     let args = [owned(time.to_string()), owned(id), owned(part.to_string())];
     let mut timers = DueTimers {
         now: Time::EPOCH,
@@ -149,7 +192,7 @@ pub(crate) async fn due(
         .filter(|partition| share.has(*partition))
         .map(|partition| store.keys.route(partition))
         .collect();
-    for answer in store.link.call_each("due", &routes, &args).await? {
+    for answer in store.link.call_some("due", &routes, &args).await?.values {
         let mut values = reply::list(answer)?.into_iter();
         let now = reply::time(&values.next().ok_or_else(reply::missing)?)?;
         timers.now = timers.now.max(now);

@@ -10,6 +10,7 @@ use ff_store::store::ORDERED_WAITERS;
 use ff_store::{BlockedClass, BlockedScan, ResourceScan, Share, StoreError};
 use redis::Cmd;
 
+use crate::constants::RESOURCES;
 use crate::general::named;
 use crate::keys;
 use crate::link::Arg;
@@ -60,7 +61,7 @@ pub(crate) async fn get(store: &Shared, key: &ResourceKey) -> Result<Option<Reso
 pub(crate) async fn scan(store: &Shared, scan: &ResourceScan) -> Result<Vec<Resource>, StoreError> {
     let home = Partition::home(&scan.namespace, store.keys.partitions());
     let after = scan.after.as_ref().map_or("", |name| name.as_str());
-    let limit = scan.limit.to_string();
+    let limit = scan.limit.min(RESOURCES).to_string();
     let args: [Arg<'_>; 4] = [
         scan.kind.as_str().as_bytes().into(),
         scan.namespace.as_str().as_bytes().into(),
@@ -97,7 +98,7 @@ pub(crate) async fn ahead(
     Ok(sum)
 }
 
-/// A stretch of the executions that wait for a budget or a quota, over all partitions.
+/// A stretch of the executions that wait for a budget or a quota, over all partitions that answer.
 pub(crate) async fn blocked(
     store: &Shared,
     scan: &BlockedScan,
@@ -114,7 +115,7 @@ pub(crate) async fn blocked(
         each.to_string().into_bytes().into(),
     ];
     let mut classes: BTreeMap<AdmissionClass, Vec<(Score, ExecutionId)>> = BTreeMap::new();
-    for answer in store.link.call_each("blocked", &store.keys.routes(), &args).await? {
+    for answer in store.link.call_some("blocked", &store.keys.routes(), &args).await?.values {
         for class in reply::list(answer)? {
             let mut values = reply::list(class)?.into_iter();
             let name = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
@@ -150,7 +151,7 @@ pub(crate) async fn blockers(
         .map(|partition| store.keys.route(partition))
         .collect();
     let mut names = BTreeSet::new();
-    for answer in store.link.call_each("blockers", &routes, &args).await? {
+    for answer in store.link.call_some("blockers", &routes, &args).await?.values {
         for name in reply::list(answer)? {
             // The end of a name sorts as what ends it in the index.
             let mut name = reply::bytes(name)?.to_vec();

@@ -18,31 +18,24 @@ use ff_store::audit::{ResourceEntry, Row, Rows};
 use redis::Value;
 
 use crate::codec::{self, Stored, Unreadable};
+use crate::constants::{DUMP_ATTEMPTS, DUMP_BYTES, DUMP_ENTRIES};
 use crate::general::named;
 use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
+use crate::walk::{Walk, scan};
 use crate::{keys, resource};
 
-/// How many entries a page has, about.
-const PAGE: usize = 1_000;
-
-/// Every row, records first.
+/// Every row, partition by partition; in each, records come before their entries. A page is asked for
+/// when the one before it has been taken.
 pub(crate) fn stream(store: Arc<Shared>) -> Result<Rows, StoreError> {
     let (sender, rows) = Rows::channel();
     tokio::spawn(async move {
-        let mut entries = Vec::new();
         for partition in 0..store.keys.partitions() {
-            let read = partition_rows(&store, partition, &mut entries, &sender).await;
-            match read {
+            match partition_rows(&store, partition, &sender).await {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => return drop(sender.send(Err(error)).await),
-            }
-        }
-        for row in entries {
-            if sender.send(Ok(row)).await.is_err() {
-                return;
             }
         }
     });
@@ -51,52 +44,66 @@ pub(crate) fn stream(store: Arc<Shared>) -> Result<Rows, StoreError> {
 
 type Sender = tokio::sync::mpsc::Sender<Result<Row, StoreError>>;
 
-/// Sends the records of a partition and adds the rest to `entries`; tells whether anybody listens.
+/// Sends the rows of a partition; tells whether anybody listens.
 async fn partition_rows(
     store: &Shared,
     partition: u16,
-    entries: &mut Vec<Row>,
     sender: &Sender,
 ) -> Result<bool, StoreError> {
-    let (mut section, mut offset) = (String::from("0"), String::from("0"));
+    let mut walk = Walk::over(store, partition).await?;
     let route = store.keys.route(partition);
-    loop {
-        let args: [Arg<'_>; 3] = [
-            section.as_bytes().into(),
-            offset.as_bytes().into(),
-            PAGE.to_string().into_bytes().into(),
-        ];
+    while !walk.is_over() {
+        let limits = [DUMP_ENTRIES, DUMP_BYTES].map(|most| most.to_string().into_bytes().into());
+        let args: Vec<Arg<'_>> =
+            [walk.place()].into_iter().chain(limits).chain(walk.rest()).collect();
         let mut values = reply::list(store.link.call("dump", &route, &args).await?)?.into_iter();
-        let next = values.next().ok_or_else(reply::missing)?;
-        let following = values.next().ok_or_else(reply::missing)?;
+        let mut next = || values.next().ok_or_else(reply::missing);
+        walk.went(&next()?, next()?)?;
         for value in values {
-            for row in rows(value, partition) {
-                if matches!(row, Row::Record(_)) {
-                    if sender.send(Ok(row)).await.is_err() {
-                        return Ok(false);
-                    }
-                } else {
-                    entries.push(row);
+            let (rows, many_attempts) = rows(value, partition);
+            for row in rows {
+                if sender.send(Ok(row)).await.is_err() {
+                    return Ok(false);
                 }
             }
+            if let Some(id) = many_attempts
+                && !attempts(store, id, sender).await?
+            {
+                return Ok(false);
+            }
         }
-        let Some(number) = reply::maybe_number(&next)? else { break };
-        section = number.to_string();
-        offset = match following {
-            Value::Int(number) => number.to_string(),
-            other => reply::text(other)?,
-        };
     }
     Ok(true)
 }
 
-/// The rows of one answer, or what is wrong with it.
-fn rows(value: Value, partition: u16) -> Vec<Row> {
+/// Sends the earlier attempts of an execution that has many; tells whether anybody listens.
+async fn attempts(store: &Shared, id: ExecutionId, sender: &Sender) -> Result<bool, StoreError> {
+    let key = store.keys.attempts(id);
+    let mut rows = Vec::new();
+    scan(store, redis::cmd("HSCAN"), &key, DUMP_ATTEMPTS, |page| {
+        past_attempts(id, page, &mut rows)
+    })
+    .await?;
+    for row in rows {
+        if sender.send(Ok(row)).await.is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The rows of one answer, or what is wrong with it, and the execution whose attempts are not among
+/// them because it has many.
+fn rows(value: Value, partition: u16) -> (Vec<Row>, Option<ExecutionId>) {
     let mut fields = reply::list(value).unwrap_or_default().into_iter();
     let kind = fields.next().map(reply::text).and_then(Result::ok).unwrap_or_default();
-    read(&kind, fields, partition).unwrap_or_else(|why| {
+    let read = match kind.as_str() {
+        "l" => execution(fields),
+        kind => read(kind, fields, partition).map(|rows| (rows, None)),
+    };
+    read.unwrap_or_else(|why| {
         let place = match kind.as_str() {
-            "x" => "an entry of a list",
+            "l" => "an entry of a list",
             "a" => "an entry of what needs attention",
             "k" => "an idempotency key",
             "t" => "a timer",
@@ -107,31 +114,51 @@ fn rows(value: Value, partition: u16) -> Vec<Row> {
             "d" => "a timer of a resource",
             _ => "a class",
         };
-        vec![Row::Unreadable { place: place.into(), why: why.to_string() }]
+        (vec![Row::Unreadable { place: place.into(), why: why.to_string() }], None)
     })
+}
+
+/// An execution and what is beside it.
+fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Option<ExecutionId>), StoreError> {
+    let mut next = || fields.next().ok_or_else(reply::missing);
+    let namespace = name::<Namespace>(next()?)?;
+    let created = reply::time(&next()?)?;
+    let id = named(&reply::bytes(next()?)?)?;
+    let mut rows = Vec::new();
+    if let Some(bytes) = reply::maybe_bytes(next()?)? {
+        rows.push(match Stored::decode(id, &bytes) {
+            Ok(stored) => Row::Record(Box::new(stored.record)),
+            Err(why) => unreadable(format!("execution {id}"), &why),
+        });
+    }
+    rows.push(Row::Entry(Entry::List(namespace, created), id));
+    let input = next()?;
+    if input != Value::Nil {
+        rows.push(blob(id, BlobPart::Input, &input)?);
+    }
+    let mut results = reply::list(next()?)?.into_iter();
+    while let (Some(run), Some(len)) = (results.next(), results.next()) {
+        let run = u32::try_from(reply::number(&run)?).map_err(|_| reply::missing())?;
+        rows.push(blob(id, BlobPart::Result(run), &len)?);
+    }
+    match next()? {
+        Value::Nil => Ok((rows, Some(id))),
+        attempts => {
+            past_attempts(id, reply::list(attempts)?, &mut rows)?;
+            Ok((rows, None))
+        }
+    }
+}
+
+fn blob(execution: ExecutionId, part: BlobPart, len: &Value) -> Result<Row, StoreError> {
+    let len = u64::try_from(reply::number(len)?).map_err(|_| reply::strange(len))?;
+    Ok(Row::Blob(BlobKey { execution, part }, len))
 }
 
 fn read(kind: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<Row>, StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
     let entry = |entry: Entry, id: ExecutionId| Ok(vec![Row::Entry(entry, id)]);
     match kind {
-        "x" => {
-            let namespace = name::<Namespace>(next()?)?;
-            let created = reply::time(&next()?)?;
-            let id = named(&reply::bytes(next()?)?)?;
-            let mut rows = vec![Row::Entry(Entry::List(namespace, created), id)];
-            if let Some(bytes) = reply::maybe_bytes(next()?)? {
-                rows.push(match Stored::decode(id, &bytes) {
-                    Ok(stored) => Row::Record(Box::new(stored.record)),
-                    Err(why) => unreadable(format!("execution {id}"), &why),
-                });
-            }
-            if let Some(bytes) = reply::maybe_bytes(next()?)? {
-                rows.push(Row::Blob(BlobKey { execution: id, part: BlobPart::Input }, bytes));
-            }
-            beside(id, reply::list(next()?)?, reply::list(next()?)?, &mut rows)?;
-            Ok(rows)
-        }
         "a" => {
             let namespace = name::<Namespace>(next()?)?;
             let created = reply::time(&next()?)?;
@@ -204,19 +231,12 @@ fn class(requires: &[u8]) -> Result<Capabilities, StoreError> {
     Ok(Capabilities::parse(text)?)
 }
 
-/// Results and attempts, each behind its number.
-fn beside(
+/// Attempts, each behind its number.
+fn past_attempts(
     id: ExecutionId,
-    results: Vec<Value>,
     attempts: Vec<Value>,
     rows: &mut Vec<Row>,
 ) -> Result<(), StoreError> {
-    let mut values = results.into_iter();
-    while let (Some(run), Some(bytes)) = (values.next(), values.next()) {
-        let run = u32::try_from(reply::number(&run)?).map_err(|_| reply::missing())?;
-        let key = BlobKey { execution: id, part: BlobPart::Result(run) };
-        rows.push(Row::Blob(key, reply::bytes(bytes)?));
-    }
     let mut values = attempts.into_iter();
     while let (Some(_), Some(bytes)) = (values.next(), values.next()) {
         rows.push(match codec::attempt(&reply::bytes(bytes)?) {

@@ -26,6 +26,7 @@ use ff_store::{
 };
 use tokio::task::AbortHandle;
 
+use crate::census::Emptied;
 use crate::fused::{self, Outcome, Verb};
 use crate::general::General;
 use crate::heads::{Heads, News, Queue};
@@ -51,6 +52,7 @@ pub struct Shared {
     pub(crate) wakeups: Wakeups,
     pub(crate) settlements: SettlementQueue,
     pub(crate) looking: Looking,
+    pub(crate) emptied: Emptied,
     /// Names this process in its announcements, which it need not hear.
     pub(crate) origin: [u8; 8],
 }
@@ -88,6 +90,7 @@ impl ValkeyStore {
             wakeups: Wakeups::default(),
             settlements: SettlementQueue::default(),
             looking: Looking::default(),
+            emptied: Emptied::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
         let tasks = look::start(&shared).await;
@@ -123,7 +126,7 @@ impl Shared {
                     return self.general(command, at.among(self.keys.partitions()).number()).await;
                 }
                 let queue = (grant.namespace.clone(), grant.lane.clone());
-                self.look().await?;
+                self.look(vec![queue.clone()]).await?;
                 let admitted = grant.admissions.only().into_iter().flatten().next();
                 let partition = match admitted {
                     Some(one) => self.keys.partition(one.request.needs.execution),
@@ -174,7 +177,7 @@ impl Shared {
     ) {
         let class = keys::class(requires);
         match head {
-            Some(score) => self.heads.improved(News {
+            Some(score) => self.improved(News {
                 queue: queue.clone(),
                 partition,
                 class,
@@ -296,9 +299,12 @@ impl Store for ValkeyStore {
                 continue;
             }
             let Some(verb) = Verb::of(&command.action) else {
-                // Blocks are of different executions, and need not wait for each other.
-                let blocks = |command: &&Command| matches!(command.action, Action::Block(_));
-                let count = batch[at..].iter().take_while(blocks).count().max(1);
+                // Blocks are of different executions and copies of a lane of different partitions:
+                // they need not wait for each other.
+                let apart = |command: &&Command| {
+                    matches!(command.action, Action::Block(_) | Action::CopyLane(_))
+                };
+                let count = batch[at..].iter().take_while(apart).count().max(1);
                 let several = batch[at..at + count].iter().map(|command| self.alone(command));
                 answers.extend(futures_util::future::join_all(several).await);
                 at += count;
@@ -403,6 +409,10 @@ impl Store for ValkeyStore {
 
     async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
         query::alive(self, engine).await
+    }
+
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        query::leave(self, engine).await
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {

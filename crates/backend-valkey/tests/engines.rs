@@ -2,13 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod ground;
+mod scene;
 
+use std::sync::Arc;
+
+use ff_conformance::TestClock;
 use ff_core::machine::{Submit, Tick};
-use ff_core::{Millis, Partition};
+use ff_core::{Millis, Partition, PublicState};
 use ff_engine::services::Services;
 use ff_engine::timers::{self, Timers};
 use ff_store::share::ENGINE_TTL;
-use ff_store::{EngineId, Share, mint};
+use ff_store::{EngineId, MaintenanceBackend, Share, mint};
+use ff_testkit::valkey::Server;
+use scene::{Home, describe, try_submit, until};
 
 fn ttl() -> Millis {
     Millis::new(ENGINE_TTL.as_millis() as u64)
@@ -79,6 +85,42 @@ async fn the_timer_loop_acts_on_its_share_alone() {
     let left = subject.store.due(&Share::All, None, 100).await.unwrap().due.len() as u64;
     assert_eq!(fired + left, 64);
     assert!(fired > 0 && left > 0, "{fired} fired, {left} left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_share_of_a_process_that_stops_is_taken_over_at_once() {
+    // The store's time stands still: nobody is ever silent for too long.
+    let home = Home::on(Server::shared(), 64);
+    let (home, process, clock) = home.open_with_clock(Server::shared()).await;
+    let other = home.open().await;
+    home.until_heard_by(Server::shared(), 2).await;
+    let (stays, leaves) =
+        (Services::new(Arc::new(process.clone())), Services::new(Arc::new(other)));
+    let (stays, leaves) = (stays.start(), leaves.start());
+    let probe = EngineId::new(1);
+    until("both to be known", async || {
+        let alive = process.alive(probe).await.unwrap();
+        process.leave(probe).await.unwrap();
+        (alive.len() == 3).then_some(())
+    })
+    .await;
+    leaves.stop().await;
+    assert_eq!(process.alive(probe).await.unwrap().len(), 2, "the one that stays and the probe");
+    process.leave(probe).await.unwrap();
+    let mut delayed = Vec::new();
+    for n in 0..64 {
+        let mut submit = Submit::new(mint::execution_id(Partition::new(n).unwrap()));
+        submit.start = ff_core::When::After(Millis::new(10));
+        delayed.push(try_submit(&process, submit).await.unwrap());
+    }
+    clock.advance(Millis::new(10)).await;
+    for id in delayed {
+        until("the timers of all partitions to fire", async || {
+            (describe(&process, id).await.public_state() == PublicState::Waiting).then_some(())
+        })
+        .await;
+    }
+    stays.stop().await;
 }
 
 #[tokio::test]

@@ -112,9 +112,9 @@ wrong_decisions! {
     versions_are_not_compared: "tick::several_engines_do_each_thing_once",
         "string.sub(bytes, 5, 12) == before and" => "";
     a_page_of_timers_skips_equal_times: "tick::pages_of_timers_neither_skip_nor_repeat",
-        "or page[i] > after_id" => "";
+        "ff.rank(k.timer, after, after_id)" => "ff.rank(k.timer, after, '~')";
     a_page_skips_equal_times: "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
-        "or page[i] < after_id" => "";
+        "tonumber(created), after_id, true)" => "tonumber(created), '', true)";
     retention_is_ignored: "exit::a_finished_execution_does_not_change",
         "ff.retired_at(until_at, retention) > now" => "false";
     a_claim_is_cut_too_late: "claim::a_claim_stops_at_a_mebibyte_of_input",

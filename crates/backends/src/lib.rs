@@ -22,7 +22,7 @@ use ff_store::{EngineBackend, StoreError, SystemClock};
 
 pub use backup::backup;
 pub use ff_backend_sqlite::Copied;
-pub use ff_backend_valkey::{LAYOUT as VALKEY_LAYOUT, Probe, Reading};
+pub use ff_backend_valkey::{BOUNDS as VALKEY_BOUNDS, LAYOUT as VALKEY_LAYOUT, Probe, Reading};
 pub use limit::{Limit, LimitPlan, limit};
 pub use url::StoreUrl;
 

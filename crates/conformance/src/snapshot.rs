@@ -23,8 +23,8 @@ pub struct Snapshot {
     pub entries: Vec<(ExecutionId, Entry)>,
     /// Registered classes: namespace, lane, required set.
     pub classes: Vec<[String; 3]>,
-    /// Bytes beside records.
-    pub blobs: Vec<(BlobKey, Bytes)>,
+    /// Bytes beside records: how many, and which, unless no record leads to them.
+    pub blobs: Vec<(BlobKey, u64, Option<Bytes>)>,
     /// Earlier attempts, by id and number.
     pub attempts: Vec<(ExecutionId, Attempt)>,
     /// Resources, by key.
@@ -40,7 +40,7 @@ pub struct Snapshot {
 /// Reads everything `store` holds.
 pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
     let mut rows = store.rows().await?;
-    let mut all = Snapshot::default();
+    let (mut all, mut blobs) = (Snapshot::default(), Vec::new());
     while let Some(row) = rows.next().await {
         match row? {
             Row::Record(record) => all.records.push(*record),
@@ -50,7 +50,7 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
                 class.lane.to_string(),
                 class.class.to_string(),
             ]),
-            Row::Blob(key, bytes) => all.blobs.push((key, bytes)),
+            Row::Blob(key, len) => blobs.push((key, len)),
             Row::PastAttempt(id, attempt) => all.attempts.push((id, *attempt)),
             Row::Resource(resource) => all.resources.push(*resource),
             Row::ResourceEntry(key, ResourceEntry::Listed) => all.listed_resources.push(key),
@@ -59,6 +59,9 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
             }
             Row::Unreadable { place, why } => all.unreadable.push((place, why)),
         }
+    }
+    for (key, len) in blobs {
+        all.blobs.push((key, len, store.blob(key).await?));
     }
     all.records.sort_by_key(|record| record.id);
     all.entries.sort();
@@ -83,7 +86,7 @@ impl Snapshot {
     pub fn naming(&self, id: ExecutionId) -> Vec<String> {
         let records = self.records.iter().map(|r| (r.id, format!("record {r:?}")));
         let entries = self.entries.iter().map(|(id, e)| (*id, format!("entry {e:?}")));
-        let blobs = self.blobs.iter().map(|(k, _)| (k.execution, format!("bytes {:?}", k.part)));
+        let blobs = self.blobs.iter().map(|(k, ..)| (k.execution, format!("bytes {:?}", k.part)));
         let attempts = self.attempts.iter().map(|(id, a)| (*id, format!("attempt {}", a.number)));
         let rows = records.chain(entries).chain(blobs).chain(attempts);
         rows.filter(|(owner, _)| *owner == id).map(|(_, row)| row).collect()

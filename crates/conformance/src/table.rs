@@ -38,6 +38,8 @@ macro_rules! every_fact {
                 claimed_work_is_active_and_knows_its_worker
                 a_retried_claim_finds_the_same_leases_and_takes_no_more
                 a_retried_claim_that_never_arrived_takes_work
+                a_request_that_is_sent_again_gives_no_lease_the_name_of_an_earlier_one
+                a_repeated_revoke_ends_no_later_lease_of_the_same_request
                 a_retried_claim_finds_only_what_is_still_held
                 a_retried_claim_does_not_revive_an_expired_lease
                 a_claim_repeated_by_another_worker_is_refused

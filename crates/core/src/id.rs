@@ -192,13 +192,32 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// The random name of one lease: the claim that took it and its place in that claim.
+/// The random name of one lease: the claim that took it, its place in that claim, and which lease of
+/// its execution it is. So a claim that is sent again after its leases have ended never gives one of
+/// them out under the same name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LeaseId {
     /// The claim call.
     pub request: RequestId,
-    /// The place in the claim's answer.
+    /// The place in the claim's answer, and which lease of its execution it is.
     pub index: u16,
+}
+
+impl LeaseId {
+    /// How many places a claim has.
+    pub const PLACES: u16 = 512;
+
+    /// The lease that `request` has in `place` on an execution that has had `epoch` leases before.
+    /// The name differs from those of the 127 leases before.
+    pub fn new(request: RequestId, place: u16, epoch: u64) -> LeaseId {
+        let turn = (epoch % u64::from(u16::MAX / Self::PLACES + 1)) as u16;
+        LeaseId { request, index: turn * Self::PLACES + place % Self::PLACES }
+    }
+
+    /// The place in the claim's answer.
+    pub fn place(self) -> u16 {
+        self.index % Self::PLACES
+    }
 }
 
 impl FromStr for LeaseId {

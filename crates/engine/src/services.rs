@@ -21,6 +21,8 @@ pub struct Services {
     pub unblock: Arc<Scanning<UnblockScanner>>,
     /// Looks for what must not be.
     pub audit: Arc<Scanning<AuditScanner>>,
+    shares: Arc<Shares>,
+    backend: Arc<dyn EngineBackend>,
 }
 
 impl Services {
@@ -34,18 +36,24 @@ impl Services {
         let shares = Arc::new(Shares::default());
         let timers = Timers::new(backend.clone(), timers::Options::default());
         let unblock = Scanning::new(unblock, backend.clone());
-        let audit = Scanning::new(AuditScanner::default(), backend);
+        let audit = Scanning::new(AuditScanner::default(), backend.clone());
         Services {
             timers: Arc::new(timers.sharing(shares.clone())),
             unblock: Arc::new(unblock.sharing(shares.clone())),
-            audit: Arc::new(audit.sharing(shares)),
+            audit: Arc::new(audit.sharing(shares.clone())),
+            shares,
+            backend,
         }
     }
 
     /// Keeps them running until the supervisor is told to stop.
     pub fn start(self) -> Supervisor {
-        let Services { timers, unblock, audit } = self;
+        let Services { timers, unblock, audit, shares, backend } = self;
         let supervisor = Supervisor::default();
+        supervisor.start("shares", move |stop| {
+            let (shares, backend) = (shares.clone(), backend.clone());
+            async move { shares.run(&*backend, stop).await }
+        });
         supervisor.start("timers", move |stop| {
             let timers = timers.clone();
             async move { timers.run(stop).await }

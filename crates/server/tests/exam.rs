@@ -124,6 +124,7 @@ pass!(WorkerBackend to http {
 pass!(MaintenanceBackend to store {
     due(share: &Share, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
     alive(engine: EngineId) -> Vec<EngineId>;
+    leave(engine: EngineId) -> ();
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     tick_resource(key: ResourceKey) -> bool;
     blockers(

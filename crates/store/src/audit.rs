@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Entry, EntryDiff, Placement};
@@ -35,8 +34,8 @@ pub enum Row {
     Entry(Entry, ExecutionId),
     /// A class registered for a lane.
     Class(LaneClass),
-    /// Bytes beside a record.
-    Blob(BlobKey, Bytes),
+    /// Bytes beside a record: how many.
+    Blob(BlobKey, u64),
     /// An attempt beside a record.
     PastAttempt(ExecutionId, Box<Attempt>),
     /// A resource.
@@ -54,7 +53,9 @@ pub enum ResourceEntry {
     Timer(Time),
 }
 
-/// All rows of a store, records first.
+/// All rows of a store. They may come in groups, such as partitions: all rows of an execution are in
+/// one, and in each the records come first. A store reads them in bounded pages and waits until they
+/// are taken, so that a reader that keeps none holds little at any time.
 #[derive(Debug)]
 pub struct Rows(mpsc::Receiver<Result<Row, StoreError>>);
 
@@ -138,7 +139,8 @@ rules!(
     Counted = "counted",
 );
 
-/// Collects rows and says what is wrong with them.
+/// Collects rows and says what is wrong with them. It remembers what a record leads it to expect until
+/// that has come.
 #[derive(Debug, Default)]
 pub struct Auditor {
     report: Report,
@@ -167,7 +169,7 @@ impl Auditor {
             }
             Row::Entry(entry, id) => self.entry(entry, id),
             Row::Class(class) => self.class(&class),
-            Row::Blob(key, bytes) => self.blob(key, bytes.len()),
+            Row::Blob(key, len) => self.blob(key, len),
             Row::PastAttempt(id, attempt) => self.past_attempt(id, &attempt),
             Row::Resource(resource) => {
                 self.report.records += 1;
@@ -181,6 +183,11 @@ impl Auditor {
                 self.resource_entries_seen.insert((key, entry));
             }
         }
+    }
+
+    /// How much it expects that has not come yet.
+    pub fn expects(&self) -> usize {
+        self.missing_entries.len() + self.payloads.len() + self.attempts.len()
     }
 
     /// What is wrong, after the last row.
@@ -270,7 +277,9 @@ impl Auditor {
         let id = record.id;
         let newest = record.attempt.as_ref();
         let expected = newest.map_or(0, |attempt| attempt.number);
-        self.attempts.insert(id, Attempts { expected, seen: 0 });
+        if expected > 0 {
+            self.attempts.insert(id, Attempts { expected, seen: 0 });
+        }
         if let State::Active { lease, .. } = &record.state {
             let matches = newest.is_some_and(|a| a.lease == lease.id && a.worker == lease.worker);
             if !matches || lease.epoch != record.epoch {
@@ -322,9 +331,9 @@ impl Auditor {
         }
     }
 
-    fn blob(&mut self, key: BlobKey, len: usize) {
+    fn blob(&mut self, key: BlobKey, len: u64) {
         match self.payloads.remove(&key) {
-            Some(expected) if expected as usize == len => {}
+            Some(expected) if u64::from(expected) == len => {}
             Some(expected) => {
                 let detail = format!("{:?} has {len} bytes, not {expected}", key.part);
                 self.broken(Rule::PayloadThere, key.execution.into(), Found::Wrong, detail);
@@ -343,7 +352,12 @@ impl Auditor {
         }
         let number = attempt.number;
         match self.attempts.get_mut(&id) {
-            Some(attempts) if number < attempts.expected => attempts.seen += 1,
+            Some(attempts) if number < attempts.expected => {
+                attempts.seen += 1;
+                if attempts.seen == attempts.expected {
+                    self.attempts.remove(&id);
+                }
+            }
             _ => {
                 let detail = format!("attempt {number} is not one of its earlier ones");
                 self.broken(Rule::AttemptsInOrder, id.into(), Found::Extra, detail);

@@ -97,7 +97,11 @@ pub trait Store: Send + Sync + 'static {
     /// [`ENGINE_TTL`](crate::share::ENGINE_TTL) is not.
     async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
-    /// Every row of the store as of one moment, records first, for audit and comparison.
+    /// Says that `engine` is gone. The others hear of it, so that its share is theirs at once.
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError>;
+
+    /// Every row of the store, as of one moment unless others write, for audit and comparison. See
+    /// [`Rows`] for their order.
     async fn rows(&self) -> Result<Rows, StoreError>;
 
     /// Puts right what a fault in the middle of a write has left, on proof alone: an error is not

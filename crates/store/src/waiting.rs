@@ -16,7 +16,7 @@ use crate::{meter, mint};
 /// Claims, waiting up to `wait` for work to appear. `tasks` has what goes on without the caller.
 pub(crate) async fn claim<S: Store>(
     process: &Arc<Process<S>>,
-    claim: ClaimRequest,
+    mut claim: ClaimRequest,
     wait: Millis,
 ) -> Result<Claimed, StoreError> {
     let queue = (claim.namespace.clone(), claim.lane.clone());
@@ -31,6 +31,8 @@ pub(crate) async fn claim<S: Store>(
             }
             return Ok(claimed);
         }
+        // What an earlier send took was looked for.
+        claim.retry = false;
         if claimed.again {
             continue;
         }

@@ -43,11 +43,17 @@ pub struct Wakeups {
     timer: Notify,
     /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
     armed: AtomicU64,
+    engines: Notify,
 }
 
 impl Default for Wakeups {
     fn default() -> Self {
-        Wakeups { lines: Arc::default(), timer: Notify::new(), armed: AtomicU64::new(u64::MAX) }
+        Wakeups {
+            lines: Arc::default(),
+            timer: Notify::new(),
+            armed: AtomicU64::new(u64::MAX),
+            engines: Notify::new(),
+        }
     }
 }
 
@@ -113,6 +119,21 @@ impl Wakeups {
         self.timer.notify_one();
     }
 
+    /// An engine process has come or gone.
+    pub fn announce_engines(&self) {
+        self.engines.notify_one();
+    }
+
+    /// Waits until an engine process has come or gone.
+    pub async fn engines_changed(&self) {
+        self.engines.notified().await;
+    }
+
+    /// Has the timer loop look at once: what it acts on has changed.
+    pub fn wake_timers(&self) {
+        self.timer.notify_one();
+    }
+
     /// A place for work of `queue`. [Join](Ticket::join) the line, look at the store, then wait.
     pub fn ticket(&self, queue: Queue, capabilities: Capabilities) -> Ticket {
         let waiter = Waiter { capabilities, wake: Notify::new(), call: Mutex::new(None) };
@@ -134,6 +155,13 @@ impl Wakeups {
     /// How many wait on `queue`.
     pub fn waiting(&self, queue: &Queue) -> usize {
         lock(&self.lines).get(queue).map_or(0, |line| line.waiting.len())
+    }
+
+    /// The queues that somebody waits on.
+    pub fn waited_on(&self) -> Vec<Queue> {
+        let lines = lock(&self.lines);
+        let waited = lines.iter().filter(|(_, line)| !line.waiting.is_empty());
+        waited.map(|(queue, _)| queue.clone()).collect()
     }
 
     /// Whether anybody waits on any queue.

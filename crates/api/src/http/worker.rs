@@ -43,16 +43,23 @@ pub struct ClaimRequest {
     #[serde(default)]
     #[schema(maximum = 60000)]
     pub wait_ms: u64,
-    /// The name of this call: a random UUID, repeated when a reply is lost.
+    /// The name of this call: a random UUID. The same name is the same call: sent again, it answers
+    /// what it took and still holds.
     #[schema(value_type = schema::Call)]
     pub request: String,
-    /// The reply of an earlier send was lost: what that one took is answered again.
-    #[serde(default)]
+    /// `false` says that this is the first send, which spares the store a look.
+    #[serde(default = "maybe_sent_before")]
+    #[schema(default = true)]
     pub retry: bool,
 }
 
 fn one() -> u16 {
     1
+}
+
+/// Who does not say otherwise may have sent a call before.
+fn maybe_sent_before() -> bool {
+    true
 }
 
 impl ClaimRequest {
@@ -302,11 +309,13 @@ pub struct GrantRequest {
     /// How long it lasts.
     #[schema(minimum = 1, maximum = 300000)]
     pub ttl_ms: u64,
-    /// The name of this call: a random UUID, repeated when a reply is lost.
+    /// The name of this call: a random UUID. The same name is the same call: sent again, it answers
+    /// what it reserved.
     #[schema(value_type = schema::Call)]
     pub request: String,
-    /// The reply of an earlier send was lost: what that one reserved is answered again.
-    #[serde(default)]
+    /// `false` says that this is the first send, which spares the store a look.
+    #[serde(default = "maybe_sent_before")]
+    #[schema(default = true)]
     pub retry: bool,
 }
 

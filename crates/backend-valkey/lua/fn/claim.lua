@@ -1,6 +1,6 @@
 -- Takes the best executions of some queues in one partition.
 --
--- args: request, index of the first lease, how many at most, salt, the highest score to take after
+-- args: request, place of the first lease, how many at most, salt, the highest score to take after
 --       the first, 1 if it passes over what must be admitted (else 0), worker and instance, packed;
 --       what is admitted for this call: id, name and the time until which it may be used of each,
 --       packed (if there is any, it takes these and nothing else); then the names of one or more
@@ -49,11 +49,13 @@ end
 
 -- Puts an execution into a worker's hold and answers its new bytes; nil, with nothing written, if
 -- its record is damaged.
-local function hold(k, exec, id, bytes, now, lease, worker, instance, new_salt, name)
+local function hold(k, exec, id, bytes, now, request, place, worker, instance, new_salt, name)
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
   if not whole then
     return nil
   end
+  -- The lease is named after the request, its place, and which lease of the execution it is.
+  local lease = struct.pack('>c16I2', request, epoch % C.TURNS * C.PLACES + place)
   local was = timer
   if why > C.LAST_START then
     attempt = ff.attempt.continue(attempt, lease, worker, instance)
@@ -91,7 +93,7 @@ end
 -- admitted, of all behind it that must.
 local function choose(k, now, max, bound, queue_name, keys, passes)
   local most = passes and math.max(max, C.ADMISSION_LOOKAHEAD) or max
-  -- One more of each queue than can be taken: it is the next head.
+  -- One more than can be taken: of a single queue it is the next head.
   local candidates = ff.queue.best(keys, most + 1)
   local chosen, wanted, bytes, i = {}, {}, 0, 0
   local paused, _, limited
@@ -192,24 +194,18 @@ local function choose_named(k, now, max, names, ids, admitted)
   return candidates, chosen, {}, 0
 end
 
--- The score of the head of each queue when these candidates are taken, or ''.
-local function new_heads(k, args, candidates, taken)
-  local heads = {}
+-- The score of the head of the only queue when these candidates are taken, or ''. One more than can be
+-- taken was read, so there is none only if nothing is left.
+local function new_head(k, args, candidates, taken)
   for i = 1, #candidates / 3 do
-    local queue = candidates[3 * i]
     if not taken[i] then
-      heads[queue] = heads[queue] or candidates[3 * i - 1]
+      return {candidates[3 * i - 1]}
     end
   end
-  for i = 1, #args - 2 do
-    if not heads[i] then
-      heads[i] = ''
-      if k.classed[args[2 + i]] then
-        ff.queue.close(k, args[2 + i])
-      end
-    end
+  if k.classed[args[3]] then
+    ff.queue.close(k, args[3])
   end
-  return heads
+  return {''}
 end
 
 -- The ids of what was admitted, and by id the names of the admissions that may still be used, each for
@@ -265,9 +261,9 @@ register('claim', function(routes, args)
   local reply, taken = {1, now, cut, limited and 1 or 0, false, wanted}, {}
   for i = 1, #chosen / 3 do
     local at, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
-    local id, lease = candidates[3 * at - 2], struct.pack('>c16I2', request, first + i - 1)
-    local changed =
-      hold(k, k.exec .. id, id, bytes, now, lease, worker, instance, salt,
+    local id, place = candidates[3 * at - 2], first + i - 1
+    local changed = place < C.PLACES
+      and hold(k, k.exec .. id, id, bytes, now, request, place, worker, instance, salt,
         admitted[id] and admitted[id].name)
     if not changed then
       break
@@ -279,6 +275,10 @@ register('claim', function(routes, args)
   if #reply == 6 and #chosen > 0 then
     return {0}
   end
-  reply[5] = #ids > 0 and heads_now(k, args, keys) or new_heads(k, args, candidates, taken)
+  if #ids > 0 or #keys > 1 then
+    reply[5] = heads_now(k, args, keys)
+  else
+    reply[5] = new_head(k, args, candidates, taken)
+  end
   return reply
 end, {}, 2, 1)

@@ -19,19 +19,15 @@ local function due(k, now, after, after_id, limit)
   if first and (soonest == '' or tonumber(first) < tonumber(soonest)) then
     soonest = first
   end
-  local found, offset = {soonest, resources}, 0
-  while #found - 2 < 2 * limit do
-    local page = call('ZRANGEBYSCORE', k.timer, after, now, 'WITHSCORES', 'LIMIT', offset, limit)
-    for i = 1, #page, 2 do
-      if (tonumber(page[i + 1]) > after or page[i] > after_id) and #found - 2 < 2 * limit then
-        found[#found + 1] = page[i + 1]
-        found[#found + 1] = page[i]
-      end
-    end
-    if #page < 2 * limit then
+  local found = {soonest, resources}
+  local from = after_id == '' and 0 or ff.rank(k.timer, after, after_id)
+  local page = call('ZRANGE', k.timer, from, from + limit - 1, 'WITHSCORES')
+  for i = 1, #page, 2 do
+    if tonumber(page[i + 1]) > now then
       break
     end
-    offset = offset + limit
+    found[#found + 1] = page[i + 1]
+    found[#found + 1] = page[i]
   end
   return found
 end

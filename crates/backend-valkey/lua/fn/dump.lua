@@ -1,19 +1,29 @@
--- Everything one partition holds, a page at a time, found from its indexes alone.
+-- What the indexes of one partition hold, and what they lead to, a page at a time. Payloads are told
+-- by their length.
 --
--- args: section, offset in it ('0' and '0' for the start), how many entries at most.
--- reply: {next section or '' at the end, next offset, then rows}. A row is a letter and its fields:
---   x namespace created id record? input? {run, result, ...} {number, attempt, ...}
+-- args: place in the first index to go on from ('0' for the start), about how many entries and bytes
+--       at most, then the names of one or more indexes (see lib/indexes).
+-- reply: {how many of the indexes were read to their end, place in the next one, then rows}. A row is
+--       the letter of its index and its fields:
+--   l namespace created id record? input-length? {run, length, ...} {number, attempt, ...}?
 --   a namespace created id        k namespace key id         t due id       h request+id
 --   q namespace lane requires? score id                      c namespace lane requires
 --   b namespace:kind:name:class score id
 --   r name resource?                                         d due name
+--       An execution with many attempts has none in its row.
+
+-- How long a payload under its own key is; false if there is none.
+local function length(key)
+  local bytes = call('STRLEN', key)
+  return (bytes > 0 or call('EXISTS', key) == 1) and bytes
+end
 
 local function results(exec, r)
   local found = {}
   if r then
     for run = 0, math.min(r.run, C.RUNS) do
-      local bytes = run == r.run and r.result_at == C.HERE and r.result
-        or call('GET', exec .. ':out:' .. run)
+      local here = run == r.run and r.result_at == C.HERE
+      local bytes = here and #r.result or length(exec .. ':out:' .. run)
       if bytes then
         found[#found + 1] = run
         found[#found + 1] = bytes
@@ -23,29 +33,51 @@ local function results(exec, r)
   return found
 end
 
-local function execution(k, ns, created, id)
+local function attempts(exec)
+  return call('HLEN', exec .. ':att') <= C.ATTEMPTS and call('HGETALL', exec .. ':att')
+end
+
+local row = {}
+
+function row.l(k, ns, created, id)
   local exec = k.exec .. id
   local bytes = call('GET', exec)
   local r = bytes and ff.record.unpack(bytes)
-  local input = r and r.input_at == C.HERE and r.input or call('GET', exec .. ':in')
-  return {'x', ns, created, id, bytes, input, results(exec, r), call('HGETALL', exec .. ':att')}
+  local input = r and r.input_at == C.HERE and #r.input or length(exec .. ':in')
+  return {'l', ns, created, id, bytes, input, results(exec, r), attempts(exec)}
 end
 
--- A page of an ordered set from offset on. Answers the next offset, or nil at its end.
-local function ordered(key, offset, limit, row, into)
-  local page = call('ZRANGE', key, offset, offset + limit - 1, 'WITHSCORES')
-  for i = 1, #page, 2 do
-    into[#into + 1] = row(page[i + 1], page[i])
-  end
-  return #page == 2 * limit and offset + limit or nil
+function row.a(_, ns, created, id)
+  return {'a', ns, created, id}
 end
 
-local function hashed(key, offset, limit, row, into)
-  local page = call('HSCAN', key, offset, 'COUNT', limit)
-  for i = 1, #page[2], 2 do
-    into[#into + 1] = row(page[2][i], page[2][i + 1])
-  end
-  return page[1] ~= '0' and page[1] or nil
+function row.k(_, ns, key, id)
+  return {'k', ns, key, id}
+end
+
+function row.t(_, _, due, id)
+  return {'t', due, id}
+end
+
+function row.h(_, _, _, member)
+  return {'h', member}
+end
+
+function row.b(_, name, score, id)
+  return {'b', name, score, id}
+end
+
+function row.r(k, _, _, name)
+  return {'r', name, call('GET', ff.resource.key(k, name))}
+end
+
+function row.d(_, _, due, name)
+  return {'d', due, name}
+end
+
+function row.c(_, lane, _, requires)
+  local ns, name = ff.queue.parts(lane)
+  return {'c', ns, name, requires}
 end
 
 -- What the executions of a class require, of which its lane does not know; false if nobody knows.
@@ -54,75 +86,65 @@ local function required(k, id, class)
   return r and r.class == class and r.requires
 end
 
--- What there is to read: {how, key, row}, records first.
-local function sections(k)
-  local plan, lanes = {}, {}
-  local namespaces = call('SMEMBERS', k.namespaces)
-  table.sort(namespaces)
-  for _, ns in ipairs(namespaces) do
-    plan[#plan + 1] = {ordered, ff.list_key(k, ns), function(created, id)
-      return execution(k, ns, created, id)
-    end}
-  end
-  for _, ns in ipairs(namespaces) do
-    plan[#plan + 1] = {ordered, ff.save.attention_key(k, ns), function(created, id)
-      return {'a', ns, created, id}
-    end}
-    plan[#plan + 1] = {hashed, ff.save.keys_key(k, ns), function(key, id)
-      return {'k', ns, key, id}
-    end}
-  end
-  plan[#plan + 1] = {ordered, k.timer, function(due, id)
-    return {'t', due, id}
-  end}
-  plan[#plan + 1] = {ordered, k.requests, function(_, member)
-    return {'h', member}
-  end}
-  local blockers = call('ZRANGE', k.blockers, 0, -1)
-  for _, name in ipairs(blockers) do
-    plan[#plan + 1] = {ordered, ff.blocked.key(k, name), function(score, id)
-      return {'b', name, score, id}
-    end}
-  end
-  plan[#plan + 1] = {ordered, k.resources, function(_, name)
-    return {'r', name, call('GET', ff.resource.key(k, name))}
-  end}
-  plan[#plan + 1] = {ordered, k.resource_timers, function(due, name)
-    return {'d', due, name}
-  end}
-  local queues = call('SMEMBERS', k.queues)
-  table.sort(queues)
-  for _, name in ipairs(queues) do
-    local ns, lane, class = ff.queue.parts(name)
-    local known = class == '' and '' or call('HGET', ff.queue.classes_key(k, ns, lane), class)
-    plan[#plan + 1] = {ordered, ff.queue_key(k, name), function(score, id)
-      return {'q', ns, lane, known or required(k, id, class), score, id}
-    end}
-    if not lanes[ns .. ':' .. lane] then
-      lanes[ns .. ':' .. lane] = true
-      plan[#plan + 1] = {hashed, ff.queue.classes_key(k, ns, lane), function(_, requires)
-        return {'c', ns, lane, requires}
-      end}
-    end
-  end
-  return plan
+function row.q(k, queue, score, id)
+  local ns, lane, class = ff.queue.parts(queue)
+  local known = class == '' and '' or call('HGET', ff.queue.classes_key(k, ns, lane), class)
+  return {'q', ns, lane, known or required(k, id, class), score, id}
 end
 
-register('dump', function(keys, args)
-  local section, offset, limit = tonumber(args[1]), tonumber(args[2]), tonumber(args[3])
-  local plan = sections(ff.keys(keys[1]))
-  local reply = {'', 0}
-  while plan[section + 1] do
-    local how, key, row = unpack(plan[section + 1])
-    local following = how(key, offset, limit, row, reply)
-    if not following then
-      section = section + 1
+-- How many bytes a row has, about.
+local function size(value)
+  if type(value) ~= 'table' then
+    return type(value) == 'string' and #value or 8
+  end
+  local sum = 0
+  for i = 1, #value do
+    sum = sum + size(value[i])
+  end
+  return sum
+end
+
+-- A page of an index. Answers the next place, or nil at its end, and how much is left of the page.
+local page = {}
+
+function page.ordered(k, index, offset, limit, bytes, reply)
+  local members = call('ZRANGE', index.key, offset, offset + limit - 1, 'WITHSCORES')
+  for i = 1, #members, 2 do
+    local found = row[index.letter](k, index.of, members[i + 1], members[i])
+    reply[#reply + 1], bytes = found, bytes - size(found)
+    if bytes <= 0 and i + 1 < #members then
+      return string.format('%.0f', offset + (i + 1) / 2), bytes
     end
-    offset = following or 0
-    if #reply - 2 >= limit and plan[section + 1] then
-      reply[1], reply[2] = section, offset
+  end
+  return #members == 2 * limit and string.format('%.0f', offset + limit) or nil, bytes
+end
+
+function page.hashed(k, index, cursor, limit, bytes, reply)
+  local found = call('HSCAN', index.key, cursor, 'COUNT', limit)
+  for i = 1, #found[2], 2 do
+    reply[#reply + 1] = row[index.letter](k, index.of, found[2][i], found[2][i + 1])
+    bytes = bytes - size(reply[#reply])
+  end
+  return found[1] ~= '0' and found[1] or nil, bytes
+end
+
+page.classes, page.resources = page.hashed, page.ordered
+
+register('dump', function(keys, args)
+  local k, place, limit, bytes = ff.keys(keys[1]), args[1], tonumber(args[2]), tonumber(args[3])
+  local reply = {0, '0'}
+  for i = 4, #args do
+    local index = ff.index(k, args[i])
+    local left = limit - (#reply - 2)
+    place, bytes = page[index.kind](k, index, place, left, bytes, reply)
+    if place then
+      reply[2] = place
+      break
+    end
+    reply[1], place = i - 3, '0'
+    if #reply - 2 >= limit or bytes <= 0 then
       break
     end
   end
   return reply
-end, {'no-writes'}, 3, nil, {1, 3})
+end, {'no-writes'}, 3, 1, {2, 3})

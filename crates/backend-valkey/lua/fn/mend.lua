@@ -2,9 +2,11 @@
 -- found from its indexes alone. What is removed or put back follows from a record that was read in
 -- the same call, or from its absence; a record that cannot be read is neither.
 --
--- args: index and place in it to go on from ('' and '0' for the start), how many entries at most.
--- reply: {next index or '' at the end, next place, how many entries were looked at, how many of
---       them had no record, how much was missing, and how much a record disowned}.
+-- args: place in the first index to go on from ('0' for the start), how many entries at most, then
+--       the names of one or more indexes (see lib/indexes).
+-- reply: {how many of the indexes were gone through to their end, place in the next one, how many
+--       entries were looked at, how many of them had no record, how much was missing, and how much a
+--       record disowned}.
 
 -- The record of id; nil when there is none, false when it cannot be read, whatever is in its place.
 local function record(k, id)
@@ -83,7 +85,7 @@ function read.classes(k, index, cursor, limit, found)
   for i = 1, #page[2], 2 do
     local class = page[2][i]
     found.examined = found.examined + 1
-    if call('EXISTS', ff.queue_key(k, index.lane .. ':' .. class)) == 0 then
+    if call('EXISTS', ff.queue_key(k, index.of .. ':' .. class)) == 0 then
       found.leftover = found.leftover + call('HDEL', index.key, class)
     end
   end
@@ -129,24 +131,23 @@ function read.resources(k, index, offset, limit, found)
 end
 
 register('mend', function(keys, args)
-  local from, at, limit = args[1], args[2], tonumber(args[3])
-  local k, next, place_in = ff.keys(keys[1]), '', '0'
+  local k, place_in, limit, done = ff.keys(keys[1]), args[1], tonumber(args[2]), 0
   local found = {now = now(), examined = 0, unwritten = 0, unplaced = 0, leftover = 0}
   -- Where a slot is being moved, what is not here yet looks absent. There the server refuses this.
   call('EXISTS', k.idx .. 'never', k.idx .. 'nowhere')
-  local indexes = ff.indexes(k)
-  for i, index in ipairs(indexes) do
-    if index.name >= from then
-      local following = read[index.kind](k, index, index.name == from and at or '0', limit, found)
-      if not following and index.close then
-        index.close()
-      end
-      if following or found.examined >= limit then
-        next = following and index.name or indexes[i + 1] and indexes[i + 1].name or ''
-        place_in = following or '0'
-        break
-      end
+  for i = 3, #args do
+    local index = ff.index(k, args[i])
+    place_in = read[index.kind](k, index, place_in, limit - found.examined, found)
+    if place_in then
+      break
+    end
+    if index.close then
+      index.close()
+    end
+    done, place_in = i - 2, '0'
+    if found.examined >= limit then
+      break
     end
   end
-  return {next, place_in, found.examined, found.unwritten, found.unplaced, found.leftover}
-end, {'allow-oom'}, 3)
+  return {done, place_in, found.examined, found.unwritten, found.unplaced, found.leftover}
+end, {'allow-oom'}, 2, 1, {2})

@@ -74,12 +74,48 @@ function ff.queue.leave(k, id, r)
   end
 end
 
-local function by_place(a, b)
-  return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
+-- Whether one entry of a heap, {score, id, ...}, comes before another.
+local function comes_first(a, b)
+  return a[1] < b[1] or (a[1] == b[1] and ff.less(a[2], b[2]))
+end
+
+-- Moves the entry at a place of a heap down to where it belongs.
+local function sift(heap, at)
+  while true do
+    local least = at
+    for child = 2 * at, 2 * at + 1 do
+      if heap[child] and comes_first(heap[child], heap[least]) then
+        least = child
+      end
+    end
+    if least == at then
+      return
+    end
+    heap[at], heap[least] = heap[least], heap[at]
+    at = least
+  end
+end
+
+-- The next entry of a queue of which some were read; nil behind the last. An entry is {score, id,
+-- score as text, number of the queue, what was read, where in that, how many came before}.
+local function following(keys, entry, size)
+  local place, page, at, offset = entry[4], entry[5], entry[6] + 2, entry[7]
+  if at > #page then
+    if #page < 2 * size then
+      return nil
+    end
+    page, at, offset = call('ZRANGE', keys[place], offset + size, offset + 2 * size - 1, 'WITHSCORES'),
+      1, offset + size
+    if #page == 0 then
+      return nil
+    end
+  end
+  return {tonumber(page[at + 1]), page[at], page[at + 1], place, page, at, offset}
 end
 
 -- The best candidates of some queues in order: id, score as text and the number of its queue, one
--- after the other. There are limit of each queue at most.
+-- after the other. There are limit at most, and no more than twice as many and two of each queue are
+-- read. Of a single queue they are its first.
 function ff.queue.best(keys, limit)
   local found = {}
   if #keys == 1 then
@@ -90,16 +126,29 @@ function ff.queue.best(keys, limit)
     end
     return found
   end
-  local all = {}
+  local heap, size = {}, math.max(1, math.ceil(limit / #keys))
   for place, key in ipairs(keys) do
-    local heads = call('ZRANGE', key, 0, limit - 1, 'WITHSCORES')
-    for i = 1, #heads, 2 do
-      all[#all + 1] = {tonumber(heads[i + 1]), heads[i], heads[i + 1], place}
+    local page = call('ZRANGE', key, 0, size - 1, 'WITHSCORES')
+    if page[1] then
+      heap[#heap + 1] = {tonumber(page[2]), page[1], page[2], place, page, 1, 0}
     end
   end
-  table.sort(all, by_place)
-  for i, one in ipairs(all) do
-    found[3 * i - 2], found[3 * i - 1], found[3 * i] = one[2], one[3], one[4]
+  for at = math.floor(#heap / 2), 1, -1 do
+    sift(heap, at)
+  end
+  local left = #heap
+  while left > 0 and #found < 3 * limit do
+    local entry, at = heap[1], #found
+    found[at + 1], found[at + 2], found[at + 3] = entry[2], entry[3], entry[4]
+    local next = following(keys, entry, size)
+    if not next then
+      next, heap[left] = heap[left], nil
+      left = left - 1
+    end
+    if left > 0 then
+      heap[1] = next
+      sift(heap, 1)
+    end
   end
   return found
 end

@@ -15,12 +15,10 @@ use ff_core::machine::{Action, Command, Reply};
 use ff_store::StoreError;
 use redis::Value;
 
+use crate::constants::CALL_COMMANDS;
 use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
-
-/// How many commands one call carries at most: a function must not hold the server for long.
-const MOST: usize = 100;
 
 /// What became of one command.
 pub(crate) enum Outcome {
@@ -146,7 +144,7 @@ fn slices<'a, 'c>(commands: &'a [&'c Command]) -> impl Iterator<Item = &'a [&'c 
             bytes += payload(command);
             bytes <= BATCH_BYTES
         };
-        let count = rest.iter().take(MOST).take_while(|command| fits(command)).count();
+        let count = rest.iter().take(CALL_COMMANDS).take_while(|command| fits(command)).count();
         let (slice, behind) = rest.split_at(count.max(1).min(rest.len()));
         rest = behind;
         (!slice.is_empty()).then_some(slice)

@@ -41,15 +41,22 @@ struct Call<'a> {
 
 impl Link {
     pub(super) async fn run(&self, command: &Cmd, slot: u16) -> Result<Value, Fault> {
-        self.complete(command, Target::Slot(slot), false).await
+        let by = Instant::now() + self.timeout();
+        self.complete(command, Target::Slot(slot), false, by).await
     }
 
     pub(super) async fn run_confirmed(&self, command: &Cmd, slot: u16) -> Result<Value, Fault> {
-        self.complete(command, Target::Slot(slot), self.0.confirm_replicas > 0).await
+        let by = Instant::now() + self.timeout();
+        self.complete(command, Target::Slot(slot), self.0.confirm_replicas > 0, by).await
     }
 
-    pub(super) async fn run_on(&self, command: &Cmd, node: &Arc<Node>) -> Result<Value, Fault> {
-        self.complete(command, Target::Node(node), false).await
+    pub(super) async fn run_on(
+        &self,
+        command: &Cmd,
+        node: &Arc<Node>,
+        by: Instant,
+    ) -> Result<Value, Fault> {
+        self.complete(command, Target::Node(node), false, by).await
     }
 
     async fn complete(
@@ -57,8 +64,8 @@ impl Link {
         command: &Cmd,
         target: Target<'_>,
         confirm: bool,
+        by: Instant,
     ) -> Result<Value, Fault> {
-        let by = Instant::now() + self.timeout();
         let (loaded, asked) = (Vec::new(), None);
         let mut call = Call { link: self, command, target, confirm, by, loaded, asked };
         let mut pauses = pauses();

@@ -92,6 +92,11 @@ impl Cluster {
         self.map().nodes.clone()
     }
 
+    /// Whether there is no connection to some primary.
+    pub(crate) fn any_away(&self) -> bool {
+        self.map().nodes.iter().any(|node| node.is_away())
+    }
+
     /// The node a redirect names, which may be one that was not known.
     pub(crate) fn named(&self, to: &Redirect, from: &Node) -> Arc<Node> {
         let host = if to.host.is_empty() { &from.address().host } else { &to.host };

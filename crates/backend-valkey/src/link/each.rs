@@ -1,6 +1,11 @@
 //! One question to every primary that serves some of many keys.
+//!
+//! A call carries a bounded number of keys. A primary that does not answer costs its own keys alone:
+//! whoever looks for work gets what the others answered, and while there is no connection to a
+//! primary it is not asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{Cmd, Value};
 use tokio::task::JoinSet;
@@ -8,15 +13,66 @@ use tokio::time::{Instant, sleep_until};
 
 use super::retry::{Advice, pauses};
 use super::{Arg, Link, Node, slot};
+use crate::constants::CALL_PARTITIONS;
 use crate::error::{Fault, Kind};
+
+/// How long a primary may take to answer one who goes on without it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Keys and the primary that serves them.
 type Group = (Arc<Node>, Vec<String>);
 
+/// What primaries answered, and those that did not.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// The answers, in no order.
+    pub(crate) values: Vec<Value>,
+    /// Why keys have no answer.
+    pub(crate) missing: Option<Missing>,
+}
+
+/// Keys that have no answer.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    keys: Vec<String>,
+    fault: Fault,
+}
+
+impl Missing {
+    fn add(to: &mut Option<Missing>, keys: Vec<String>, fault: Fault) {
+        match to {
+            Some(missing) => missing.keys.extend(keys),
+            None => *to = Some(Missing { keys, fault }),
+        }
+    }
+}
+
 impl Link {
     /// How many primaries serve these keys.
     pub(crate) fn owners(&self, keys: &[String]) -> usize {
-        self.groups(keys).map_or(0, |groups| groups.len())
+        self.groups(keys, usize::MAX).0.len()
+    }
+
+    /// Whether some primary is known not to answer.
+    pub(crate) fn any_away(&self) -> bool {
+        self.0.nodes.any_away()
+    }
+
+    /// Whether the primary that serves `key` is known not to answer.
+    pub(crate) fn is_away(&self, key: &str) -> bool {
+        self.0.nodes.owner(slot::of(key.as_bytes())).is_ok_and(|node| node.is_away())
+    }
+
+    /// `key`, and those behind it among `keys` that the same primary serves.
+    pub(crate) fn together(&self, key: &str, keys: &[String]) -> Vec<String> {
+        let owner = |key: &str| self.0.nodes.owner(slot::of(key.as_bytes())).ok();
+        let at = owner(key);
+        let behind = keys.iter().skip_while(|other| *other != key);
+        let same = behind.filter(|other| match (owner(other), &at) {
+            (Some(owner), Some(at)) => Arc::ptr_eq(&owner, at),
+            _ => *other == key,
+        });
+        same.cloned().collect()
     }
 
     pub(super) async fn run_each(
@@ -27,71 +83,105 @@ impl Link {
     ) -> Result<Vec<Value>, Fault> {
         let by = Instant::now() + self.timeout();
         let mut pauses = pauses();
-        let mut answers = Vec::new();
+        let mut values = Vec::new();
         let mut pending = keys.to_vec();
         loop {
-            let fault = match self.round(verb, pending, args, &mut answers).await? {
-                None => return Ok(answers),
-                Some((keys, fault)) => {
-                    pending = keys;
-                    fault
-                }
-            };
+            let answers = self.round(verb, &pending, args, by, false).await?;
+            values.extend(answers.values);
+            let Some(missing) = answers.missing else { return Ok(values) };
             let next = Instant::now() + pauses.pause();
-            if !self.is_in_time(next, by) {
-                return Err(fault);
+            if !is_repeated(&missing.fault) || !self.is_in_time(next, by) {
+                return Err(missing.fault);
             }
+            pending = missing.keys;
             self.0.nodes.relearn().await;
             sleep_until(next).await;
         }
     }
 
-    /// Asks once; gives the keys that have to be asked for again.
+    /// As [`Link::run_each`], without those that do not answer soon. Fails if none does.
+    pub(super) async fn run_some(
+        &self,
+        verb: &'static str,
+        keys: &[String],
+        args: &[Arg<'_>],
+    ) -> Result<Answers, Fault> {
+        let by = Instant::now() + self.timeout().min(PATIENCE);
+        let mut answers = self.round(verb, keys, args, by, true).await?;
+        let Some(missing) = answers.missing.take() else { return Ok(answers) };
+        // A slot that has moved is served by another, and one that was just lost by nobody yet.
+        if is_repeated(&missing.fault) {
+            self.0.nodes.relearn_soon();
+        }
+        if matches!(missing.fault.advice(), Advice::Follow(_) | Advice::Ask(_)) {
+            self.0.nodes.relearn().await;
+            let again = self.round(verb, &missing.keys, args, by, true).await?;
+            answers.values.extend(again.values);
+            answers.missing = again.missing;
+        } else {
+            answers.missing = Some(missing);
+        }
+        match answers.missing {
+            Some(missing) if answers.values.is_empty() => Err(missing.fault),
+            missing => Ok(Answers { missing, ..answers }),
+        }
+    }
+
+    /// Asks once, all primaries at the same time. Those that are known to be away are passed over if
+    /// that is asked for.
     async fn round(
         &self,
         verb: &'static str,
-        keys: Vec<String>,
+        keys: &[String],
         args: &[Arg<'_>],
-        answers: &mut Vec<Value>,
-    ) -> Result<Option<(Vec<String>, Fault)>, Fault> {
-        let groups = match self.groups(&keys) {
-            Ok(groups) => groups,
-            Err(fault) => return Ok(Some((keys, fault))),
-        };
+        by: Instant,
+        passes: bool,
+    ) -> Result<Answers, Fault> {
+        let (groups, mut missing) = self.groups(keys, CALL_PARTITIONS);
         let mut asking = JoinSet::new();
         for (node, keys) in groups {
+            if passes && node.is_away() {
+                let fault = Fault::new(Kind::Unreached, "no connection").at(node.address());
+                Missing::add(&mut missing, keys, fault);
+                continue;
+            }
             let command = self.function_over(verb, &keys, args);
             let link = self.clone();
-            asking.spawn(async move { (link.run_on(&command, &node).await, keys) });
+            asking.spawn(async move { (link.run_on(&command, &node, by).await, keys) });
         }
-        let mut left: Option<(Vec<String>, Fault)> = None;
+        let mut values = Vec::new();
         while let Some(done) = asking.join_next().await {
             let (answer, keys) = match done {
                 Ok(done) => done,
                 Err(error) => return Err(Fault::new(Kind::Other, error.to_string())),
             };
             match answer {
-                Ok(value) => answers.push(value),
-                Err(fault) if is_repeated(&fault) => match &mut left {
-                    Some((left, _)) => left.extend(keys),
-                    None => left = Some((keys, fault)),
-                },
-                Err(fault) => return Err(fault),
+                Ok(value) => values.push(value),
+                Err(fault) => Missing::add(&mut missing, keys, fault),
             }
         }
-        Ok(left)
+        Ok(Answers { values, missing })
     }
 
-    fn groups(&self, keys: &[String]) -> Result<Vec<Group>, Fault> {
-        let mut groups: Vec<Group> = Vec::new();
+    /// The keys by primary, at most `most` together, and those that nobody serves.
+    fn groups(&self, keys: &[String], most: usize) -> (Vec<Group>, Option<Missing>) {
+        let (mut groups, mut missing) = (Vec::<Group>::new(), None);
         for key in keys {
-            let node = self.0.nodes.owner(slot::of(key.as_bytes()))?;
-            match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &node)) {
+            let node = match self.0.nodes.owner(slot::of(key.as_bytes())) {
+                Ok(node) => node,
+                Err(fault) => {
+                    Missing::add(&mut missing, vec![key.clone()], fault);
+                    continue;
+                }
+            };
+            let has_room =
+                |(known, keys): &&mut Group| Arc::ptr_eq(known, &node) && keys.len() < most;
+            match groups.iter_mut().find(has_room) {
                 Some((_, keys)) => keys.push(key.clone()),
                 None => groups.push((node, vec![key.clone()])),
             }
         }
-        Ok(groups)
+        (groups, missing)
     }
 
     /// A server refuses keys of several slots, so they travel as arguments; the library takes them

@@ -38,6 +38,7 @@ use crate::options::{Options, Topology};
 use crate::startup;
 use cluster::Cluster;
 use dial::{Address, Dial};
+pub(crate) use each::Answers;
 pub(crate) use node::Node;
 use retry::Advice;
 pub(crate) use servers::Servers;
@@ -62,7 +63,7 @@ struct Shared {
 /// Where commands go.
 enum Nodes {
     Single(Arc<Node>),
-    Cluster(Cluster),
+    Cluster(Arc<Cluster>),
 }
 
 impl Link {
@@ -125,6 +126,28 @@ impl Link {
         Ok(self.run_each(verb, keys, args).await?)
     }
 
+    /// Like [`Link::call_each`], for one who goes on with what there is: primaries that do not answer
+    /// soon are left out. Fails if none answers.
+    pub(crate) async fn call_some(
+        &self,
+        verb: &'static str,
+        keys: &[String],
+        args: &[Arg<'_>],
+    ) -> Result<Answers, StoreError> {
+        Ok(self.run_some(verb, keys, args).await?)
+    }
+
+    /// Like [`Link::call_confirmed`], telling what went wrong by name.
+    pub(crate) async fn try_call_confirmed(
+        &self,
+        verb: &'static str,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Value, Fault> {
+        let command = self.function(verb, key, args);
+        self.run_confirmed(&command, slot::of(key.as_bytes())).await
+    }
+
     /// A plain command, routed by its first argument, which is its key if it has one.
     pub(crate) async fn send(&self, command: Cmd) -> Result<Value, StoreError> {
         let key = match command.args_iter().nth(1) {
@@ -152,7 +175,7 @@ impl Link {
 
     /// A command to one node.
     pub(crate) async fn ask(&self, node: &Arc<Node>, command: &Cmd) -> Result<Value, StoreError> {
-        Ok(self.run_on(command, node).await?)
+        Ok(self.run_on(command, node, Instant::now() + self.timeout()).await?)
     }
 
     fn timeout(&self) -> Duration {
@@ -214,7 +237,8 @@ impl Nodes {
             }
             Topology::Cluster => {
                 let by = Instant::now() + options.connect_timeout;
-                Nodes::Cluster(Cluster::connect(addresses.collect(), Arc::clone(dial), by).await?)
+                let cluster = Cluster::connect(addresses.collect(), Arc::clone(dial), by).await?;
+                Nodes::Cluster(Arc::new(cluster))
             }
         })
     }
@@ -236,6 +260,21 @@ impl Nodes {
     async fn relearn(&self) {
         if let Nodes::Cluster(cluster) = self {
             cluster.relearn().await;
+        }
+    }
+
+    fn any_away(&self) -> bool {
+        match self {
+            Nodes::Single(_) => false,
+            Nodes::Cluster(cluster) => cluster.any_away(),
+        }
+    }
+
+    /// Learns who serves what while the caller goes on.
+    fn relearn_soon(&self) {
+        if let Nodes::Cluster(cluster) = self {
+            let cluster = Arc::clone(cluster);
+            tokio::spawn(async move { cluster.relearn().await });
         }
     }
 }

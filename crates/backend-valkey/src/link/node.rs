@@ -78,6 +78,11 @@ impl Node {
         self.state.borrow().live().is_some()
     }
 
+    /// Whether it is one of several and there is no connection to it, though it has been looked for.
+    pub(crate) fn is_away(&self) -> bool {
+        self.patience.is_some() && matches!(*self.state.borrow(), State::Connecting(_))
+    }
+
     /// Makes the first connection; unlike a later one, it is tried once.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
         let live = self.dial.commands(&self.address).await?;
@@ -190,7 +195,7 @@ impl Node {
 
     /// The answer, or the fault that there is none.
     fn arrived<T>(
-        &self,
+        self: &Arc<Node>,
         answer: Result<redis::RedisResult<T>, Elapsed>,
         live: &Live,
     ) -> Result<T, Fault> {
@@ -201,6 +206,9 @@ impl Node {
         };
         // After a timeout the connection may be one that swallows everything.
         live.retire();
+        if self.patience.is_some() {
+            self.connect();
+        }
         Err(fault.at(&self.address))
     }
 }

@@ -86,7 +86,7 @@ local names, last = {}, {}
 
 -- While a library loads there is no string.
 local function verb_of(name)
-  return string.match(name, '([a-z]+)$')
+  return string.match(name, '^ff_%x+_(.*)$')
 end
 
 redis.register_function{function_name = 'name_@', callback = function(_, args)

@@ -1,5 +1,6 @@
 //! The page of every bound.
 
+use ff_backends::VALKEY_BOUNDS;
 use ff_core::Millis;
 use ff_core::limits::ALL;
 
@@ -22,5 +23,11 @@ pub(crate) fn page() -> String {
         [limit.what.to_owned(), bound]
     });
     page.push_str(&table(["what", "bound"], rows));
+    page.push_str(
+        "\n## On Valkey\n\nWhile a function runs the server does nothing else, so one call visits a \
+         bounded number of entries, however much there is. What is more is read by further calls.\n\n",
+    );
+    let rows = VALKEY_BOUNDS.iter().map(|(what, most)| [(*what).to_owned(), most.to_string()]);
+    page.push_str(&table(["what", "at most"], rows));
     page
 }

@@ -196,6 +196,36 @@ pub(crate) async fn a_retried_claim_that_never_arrived_takes_work(g: Ground) {
     assert_eq!(taken[0].execution, id);
 }
 
+pub(crate) async fn a_request_that_is_sent_again_gives_no_lease_the_name_of_an_earlier_one(
+    g: Ground,
+) {
+    let id = g.waiting().await;
+    let claim = g.claim();
+    let mut leases = BTreeSet::new();
+    for round in 0..4 {
+        let taken = g.take(ClaimRequest { retry: round > 0, ..claim.clone() }).await.remove(0);
+        assert_eq!(taken.execution, id);
+        assert!(leases.insert(taken.fence.lease), "{:?} was given out before", taken.fence);
+        g.hand_back(&taken).await.unwrap();
+        // A lease of another request in between changes nothing.
+        let other = g.claimed().await;
+        g.hand_back(&other).await.unwrap();
+    }
+}
+
+pub(crate) async fn a_repeated_revoke_ends_no_later_lease_of_the_same_request(g: Ground) {
+    let id = g.waiting().await;
+    let claim = g.claim();
+    let first = g.take(claim.clone()).await.remove(0);
+    g.revoke(id, first.fence).await.unwrap();
+    let second = g.take(ClaimRequest { retry: true, ..claim }).await.remove(0);
+    let before = g.snapshot().await;
+    // It is answered as before, or refused because the lease is gone.
+    let _ = g.revoke(id, first.fence).await;
+    g.snapshot().await.assert_same(&before);
+    assert_eq!(g.record(id).await.fence(), Some(second.fence));
+}
+
 pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Ground) {
     for _ in 0..3 {
         g.waiting().await;

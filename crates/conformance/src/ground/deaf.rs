@@ -132,6 +132,10 @@ impl Store for Deaf {
         self.store.alive(engine).await
     }
 
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        self.store.leave(engine).await
+    }
+
     async fn rows(&self) -> Result<Rows, StoreError> {
         self.store.rows().await
     }

@@ -303,6 +303,10 @@ impl Store for Planted {
         self.store.alive(engine).await
     }
 
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        self.store.leave(engine).await
+    }
+
     async fn rows(&self) -> Result<Rows, StoreError> {
         if self.bug != Bug::EntryIsLeft {
             return self.store.rows().await;

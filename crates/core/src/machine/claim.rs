@@ -41,11 +41,12 @@ pub struct ClaimRequest {
     pub request: RequestId,
     /// How many at most.
     pub max: u16,
-    /// The reply of an earlier send was lost: what that one took is answered again.
+    /// It may have been sent before: what an earlier send took and still holds is answered again.
+    /// Only who knows that it is the first send leaves it out, and spares the store a look.
     pub retry: bool,
 }
 
-/// Takes executions for a [`ClaimRequest`]. Lease `i` is named (request, `first` + i).
+/// Takes executions for a [`ClaimRequest`]. Lease `i` has the place `first` + i of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// What the worker asks for.
@@ -151,7 +152,7 @@ impl Claim {
             let why = "names a claim of another worker; make a new one for each claim";
             return Err(Refusal::invalid("request", why));
         }
-        taken.sort_by_key(|record| record.lease().map(|lease| lease.id.index));
+        taken.sort_by_key(|record| record.lease().map(|lease| lease.id.place()));
         Ok(taken)
     }
 
@@ -174,7 +175,10 @@ impl Claim {
                     continue;
                 }
             };
-            let lease = LeaseId { request: self.request, index };
+            if index >= LeaseId::PLACES {
+                break;
+            }
+            let lease = LeaseId::new(self.request, index, record.epoch);
             let (write, after) = context.hold(&record, why, &self.worker, lease);
             if let Some(assignment) = context.assignment(&after) {
                 let claimed = Claimed { assignments: vec![assignment], ..Claimed::default() };
@@ -402,8 +406,8 @@ fn input_of(record: &Execution) -> BlobKey {
     BlobKey { execution: record.id, part: BlobPart::Input }
 }
 
-/// Turns a grant into a lease. The lease is named (the grant's request, 0), so that a repeated call
-/// finds it.
+/// Turns a grant into a lease, which is named after the grant's request, so that a repeated call finds
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimGranted {
     /// The execution that was reserved.
@@ -431,9 +435,11 @@ impl ClaimGranted {
     }
 
     fn already_held(&self, record: &Execution, context: &Context<'_>) -> bool {
-        let lease = LeaseId { request: self.request, index: 0 };
+        let mine = |request| request == self.request;
         timer::due(record, context.now).is_none()
-            && record.lease().is_some_and(|held| held.id == lease && held.worker == self.worker)
+            && record
+                .lease()
+                .is_some_and(|held| mine(held.id.request) && held.worker == self.worker)
     }
 }
 
@@ -461,7 +467,7 @@ impl Decide for ClaimGranted {
         if context.withheld().is_some() {
             return Err(Refusal::LanePaused);
         }
-        let lease = LeaseId { request: self.request, index: 0 };
+        let lease = LeaseId::new(self.request, 0, record.epoch);
         let (mut write, after) = context.hold(record, why, &self.worker, lease);
         if let Some(admission) = after.admission {
             let at_least = Millis::new(after.spec.policy.lease_ttl.get() + TICKET_TTL.get());

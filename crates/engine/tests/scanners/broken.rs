@@ -75,6 +75,7 @@ pass!({
     census() -> Result<Census, StoreError>;
     ahead(place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
     alive(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+    leave(engine: EngineId) -> Result<(), StoreError>;
     repair() -> Result<Repaired, StoreError>;
 }
 

@@ -18,6 +18,7 @@ mod metrics;
 mod payload;
 mod proxy;
 mod registry;
+mod requests;
 mod shutdown;
 mod slow;
 mod tls;

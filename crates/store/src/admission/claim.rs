@@ -62,7 +62,7 @@ async fn claim_some<S: Store>(
         part.and_then(only!(Claimed))?;
     needs_admission.extend(more);
     claim.max = claim.max.saturating_sub(assignments.len() as u16);
-    let indexes = assignments.iter().map(|taken| taken.fence.lease.index.saturating_add(1));
+    let indexes = assignments.iter().map(|taken| taken.fence.lease.place().saturating_add(1));
     claim.first = indexes.max().unwrap_or(claim.first);
     claim.retry = false;
     (all.again, all.withheld) = (again, withheld);

@@ -32,6 +32,9 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Says that `engine` is alive, and answers all that are.
     async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
+    /// Says that `engine` is gone.
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError>;
+
     /// How many partitions the store has.
     fn partitions(&self) -> u16;
 
@@ -57,7 +60,7 @@ pub trait MaintenanceBackend: Send + Sync {
     /// How much waits, and for what.
     async fn census(&self) -> Result<Census, StoreError>;
 
-    /// Every row of the store as of one moment, records first.
+    /// Every row of the store.
     async fn rows(&self) -> Result<Rows, StoreError>;
 
     /// Puts right what a fault in the middle of a write has left.
@@ -88,6 +91,10 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
 
     async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
         self.store().alive(engine).await
+    }
+
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        self.store().leave(engine).await
     }
 
     fn partitions(&self) -> u16 {

@@ -144,7 +144,8 @@ async fn a_server_that_reads_its_data_back_is_waited_for() {
     let asked = loading.server.clone();
     until(move || {
         let stats = asked.command(&["INFO", "commandstats"]).map(|stats| stats.to_string());
-        let hello = |stats: &String| stats.lines().any(|line| line.starts_with("cmdstat_client|setinfo"));
+        let hello =
+            |stats: &String| stats.lines().any(|line| line.starts_with("cmdstat_client|setinfo"));
         stats.is_ok_and(|stats| hello(&stats))
     })
     .await;
