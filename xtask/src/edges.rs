@@ -16,6 +16,8 @@ struct Edge {
 
 /// Every harness.
 const EDGES: &[Edge] = &[
+    Edge::of_server("disconnect", "edge_disconnect"),
+    Edge::of_server("limits", "edge_limits"),
     Edge::of_server("restart", "edge_restart"),
     Edge { name: "clock", package: "ff-backend-sqlite", test: "exam", filter: "edge_clock" },
     Edge::of_valkey("many", "many", "edge_many"),
@@ -97,8 +99,8 @@ mod tests {
 
     #[test]
     fn a_name_and_numbers_are_read_in_any_order() {
-        let asked = Asked::read(&["--seed", "7", "restart", "--minutes", "2"]).unwrap();
-        assert_eq!(asked, Asked { name: Some("restart"), minutes: Some("2"), seed: Some("7") });
+        let asked = Asked::read(&["--seed", "7", "limits", "--minutes", "2"]).unwrap();
+        assert_eq!(asked, Asked { name: Some("limits"), minutes: Some("2"), seed: Some("7") });
         assert_eq!(Asked::read(&[]).unwrap(), Asked::default());
     }
 

@@ -23,6 +23,8 @@ macro_rules! edges {
 }
 
 edges! {
+    edge_disconnect: ff_edges::disconnect;
+    edge_limits: ff_edges::limits;
     edge_restart: ff_edges::restart;
     edge_restart_frozen: ff_edges::frozen;
 }
