@@ -155,6 +155,7 @@ impl Error {
             Error::Unauthenticated { .. } => Exit::Unauthenticated,
             Error::NoStore(_) => Exit::NoStore,
             Error::WaitTimeout(_)
+            | Error::Program(_)
             | Error::Output(_)
             | Error::Server(_)
             | Error::Bench(_)

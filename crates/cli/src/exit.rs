@@ -59,10 +59,7 @@ impl Exit {
             "The store or the server is not one of this release, or not one to be trusted.",
         ),
         (Exit::Failed, "The store or the server failed in a way that has no name."),
-        (
-            Exit::NoStore,
-            "There is no store in this place, and the command does not create one.",
-        ),
+        (Exit::NoStore, "There is no store in this place, and the command does not create one."),
     ];
 
     /// How the program ends after an error.

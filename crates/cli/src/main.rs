@@ -10,6 +10,7 @@ mod docs;
 mod duration;
 mod error;
 mod exit;
+mod holder;
 mod input;
 mod log;
 mod output;

@@ -133,7 +133,7 @@ pub enum Reason {
         on: Blocker,
         /// More about it, for people.
         detail: Box<str>,
-        /// When it may clear: the moment that is booked for it, or the end of the period.
+        /// When it may clear: when the next one may start, or the end of the period.
         until: Option<Time>,
     },
     /// As many of its lane run as may.

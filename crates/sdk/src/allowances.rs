@@ -10,7 +10,8 @@ use crate::error::SdkError;
 
 /// Listings and removals are on the [`Self::backend`].
 impl Client {
-    /// Makes a budget, or changes what it allows, and lets go who waited for it. What was used stays.
+    /// Creates a budget or changes what it allows, and releases executions blocked on it. Usage is
+    /// kept.
     pub async fn put_budget(
         &self,
         name: &str,

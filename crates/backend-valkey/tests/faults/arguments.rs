@@ -20,6 +20,7 @@ fn takes(verb: &str, count: usize) -> bool {
         "mend" => count >= 3,
         "dump" => count >= 4,
         "alive" => count == 2,
+        "now" => count == 0,
         // Those over many partitions take the count of them and their names first.
         "due" => count == 2 + 3,
         "list" => count == 2 + 5,

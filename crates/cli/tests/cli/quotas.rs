@@ -31,7 +31,7 @@ fn what_a_quota_allows_is_shown() {
     let shown = text(&ff, &["quota", "show", "api"]);
     assert_eq!(
         shown,
-        "quota     api\nactive    0 of 2,000\nadmitted  0 of 60 in 10s\nbooked    0\n\
+        "quota     api\nactive    0 of 2,000\nadmitted  0 of 60 in 10s\n\
          jitter    up to 200ms\nnext      now\n"
     );
     let replaced = ff.json(&["quota", "set", "api", "--requests", "5"]);
@@ -48,9 +48,9 @@ fn quotas_are_listed_page_by_page() {
     ff.ok(&["quota", "set", "c", "--active", "3"]);
     let table = text(&ff, &["quota", "ls"]);
     let lines: Vec<_> = table.lines().collect();
-    assert_eq!(lines[0], "QUOTA  ACTIVE  ADMITTED       BOOKED  NEXT");
-    assert_eq!(lines[1], "a      0       0 of 60 in 1m  0       now");
-    assert_eq!(lines[2], "b      0 of 3  -              -       now");
+    assert_eq!(lines[0], "QUOTA  ACTIVE  ADMITTED       NEXT");
+    assert_eq!(lines[1], "a      0       0 of 60 in 1m  now");
+    assert_eq!(lines[2], "b      0 of 3  -              now");
     let page = ff.json(&["quota", "ls", "--limit", "2"]);
     assert_eq!((&page["quotas"][1]["quota"], &page["next"]), (&json!("b"), &json!("b")));
     let done = ff.run(&["quota", "ls", "--limit", "2"]);
@@ -71,7 +71,7 @@ fn no_more_run_at_once_than_may() {
     ff.wait_for_state(&first, "active");
     ff.wait_for_state(&second, "rate_limited");
     let table = text(&ff, &["quota", "ls"]);
-    assert!(table.contains("\nslots  1 of 1  -         -       when one ends\n"), "{table}");
+    assert!(table.contains("\nslots  1 of 1  -         when one ends\n"), "{table}");
     let explained = text(&ff, &["explain", &second]);
     let sentence = "The execution waits for quota slots: 1 of at most 1 run.\n";
     assert!(explained.starts_with(sentence), "{explained}");
@@ -84,7 +84,7 @@ fn no_more_run_at_once_than_may() {
 }
 
 #[test]
-fn who_comes_too_early_is_booked_and_says_when() {
+fn work_that_comes_too_early_says_when_it_may_start() {
     let ff = Ff::new();
     ff.ok(&["quota", "set", "api", "--requests", "1", "--window", "1h"]);
     let [first, second] = [0, 1].map(|_| ff.submit(&["--quota", "api"]));
@@ -92,17 +92,14 @@ fn who_comes_too_early_is_booked_and_says_when() {
     assert_eq!(ff.show(&first)["state"], "completed");
     let view = ff.show(&second);
     assert_eq!((&view["state"], &view["blocked"]["on"]), (&json!("rate_limited"), &json!("quota")));
-    assert_eq!(view["next_timer"]["what"], "booked");
-    let shown = text(&ff, &["show", &second]);
-    assert!(shown.contains("\nbooked     2") && shown.contains("(in "), "{shown}");
     let explained = text(&ff, &["explain", &second]);
     let start = "The execution waits for quota api: at most 1 start in any";
     assert!(explained.starts_with(start), "{explained}");
     assert!(explained.contains("\n       may clear "), "{explained}");
     let quota = ff.json(&["quota", "show", "api"]);
-    let counts = ["active", "admitted", "booked"].map(|field| quota[field].as_u64());
-    assert_eq!(counts, [Some(0), Some(1), Some(1)]);
-    assert!(text(&ff, &["quota", "ls"]).contains("api    0       1 of 1 in 1h  1       in "));
+    let counts = ["active", "admitted"].map(|field| quota[field].as_u64());
+    assert_eq!(counts, [Some(0), Some(1)]);
+    assert!(text(&ff, &["quota", "ls"]).contains("api    0       1 of 1 in 1h  in "));
     let listed = ff.json(&["ls", "--state", "rate_limited"]);
     assert_eq!(listed["executions"][0]["id"], *second);
     ff.check();

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use ff_core::control::Control;
 use ff_core::machine::{ClaimRequest, Claimed, Submit};
-use ff_core::policy::Policy;
-use ff_core::record::Tags;
+use ff_core::policy::{Policy, Retry};
+use ff_core::record::{Exited, Tags};
 use ff_core::{Code, Fence, Kind, Lane, LeaseId, Millis, Payload, PublicState, When};
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, Refused, busy, ms, steady, tag, worker};
+use crate::ground::{
+    Ground, Refused, busy, failure, ms, named, of_tokens, steady, tag, tokens, worker,
+};
 
 pub(crate) async fn an_empty_lane_gives_nothing(g: Ground) {
     let before = g.snapshot().await;

@@ -160,7 +160,9 @@ async fn tick_resource<S: Store>(
     match ticked.and_then(only!(ResourceTicked))? {
         ResourceTicked::Nothing => return Ok(false),
         ResourceTicked::WorkerGone => {}
-        ResourceTicked::BudgetReset => release::soon(process, &namespace, on()),
+        ResourceTicked::BudgetReset => {
+            release::release_or_warn(process, &namespace, &on()).await;
+        }
         ResourceTicked::Release { next } => {
             release::ticked(process, &namespace, &on(), next).await?;
         }

@@ -1,6 +1,7 @@
 //! What workers do.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ff_core::control::Amounts;
@@ -120,7 +121,11 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
-        wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX)?;
+        let allowed = wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX).map_err(StoreError::from);
+        if let Err(refused) = &allowed {
+            meter::Look::start(&claim.lane).fail(refused);
+        }
+        allowed?;
         let (worker, request) = (claim.worker.clone(), claim.request);
         let (namespace, lane) = (claim.namespace.clone(), claim.lane.clone());
         let longest = Duration::from_millis(wait.get());
@@ -133,9 +138,9 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
-        let (lane, began) = (grant.lane.clone(), Instant::now());
         let place = (&grant.namespace, &grant.lane);
         self.0.claimers.asks(place, &grant.worker, &grant.capabilities, Duration::ZERO);
+        let measured = meter::Look::start(&grant.lane);
         let process = self.0.clone();
         let call = async move {
             let granted = claim::grant(&process, grant).await;
