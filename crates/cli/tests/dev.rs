@@ -27,7 +27,7 @@ struct Dev {
 
 impl Dev {
     fn start(args: &[&str]) -> Dev {
-        let ff = Ff::new();
+        let ff = Ff::nowhere();
         let mut process = Process::start(&mut command(&ff, args));
         let talk = process.stderr();
         let url = talk.after("FlowFabric is running at  ");
@@ -107,7 +107,7 @@ fn within_half_a_minute_it_shows_every_sort_of_end() {
 
 #[test]
 fn a_given_directory_keeps_the_file() {
-    let home = Ff::new();
+    let home = Ff::nowhere();
     let directory = home.path("not/there/yet");
     let mut dev = Dev::start(&["--dir", directory.to_str().unwrap()]);
     wait_for("a completed execution", || dev.listed(|view| view["state"] == "completed").pop());
@@ -121,7 +121,7 @@ fn a_given_directory_keeps_the_file() {
 
 #[test]
 fn quiet_means_no_demo_work_and_scripts_are_told_where_it_is() {
-    let ff = Ff::new();
+    let ff = Ff::nowhere();
     let mut process = Process::start(&mut command(&ff, &["--quiet", "--json"]));
     let started: Value = serde_json::from_str(&process.stdout().next().unwrap()).unwrap();
     let over_http = ff.over(started["url"].as_str().unwrap());

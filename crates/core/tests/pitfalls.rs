@@ -180,13 +180,13 @@ fn a_lease_taken_after_revoke_cancel_and_replay_is_as_good_as_any() {
 }
 
 #[test]
-fn a_lease_taken_again_under_its_old_name_is_as_good_as_any() {
+fn a_lease_taken_again_by_the_same_request_has_another_name() {
     let (mut world, _) = World::held(brief());
     let retried = ClaimRequest { retry: true, ..claim("a", 1_000) };
     let first = assignments(world.act(retried.clone()).unwrap()).remove(0);
     world.act(hand_back(first.hold())).unwrap();
     let second = assignments(world.act(retried.clone()).unwrap()).remove(0);
-    assert_eq!(second.fence.lease, first.fence.lease);
+    assert_ne!(second.fence.lease, first.fence.lease);
     invariants::the_present_holder_is_heard(&world);
     assert_eq!(code(&world.act(renew(first.hold()))), Some(Code::StaleLease));
     world.act(revoke(&second.hold())).unwrap();

@@ -240,13 +240,16 @@ pub(crate) fn assignments(body: &Value) -> Vec<Held> {
 impl Held {
     fn read(assignment: &Value) -> Held {
         let text = |name: &str| assignment[name].as_str().unwrap_or_default().to_owned();
+        let until = moment(&assignment["until"]);
+        let lease_ms = assignment["lease_ttl_ms"].as_u64().expect("an assignment has a lease");
         Held {
             execution: text("execution"),
             kind: text("kind"),
             lane: text("lane"),
             fence: assignment["fence"].clone(),
-            claimed: moment(&assignment["claimed"]),
-            until: moment(&assignment["until"]),
+            // A claim that is sent again is told when it was answered; its lease began before that.
+            claimed: moment(&assignment["claimed"]).min(until - lease_ms),
+            until,
         }
     }
 }

@@ -199,9 +199,9 @@ pub(crate) fn admitted() {
     metrics::counter!("ff_admissions_total").increment(1);
 }
 
-/// A release failed.
-pub(crate) fn release_failed() {
-    metrics::counter!("ff_release_failures_total").increment(1);
+/// Releases failed.
+pub(crate) fn release_failed(count: u64) {
+    metrics::counter!("ff_release_failures_total").increment(count);
 }
 
 /// Settlements failed.

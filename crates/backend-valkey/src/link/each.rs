@@ -99,7 +99,8 @@ impl Link {
         }
     }
 
-    /// As [`Link::run_each`], without those that do not answer soon. Fails if none does.
+    /// As [`Link::run_each`], without those that do not answer soon. If none does, there is nobody to
+    /// go on with, and it waits as that does.
     pub(super) async fn run_some(
         &self,
         verb: &'static str,
@@ -122,6 +123,10 @@ impl Link {
             answers.missing = Some(missing);
         }
         match answers.missing {
+            Some(missing) if answers.values.is_empty() && is_repeated(&missing.fault) => {
+                let values = self.run_each(verb, keys, args).await?;
+                Ok(Answers { values, missing: None })
+            }
             Some(missing) if answers.values.is_empty() => Err(missing.fault),
             missing => Ok(Answers { missing, ..answers }),
         }

@@ -199,7 +199,7 @@ pub(crate) fn target(n: u32) -> Target {
 /// The hold of the n-th execution by the r-th claim, which has taken it first, as its `epoch`-th
 /// lease and in its `attempt`.
 pub(crate) fn hold(n: u32, r: u128, epoch: u64, attempt: u32) -> Hold {
-    let lease = LeaseId { request: RequestId::new(r), index: 0 };
+    let lease = LeaseId::new(RequestId::new(r), 0, epoch - 1);
     Hold { target: target(n), fence: Fence { lease, epoch, attempt } }
 }
 

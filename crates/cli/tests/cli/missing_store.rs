@@ -34,7 +34,7 @@ const OTHERS: &[&[&str]] = &[
 ];
 
 /// The commands that make a store that is missing, and those that have none.
-const NOT_HERE: &[&str] = &["dev", "serve", "submit", "worker", "bench"];
+const NOT_HERE: &[&str] = &["dev", "serve", "submit", "worker", "bench", "progress", "usage"];
 
 /// The names of all commands.
 fn commands(ff: &Ff) -> BTreeSet<String> {
@@ -78,7 +78,7 @@ fn a_file_that_is_no_store_is_told_from_a_store() {
         let ff = Ff::nowhere();
         std::fs::write(ff.path("ff.db"), content).unwrap();
         for call in OTHERS {
-            let why = ff.failure(1, call);
+            let why = ff.failure(9, call);
             assert_eq!(why["code"], "store_incompatible", "ff {call:?}: {why}");
             let message = why["message"].as_str().unwrap();
             assert!(message.contains(what) && message.contains("ff.db"), "ff {call:?}: {message}");

@@ -157,5 +157,5 @@ caught_by_facts!(
     an_admission_told_to_everybody: AdmissionsAreShared, "admission::nobody_else_is_told_of_it",
     a_period_that_never_ends: PeriodsNeverEnd, "budget::a_period_that_is_over_resets_by_itself",
     a_ticket_that_is_not_due: TicketsAreNotDue,
-        "quota::an_admission_that_nobody_used_is_taken_back",
+        "admission::it_is_not_used_when_it_may_be_looked_at",
 );

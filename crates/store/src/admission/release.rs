@@ -103,10 +103,12 @@ pub(crate) async fn release_or_warn<S: Store>(
     namespace: &Namespace,
     on: &Blocker,
 ) {
+    // The counter is there before the first failure.
+    meter::release_failed(0);
     if let Err(error) = release(process, namespace, on).await {
         let (kind, limit) = (on.kind.as_str(), &on.name);
         tracing::warn!(%namespace, kind, %limit, %error, "blocked executions are not released");
-        meter::release_failed();
+        meter::release_failed(1);
     }
 }
 

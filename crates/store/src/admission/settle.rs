@@ -62,6 +62,8 @@ async fn settle_all<S: Store>(
                 process.batcher.settle(&*process.store, &namespace, settlements.to_vec()).await;
             match settled {
                 Ok(mut effects) => {
+                    // The counter is there before the first failure.
+                    meter::settlement_failed(0);
                     let budgets = std::mem::take(&mut effects.breached);
                     breached.extend(budgets.into_iter().map(|name| (namespace.clone(), name)));
                     follow(process, &namespace, effects).await;
