@@ -66,10 +66,16 @@ async fn nothing_is_lost(worker: Arc<dyn Roles>, observer: Arc<dyn Roles>) {
     let runtime = runtime.state(Released(Mutex::new(released))).on("block", block).unwrap();
     let running = runtime.start().await.unwrap();
     let client = Client::new(worker);
-    let task = client.task("block").unwrap().input(&()).unwrap();
-    let task = task.policy(|ask| ask.lease_ttl = Some(LEASE)).send().await.unwrap().execution;
     let observer = Client::new(observer);
-    apart(move || watch(observer, task, release));
+    let (submitted, task) = tokio::sync::oneshot::channel();
+    // The handler may block this thread before a submit from here has its answer.
+    apart(move || async move {
+        let task = observer.task("block").unwrap().input(&()).unwrap();
+        let task = task.policy(|ask| ask.lease_ttl = Some(LEASE)).send().await.unwrap().execution;
+        submitted.send(task).unwrap();
+        watch(observer, task, release).await;
+    });
+    let task = task.await.unwrap();
     client.wait_payload(task).await.unwrap();
     let record = client.describe(task).await.unwrap();
     assert_eq!((record.epoch, record.run.reclaims), (1, 0));
