@@ -37,6 +37,9 @@ const SLICE: usize = 4_096;
 /// For how many groups that no worker of this process waits for one pass releases executions.
 const SPECULATIVE: usize = 8;
 
+/// How many passes one release makes where executions are blocked while it looks.
+const PASSES: usize = 4;
+
 /// How many further slices of a group one pass releases.
 const SLICES: usize = 64;
 
@@ -72,7 +75,14 @@ pub(crate) async fn release<S: Store>(
             return Ok(0);
         }
         let asked = pass.asked.load(Ordering::SeqCst);
-        let released = Releasing::begin(process, namespace, on).await?;
+        let mut released = 0;
+        for _ in 0..PASSES {
+            let (more, again) = Releasing::begin(process, namespace, on).await?;
+            released += more;
+            if !again {
+                break;
+            }
+        }
         *served = asked;
         Ok(released)
     }
@@ -234,14 +244,15 @@ struct Releasing<'a, S: Store> {
 }
 
 impl<'a, S: Store> Releasing<'a, S> {
+    /// Makes one pass. Tells how many it released, and whether another one is needed.
     async fn begin(
         process: &'a Arc<Process<S>>,
         namespace: &'a Namespace,
         on: &'a Blocker,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<(u64, bool), StoreError> {
         let key = key(process, namespace, on);
         let Some(Resource { body: limit, .. }) = process.store.resource(&key).await? else {
-            return Ok(0);
+            return Ok((0, false));
         };
         let now = process.store.now().await?;
         let knows_waiters = has_waiters(&limit);
@@ -265,10 +276,16 @@ impl<'a, S: Store> Releasing<'a, S> {
             releasing.class(class).await?;
         }
         let waiting = if waits { knows_waiters || releasing.left } else { false };
-        if waiting != knows_waiters {
-            run(&*process.store, SetWaiters { key, waiting }).await?;
+        if waiting == knows_waiters {
+            return Ok((releasing.released, false));
         }
-        Ok(releasing.released)
+        run(&*process.store, SetWaiters { key: key.clone(), waiting }).await?;
+        // One that was blocked before this was written may have seen the opposite.
+        let again = !waiting && !releasing.classes().await?.0.is_empty();
+        if again {
+            run(&*process.store, SetWaiters { key, waiting: true }).await?;
+        }
+        Ok((releasing.released, again))
     }
 
     /// The groups that wait, from a random one on, and whether these are all.
