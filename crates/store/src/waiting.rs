@@ -71,9 +71,10 @@ async fn claim_or_hand_back<S: Store>(
     let owner = process.clone();
     process.own(async move {
         let claimed = admitting::claim(&owner, claim).await;
+        // Settled before the answer: whoever comes next would otherwise find this under way.
+        settle::settle_stopped(&owner).await;
         let taken = claimed.map(|claimed| Taken { process: owner.clone(), claimed });
         let _ = answer.send(taken);
-        settle::settle_stopped(&owner).await;
     });
     let gone = |_| StoreError::Unavailable("the process is shutting down".into());
     receive.await.map_err(gone)?.map(Taken::accept)
