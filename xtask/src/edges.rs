@@ -17,7 +17,9 @@ struct Edge {
 /// Every harness.
 const EDGES: &[Edge] = &[
     Edge::of_server("disconnect", "edge_disconnect"),
+    Edge::of_server("damage", "edge_damage"),
     Edge::of_server("limits", "edge_limits"),
+    Edge::of_server("overload", "edge_overload"),
     Edge::of_server("restart", "edge_restart"),
     Edge { name: "clock", package: "ff-backend-sqlite", test: "exam", filter: "edge_clock" },
     Edge::of_valkey("many", "many", "edge_many"),

@@ -174,10 +174,10 @@ impl Tables {
     pub(crate) fn census(&self, now: Time) -> Census {
         let mut census = Census { now, ..Census::default() };
         for ((namespace, lane), classes) in &self.queues {
-            for members in classes.values() {
+            for (class, members) in classes {
                 if let Some((head, _)) = members.first() {
-                    let (namespace, lane) = (namespace.clone(), lane.clone());
-                    census.add_queue(namespace, lane, members.len() as u64, *head);
+                    let queue = (namespace.clone(), lane.clone());
+                    census.add_queue(queue, class.clone(), members.len() as u64, *head);
                 }
             }
         }

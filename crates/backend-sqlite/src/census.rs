@@ -1,7 +1,7 @@
 //! How much waits, and for what.
 
 use ff_core::placement::Score;
-use ff_core::{Lane, Namespace, Refusal};
+use ff_core::{Capabilities, Lane, Namespace, Refusal};
 use ff_store::census::Census;
 use rusqlite::{Connection, Row};
 
@@ -22,7 +22,8 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Censu
     while let Some(row) = rows.next()? {
         let lane = Lane::new(row.get_ref(1)?.as_str()?).map_err(unreadable)?;
         let head = Score::from_stored(row.get(4)?);
-        census.add_queue(namespace(row)?, lane, number(row, 3)?, head);
+        let requires = Capabilities::parse(row.get_ref(2)?.as_str()?).map_err(unreadable)?;
+        census.add_queue((namespace(row)?, lane), requires, number(row, 3)?, head);
     }
     let mut blocked = connection.prepare_cached(
         "SELECT namespace, kind, name, COUNT(*) FROM blocked GROUP BY namespace, kind, name",

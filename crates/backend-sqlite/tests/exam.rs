@@ -2,9 +2,12 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ff_backend_sqlite::{Durability, Options, SqliteStore};
-use ff_conformance::{Subject, clock_histories, exam, histories, own_clock};
+use ff_conformance::{Making, Subject, clock_histories, exam, histories, own_clock, sit};
+use ff_core::{Millis, Time};
+use ff_store::Clock;
 use ff_testkit::ManualClock;
 
 async fn in_memory() -> Subject {
@@ -30,3 +33,34 @@ own_clock!(sqlite_memory_clock, in_memory);
 own_clock!(sqlite_file_clock, on_a_file);
 histories!(sqlite_histories, in_memory);
 clock_histories!(sqlite_clock_histories, in_memory);
+
+/// A planted bug: what the store takes its time from stands still once its clock is set back.
+struct StandsStill {
+    clock: ManualClock,
+    latest: AtomicU64,
+}
+
+impl Clock for StandsStill {
+    fn now(&self) -> Time {
+        let now = self.clock.now().as_ms();
+        Time::from_ms(self.latest.fetch_max(now, Ordering::SeqCst).max(now))
+    }
+
+    fn elapsed(&self) -> Millis {
+        Millis::ZERO
+    }
+}
+
+#[test]
+#[should_panic]
+fn a_clock_that_stands_still_is_caught() {
+    fn subject() -> Making {
+        Box::pin(async {
+            let clock = ManualClock::default();
+            let still = StandsStill { clock: clock.clone(), latest: AtomicU64::new(0) };
+            let store = SqliteStore::open(Options::memory().clock(Arc::new(still)));
+            Subject::new(store.expect("a fresh store opens"), clock)
+        })
+    }
+    sit("own_clock::time_never_runs_back_and_never_stands_still", subject);
+}

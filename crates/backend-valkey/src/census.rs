@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use ff_core::Capabilities;
 use ff_core::placement::Score;
 use ff_store::StoreError;
 use ff_store::census::Census;
@@ -107,8 +108,9 @@ impl Count {
         let name = std::str::from_utf8(&name).map_err(|_| reply::missing())?;
         match reply::maybe_number(&next()?)? {
             Some(head) => {
-                let (namespace, lane) = look::queue(name).ok_or_else(reply::missing)?;
-                self.census.add_queue(namespace, lane, count, Score::from_stored(head));
+                let queue = look::queue(name).ok_or_else(reply::missing)?;
+                let requires = Capabilities::parse(&reply::text(next()?)?).unwrap_or_default();
+                self.census.add_queue(queue, requires, count, Score::from_stored(head));
             }
             None if self.empty.len() < SWEEP_QUEUES => {
                 self.empty.push((partition, name.to_owned()));

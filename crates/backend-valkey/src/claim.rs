@@ -14,7 +14,7 @@ use ff_store::optimistic::Optimistic;
 use ff_store::{StoreError, outage};
 use redis::Value;
 
-use crate::codec::{self, Inline, Packer};
+use crate::codec::{self, Inline, Packer, Stored};
 use crate::constants::PAGE_LEAST;
 use crate::error::{Fault, Kind};
 use crate::general::{self, General};
@@ -24,8 +24,8 @@ use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
 
-/// How many partitions one claim asks at most. Each asked one gives something or is forgotten.
-const MOST_PICKS: usize = 128;
+/// How many partitions one claim or grant asks at most. Each asked one gives something or is forgotten.
+pub(crate) const MOST_PICKS: usize = 128;
 
 /// Runs a claim that has passed its check.
 pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, StoreError> {
@@ -82,7 +82,7 @@ pub(crate) async fn admission_candidates(
         for partition in reply::list(answer)? {
             let mut told = reply::list(partition)?.into_iter();
             let is_limited = reply::number(&told.next().ok_or_else(reply::missing)?)? == 1;
-            found.extend(deferred(told, is_limited)?);
+            found.extend(deferred(told, is_limited)?.0);
         }
     }
     found.sort_by_key(|(place, _)| *place);
@@ -94,20 +94,23 @@ pub(crate) async fn admission_candidates(
 /// One that must be admitted, and its place.
 type Placed = ((Score, ExecutionId), NeedsAdmission);
 
-/// Those of which ids and records are told.
+/// Those of which ids and records are told, and whether all can be read.
 fn deferred(
     told: impl IntoIterator<Item = Value>,
     is_limited: bool,
-) -> Result<Vec<Placed>, StoreError> {
-    let mut found = Vec::new();
+) -> Result<(Vec<Placed>, bool), StoreError> {
+    let (mut found, mut all) = (Vec::new(), true);
     let mut told = told.into_iter();
     while let (Some(id), Some(record)) = (told.next(), told.next()) {
         let id = general::named(&reply::bytes(id)?)?;
-        let record = general::decode(id, &reply::bytes(record)?)?.record;
+        let Ok(Stored { record, .. }) = general::decode(id, &reply::bytes(record)?) else {
+            all = false;
+            continue;
+        };
         let place = (Score::of(record.priority, record.queued_at), id);
         found.extend(NeedsAdmission::of(&record, is_limited).map(|needs| (place, needs)));
     }
-    Ok(found)
+    Ok((found, all))
 }
 
 /// A retried claim: what its earlier send took, wherever, or else a new claim.
@@ -158,8 +161,9 @@ struct Claiming {
     claim: Claim,
     all: Claimed,
     bytes: usize,
-    /// Partitions that have certainly given nothing, because they could not be asked, and why.
+    /// Partitions that are not asked again: they could not be asked, or have given what they have.
     aside: BTreeSet<u16>,
+    /// Why one could not be asked.
     failure: Option<StoreError>,
 }
 
@@ -292,18 +296,27 @@ impl Claiming {
             if let Err(error) = looked {
                 outage::failed(&error, "cannot look for work");
             }
+            // It has given what it has: what cannot be read there holds up no other partition.
+            self.aside.insert(pick.partition);
+            let is_over =
+                claimed.again || claimed.withheld.is_some() || !claimed.needs_admission.is_empty();
             self.take(claimed.assignments);
             self.all.again |= claimed.again;
             self.all.withheld = self.all.withheld.or(claimed.withheld);
             self.all.needs_admission.extend(claimed.needs_admission);
-            return Ok(false);
+            return Ok(!is_over && self.goes_on());
         };
         self.take(answer.assignments);
         self.all.again |= answer.cut;
         self.all.needs_admission.extend(answer.needs_admission);
         // Where one must be admitted, nothing of another partition is taken in its place.
         let asks = asks && self.claim.admissions == Admissions::Any;
-        Ok(!answer.cut && !asks && self.claim.max > 0 && self.bytes <= BATCH_BYTES / 2)
+        Ok(!answer.cut && !asks && self.goes_on())
+    }
+
+    /// Whether more is wanted, and the answer has room for it.
+    fn goes_on(&self) -> bool {
+        self.claim.max > 0 && self.bytes <= BATCH_BYTES / 2
     }
 
     fn take(&mut self, assignments: Vec<Assignment>) {
@@ -379,7 +392,10 @@ impl Answer {
         let is_limited = reply::number(&next()?)? == 1;
         let heads = reply::list(next()?)?;
         let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
-        let deferred = deferred(reply::list(next()?)?, is_limited)?;
+        let (deferred, all) = deferred(reply::list(next()?)?, is_limited)?;
+        if !all && values.len() == 0 {
+            return Ok(None);
+        }
         let needs_admission = deferred.into_iter().map(|(_, needs)| needs).collect();
         let mut assignments = Vec::new();
         while let Some(id) = values.next() {

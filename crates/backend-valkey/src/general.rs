@@ -260,7 +260,9 @@ fn with_records(
     let mut ids = Vec::new();
     let mut values = reply::list(answer)?.into_iter();
     while let (Some(id), Some(record)) = (values.next(), values.next()) {
-        let id = named(&reply::bytes(id)?)?;
+        let text = reply::bytes(id)?;
+        let id = if strict { Some(named(&text)?) } else { entry(&text) };
+        let Some(id) = id else { continue };
         let record = reply::maybe_bytes(record)?.map(|bytes| decode(id, &bytes)).transpose();
         let record: Option<Execution> = match record {
             Ok(stored) => stored.map(|stored| stored.record),
@@ -280,6 +282,16 @@ fn with_records(
 pub(crate) fn named(text: &[u8]) -> Result<ExecutionId, StoreError> {
     let unreadable = || StoreError::Corrupt("an index entry names no execution".into());
     keys::parse_id(text).ok_or_else(unreadable)
+}
+
+/// The execution that an index entry names. One that names none is passed over: it costs itself
+/// alone.
+pub(crate) fn entry(text: &[u8]) -> Option<ExecutionId> {
+    let id = keys::parse_id(text);
+    if id.is_none() {
+        tracing::warn!(entry = %text.escape_ascii(), "an index entry that names no execution");
+    }
+    id
 }
 
 /// The record of `id`.

@@ -210,11 +210,18 @@ impl Heads {
         }
     }
 
-    /// The partition that has the best head for a worker with these capabilities.
-    pub(crate) fn best(&self, queue: &Queue, offers: &Capabilities) -> Option<u16> {
+    /// The partition that has the best head for a worker with these capabilities, among those that
+    /// are `open`.
+    pub(crate) fn best(
+        &self,
+        queue: &Queue,
+        offers: &Capabilities,
+        open: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
         let state = self.state();
         let heads = state.queues.get(queue)?.iter();
-        let covered = heads.filter(|(_, head)| offers.covers(&head.requires));
+        let covered =
+            heads.filter(|(place, head)| offers.covers(&head.requires) && open(place.partition));
         let best = covered.min_by_key(|(place, head)| (head.score, place.partition));
         best.map(|(place, _)| place.partition)
     }
@@ -356,7 +363,10 @@ mod tests {
         let held = heads.pick(&queue(7), &Capabilities::NONE, 1, false, |_| true);
         assert!(heads.improved(of(MOST_HEADS)), "the others are forgotten");
         assert_eq!(heads.state().queues.len(), 1, "but for the one that is being claimed");
-        assert_eq!(heads.best(&queue(7), &Capabilities::NONE), held.map(|pick| pick.partition));
+        assert_eq!(
+            heads.best(&queue(7), &Capabilities::NONE, |_| true),
+            held.map(|pick| pick.partition)
+        );
     }
 
     #[test]

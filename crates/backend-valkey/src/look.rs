@@ -200,7 +200,7 @@ impl Shared {
         let partition = self.keys.routed(&reply::bytes(next()?)?).ok_or_else(reply::missing)?;
         let timer = next()?;
         if reply::maybe_number(&timer)?.is_some() {
-            self.wakeups.announce([Announcement::Timer(reply::time(&timer)?)]);
+            self.wakeups.announce([Announcement::Timer(reply::moment(&timer)?)]);
         }
         for queue in lanes {
             let mut values = reply::list(next()?)?.into_iter();

@@ -11,7 +11,7 @@ use redis::{Cmd, cmd};
 
 use crate::codec::{self, Inline, Stored};
 use crate::constants::{PAGE_ENTRIES, PAGE_LEAST};
-use crate::general::{decode, named};
+use crate::general::{decode, entry, named};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -127,7 +127,7 @@ async fn page(
             let before = places.len();
             while let (Some(created), Some(id)) = (values.next(), values.next()) {
                 let id = named(&reply::bytes(id)?)?;
-                places.push(Position { created: reply::time(&created)?, id: *id.as_bytes() });
+                places.push(Position { created: reply::moment(&created)?, id: *id.as_bytes() });
             }
             // Behind a whole part there may be more, and what others have behind that comes later.
             if places.len() - before == part {
@@ -203,19 +203,28 @@ pub(crate) async fn due(
             for name in names.into_iter().filter(|_| after.is_none()) {
                 let name = reply::bytes(name)?;
                 let key = keys::resource_at_home(&name, store.keys.partitions());
-                timers.resources.push(key.ok_or_else(reply::missing)?);
+                match key {
+                    Some(key) => timers.resources.push(key),
+                    None => tracing::warn!(
+                        entry = %name.escape_ascii(),
+                        "a timer that names no resource is passed over",
+                    ),
+                }
             }
             if reply::maybe_number(&next)?.is_some() {
-                let next = reply::time(&next)?;
+                let next = reply::moment(&next)?;
                 timers.next = Some(timers.next.map_or(next, |earlier| earlier.min(next)));
             }
-            let before = timers.due.len();
+            let (mut seen, mut last) = (0, None);
             while let (Some(due), Some(id)) = (values.next(), values.next()) {
-                timers.due.push((reply::time(&due)?, named(&reply::bytes(id)?)?));
+                seen += 1;
+                let Some(id) = entry(&reply::bytes(id)?) else { continue };
+                last = Some((reply::moment(&due)?, id));
+                timers.due.extend(last);
             }
             // Behind a whole part there may be more.
-            if let Some(end) = timers.due[before..].get(part - 1) {
-                timers.more = Some(timers.more.map_or(*end, |earlier| earlier.min(*end)));
+            if let Some(end) = last.filter(|_| seen >= part) {
+                timers.more = Some(timers.more.map_or(end, |earlier| earlier.min(end)));
             }
         }
     }

@@ -41,6 +41,12 @@ pub(crate) fn time(value: &Value) -> Result<Time, StoreError> {
     Ok(Time::from_ms(u64::try_from(number(value)?).map_err(|_| strange(value))?))
 }
 
+/// The moment of an index entry. What cannot be one is as early as can be.
+pub(crate) fn moment(value: &Value) -> Result<Time, StoreError> {
+    let ms = u64::try_from(number(value)?).unwrap_or(0);
+    Ok(Time::from_ms(ms.min(Time::MAX.as_ms())))
+}
+
 /// Bytes, or `None` where the server has nothing.
 pub(crate) fn maybe_bytes(value: Value) -> Result<Option<Bytes>, StoreError> {
     match value {

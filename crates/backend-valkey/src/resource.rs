@@ -11,7 +11,7 @@ use ff_store::{BlockedClass, BlockedScan, ResourceScan, Share, StoreError};
 use redis::Cmd;
 
 use crate::constants::RESOURCES;
-use crate::general::named;
+use crate::general::entry;
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -123,7 +123,7 @@ pub(crate) async fn blocked(
             let places = classes.entry(class).or_default();
             while let (Some(score), Some(id)) = (values.next(), values.next()) {
                 let score = Score::from_stored(reply::number(&score)?);
-                places.push((score, named(&reply::bytes(id)?)?));
+                places.extend(entry(&reply::bytes(id)?).map(|id| (score, id)));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The store: hot commands go to their functions, the rest the general way.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::control::Blocker;
-use ff_core::machine::{self, Action, ClaimRequest, Command, Home, NeedsAdmission, Reply};
+use ff_core::machine::{
+    self, Action, ClaimRequest, Command, GrantNext, Granted, Home, NeedsAdmission, Reply,
+};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -27,6 +29,7 @@ use ff_store::{
 use tokio::task::AbortHandle;
 
 use crate::census::Emptied;
+use crate::claim::MOST_PICKS;
 use crate::fused::{self, Outcome, Verb};
 use crate::general::General;
 use crate::heads::{Heads, News, Queue};
@@ -118,27 +121,41 @@ impl Shared {
     async fn alone(&self, command: &Command) -> Result<Reply, StoreError> {
         match &command.action {
             Action::Claim(claim) => claim::run(self, claim, command.entropy).await,
-            Action::GrantNext(grant) => {
-                if let Some(held) = self.holding(grant.request).await?.first() {
-                    return self.general(command, *held).await;
-                }
-                if let Some(at) = grant.at {
-                    return self.general(command, at.among(self.keys.partitions()).number()).await;
-                }
-                let queue = (grant.namespace.clone(), grant.lane.clone());
-                self.look(vec![queue.clone()]).await?;
-                let admitted = grant.admissions.only().into_iter().flatten().next();
-                let partition = match admitted {
-                    Some(one) => self.keys.partition(one.request.needs.execution),
-                    None => self.heads.best(&queue, &grant.capabilities).unwrap_or(0),
-                };
-                self.general(command, partition).await
-            }
+            Action::GrantNext(grant) => self.grant(grant, command).await,
             action => self.general(command, self.partition(action)).await,
         }
     }
 
-    /// The partition that a command concerns, for all but claims.
+    /// Reserves from the best partition that has something to give.
+    async fn grant(&self, grant: &GrantNext, command: &Command) -> Result<Reply, StoreError> {
+        if let Some(held) = self.holding(grant.request).await?.first() {
+            return self.general(command, *held).await;
+        }
+        if let Some(at) = grant.at {
+            return self.general(command, at.among(self.keys.partitions()).number()).await;
+        }
+        let queue = (grant.namespace.clone(), grant.lane.clone());
+        self.look(vec![queue.clone()]).await?;
+        if let Some(one) = grant.admissions.only().into_iter().flatten().next() {
+            let partition = self.keys.partition(one.request.needs.execution);
+            return self.general(command, partition).await;
+        }
+        let mut asked = BTreeSet::new();
+        let mut at = self.heads.best(&queue, &grant.capabilities, |_| true).unwrap_or(0);
+        loop {
+            asked.insert(at);
+            let reply = self.general(command, at).await?;
+            let is_nothing = matches!(&reply, Reply::Granted(none) if *none == Granted::default());
+            let open = |at| !asked.contains(&at) && !self.link.is_away(&self.keys.route(at));
+            let next = self.heads.best(&queue, &grant.capabilities, open);
+            match next.filter(|_| is_nothing && asked.len() < MOST_PICKS) {
+                Some(next) => at = next,
+                None => return Ok(reply),
+            }
+        }
+    }
+
+    /// The partition that a command concerns, for all but claims and grants.
     fn partition(&self, action: &Action) -> u16 {
         if let Some(home) = home_of(action) {
             return Partition::home(&home.namespace, self.keys.partitions()).number();

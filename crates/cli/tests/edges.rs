@@ -23,8 +23,10 @@ macro_rules! edges {
 }
 
 edges! {
+    edge_damage: ff_edges::damage;
     edge_disconnect: ff_edges::disconnect;
     edge_limits: ff_edges::limits;
+    edge_overload: ff_edges::overload;
     edge_restart: ff_edges::restart;
     edge_restart_frozen: ff_edges::frozen;
 }

@@ -380,6 +380,7 @@ macro_rules! every_fact {
             release {
                 a_free_slot_passes_work_that_no_worker_can_run
                 a_free_slot_passes_a_paused_lane
+                a_caller_that_goes_away_loses_nothing
                 a_free_slot_passes_work_that_lacks_something_else
                 small_work_passes_work_that_is_too_large
                 dead_work_keeps_no_start
@@ -462,6 +463,7 @@ macro_rules! every_fact {
             census {
                 what_waits_is_counted_by_lane
                 every_class_and_priority_is_counted
+                work_that_no_live_worker_can_run_is_counted
                 work_that_is_taken_is_not_counted
                 who_waits_for_a_quota_is_counted
                 workers_are_counted

@@ -80,6 +80,13 @@ pub struct Blocker {
     pub name: ResourceName,
 }
 
+impl Blocker {
+    /// What is said of one that cannot be read.
+    pub(crate) fn unreadable(&self) -> String {
+        format!("the {} cannot be read; run `ff check`", self.kind.as_str())
+    }
+}
+
 /// `amount` more of each dimension.
 pub(crate) fn add(to: &mut Amounts, amounts: &Amounts) {
     for (dimension, amount) in amounts {

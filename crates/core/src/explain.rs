@@ -22,6 +22,8 @@ pub struct Surroundings {
     pub ahead: Option<u64>,
     /// The budget or quota that it waits for, as it is now.
     pub allowance: Option<Resource>,
+    /// It is there and cannot be read.
+    pub allowance_is_unreadable: bool,
 }
 
 /// A worker that was seen to claim, and what it offered.
@@ -53,9 +55,12 @@ impl Surroundings {
 
     /// Whether `record` is queued, and nobody who serves its lane offers all that it requires.
     pub fn lacks_worker_for(&self, record: &Description) -> bool {
-        let requires = &record.spec.requires;
-        may_lack_worker(record)
-            && !self.serving(&record.spec.lane).any(|(_, offers)| offers.covers(requires))
+        may_lack_worker(record) && !self.covers(&record.spec.lane, &record.spec.requires)
+    }
+
+    /// Whether somebody who serves `lane` offers all of `requires`.
+    pub fn covers(&self, lane: &Lane, requires: &Capabilities) -> bool {
+        self.serving(lane).any(|(_, offers)| offers.covers(requires))
     }
 }
 
@@ -267,6 +272,7 @@ fn blocked(
                 (next.and(quota.pace()), next)
             }
         },
+        _ if around.allowance_is_unreadable => (Some(on.unreadable()), None),
         _ => (Some(detail.to_owned()), None),
     };
     let detail = detail.unwrap_or_else(|| "there is room again".to_owned());

@@ -7,12 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::{ExecutionId, Time};
+use ff_core::{ExecutionId, ResourceKey, Time};
 use ff_store::{EngineBackend, StoreError, outage};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::meter;
 use crate::shares::Shares;
+
+/// How many budgets, quotas and tickets time acts on at once.
+const SIDE_BY_SIDE: usize = 16;
 
 /// How the loop works.
 #[derive(Debug, Clone, Copy)]
@@ -111,15 +115,8 @@ impl Timers {
             for batch in ids.chunks(self.options.batch) {
                 self.tick(batch, &mut report).await?;
             }
-            for key in timers.resources {
-                match self.backend.tick_resource(key.clone()).await {
-                    Ok(true) => report.fired += 1,
-                    Ok(false) => report.stale += 1,
-                    Err(error) => {
-                        outage::failed(&error, &format!("the timer of {key:?} cannot be acted on"));
-                        report.errors += 1;
-                    }
-                }
+            for keys in timers.resources.chunks(SIDE_BY_SIDE) {
+                self.tick_resources(keys, &mut report).await;
             }
             if timers.more.is_none() {
                 self.backend.wakeups().arm_timer(timers.next);
@@ -127,6 +124,30 @@ impl Timers {
                 return Ok(report);
             }
             after = timers.more;
+        }
+    }
+
+    /// Lets time act on budgets, quotas and tickets, side by side: what follows from one holds up
+    /// no other.
+    async fn tick_resources(&self, keys: &[ResourceKey], report: &mut Report) {
+        let mut ticks = JoinSet::new();
+        for key in keys.iter().cloned() {
+            let backend = self.backend.clone();
+            ticks.spawn(async move { (backend.tick_resource(key.clone()).await, key) });
+        }
+        while let Some(ticked) = ticks.join_next().await {
+            match ticked {
+                Ok((Ok(true), _)) => report.fired += 1,
+                Ok((Ok(false), _)) => report.stale += 1,
+                Ok((Err(error), key)) => {
+                    outage::failed(&error, &format!("the timer of {key:?} cannot be acted on"));
+                    report.errors += 1;
+                }
+                Err(gone) => {
+                    tracing::error!(%gone, "a timer was not acted on");
+                    report.errors += 1;
+                }
+            }
         }
     }
 

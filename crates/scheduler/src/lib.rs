@@ -122,6 +122,24 @@ impl Scheduler {
 
     /// Reserves what `grant` asks for. A lost reply is asked for again under the same name.
     pub async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
+        let (namespace, lane) = (grant.namespace.clone(), grant.lane.clone());
+        let worker = grant.worker.instance.clone();
+        let granted = self.find(grant).await;
+        match &granted {
+            Ok(Granted { offer: Some(offer), .. }) => {
+                let execution = offer.execution;
+                tracing::debug!(%namespace, %lane, %worker, %execution, "granted");
+            }
+            Ok(Granted { withheld, .. }) => {
+                tracing::debug!(%namespace, %lane, %worker, ?withheld, "nothing to grant");
+            }
+            Err(error) => tracing::debug!(%namespace, %lane, %worker, %error, "a grant failed"),
+        }
+        granted
+    }
+
+    /// Reserves where the store knows of work, or else where it may have missed some.
+    async fn find(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let known = self.ask(grant.clone()).await?;
         if known.offer.is_some() || known.withheld.is_some() || grant.retry {
             return Ok(known);

@@ -21,7 +21,13 @@ pub(crate) fn show(census: &Census) {
         *count += queued.count;
         *oldest = (*oldest).max(census.now.since(queued.oldest).get());
     }
+    let mut unroutable: BTreeMap<String, u64> = BTreeMap::new();
+    for ((_, lane), count) in &census.unroutable {
+        *unroutable.entry(LANES.label(lane.as_str())).or_default() += count;
+    }
     for (lane, (count, oldest)) in lanes {
+        let nobody = unroutable.get(&lane).copied().unwrap_or(0);
+        metrics::gauge!("ff_unroutable", "lane" => lane.clone()).set(nobody as f64);
         metrics::gauge!("ff_queue_depth", "lane" => lane.clone()).set(count as f64);
         let seconds = oldest as f64 / 1_000.0;
         metrics::gauge!("ff_queue_oldest_seconds", "lane" => lane.clone()).set(seconds);

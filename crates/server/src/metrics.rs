@@ -33,6 +33,12 @@ const OWN: &[Metric] = &[
         "reason",
         "Executions that wait for something else: waiting_for_budget or waiting_for_quota.",
     ),
+    Metric::gauge(
+        "ff_unroutable",
+        "lane",
+        "Executions in a queue that require capabilities which no live worker offers, in up to 100 \
+         namespaces.",
+    ),
     Metric::gauge("ff_workers", "", "Workers that are registered."),
 ];
 

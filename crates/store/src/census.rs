@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ff_core::control::Blocker;
 use ff_core::placement::{PRIORITY_STEP, Score};
-use ff_core::{Lane, Namespace, Time};
+use ff_core::{Capabilities, Lane, Namespace, Time};
 
 /// What a store holds that waits. Its parts are counted one after the other, beside what goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,6 +13,10 @@ pub struct Census {
     pub now: Time,
     /// Queues that hold something.
     pub queues: BTreeMap<(Namespace, Lane), Queued>,
+    /// How many of those in a queue require capabilities, and which.
+    pub requiring: BTreeMap<(Namespace, Lane, Capabilities), u64>,
+    /// How many of those no live worker can run.
+    pub unroutable: BTreeMap<(Namespace, Lane), u64>,
     /// How many wait for each budget and quota.
     pub blocked: BTreeMap<(Namespace, Blocker), u64>,
     /// How many workers are registered.
@@ -31,12 +35,22 @@ pub struct Queued {
 
 impl Census {
     /// Counts `count` executions of one class in one partition, of which the next has this score.
-    pub fn add_queue(&mut self, namespace: Namespace, lane: Lane, count: u64, head: Score) {
+    pub fn add_queue(
+        &mut self,
+        (namespace, lane): (Namespace, Lane),
+        requires: Capabilities,
+        count: u64,
+        head: Score,
+    ) {
         // The priority that brings the score nearest to now: a step is longer than anything waits.
         let late = self.now.as_ms() as i64 - head.get();
         let priority = (late + PRIORITY_STEP / 2).div_euclid(PRIORITY_STEP);
         let since = head.get() + priority * PRIORITY_STEP;
         let oldest = Time::from_ms(u64::try_from(since).unwrap_or(0));
+        if !requires.is_empty() {
+            let key = (namespace.clone(), lane.clone(), requires);
+            *self.requiring.entry(key).or_default() += count;
+        }
         let queued = self.queues.entry((namespace, lane)).or_insert(Queued { count: 0, oldest });
         queued.count += count;
         queued.oldest = queued.oldest.min(oldest);
@@ -54,8 +68,8 @@ mod tests {
             for age in [0, 1, 60_000, 86_400_000 * 365] {
                 let queued = Time::from_ms(now.as_ms() - age);
                 let mut census = Census { now, ..Census::default() };
-                let (namespace, lane) = (Namespace::default(), Lane::default());
-                census.add_queue(namespace, lane, 3, Score::of(priority, queued));
+                let queue = (Namespace::default(), Lane::default());
+                census.add_queue(queue, Capabilities::NONE, 3, Score::of(priority, queued));
                 let only = census.queues.values().next().unwrap();
                 assert_eq!(*only, Queued { count: 3, oldest: queued });
             }
@@ -68,7 +82,8 @@ mod tests {
         let mut census = Census { now, ..Census::default() };
         for (count, age) in [(2, 5), (3, 9), (1, 7)] {
             let head = Score::of(0, Time::from_ms(now.as_ms() - age));
-            census.add_queue(Namespace::default(), Lane::default(), count, head);
+            let queue = (Namespace::default(), Lane::default());
+            census.add_queue(queue, Capabilities::NONE, count, head);
         }
         let only = census.queues.values().next().unwrap();
         assert_eq!(*only, Queued { count: 6, oldest: Time::from_ms(now.as_ms() - 9) });

@@ -100,6 +100,16 @@ failures!(
          else, or the server is of another release.";
 );
 
+impl Failure {
+    /// Whether the call may have taken effect.
+    pub const fn outcome_is_unknown(self) -> bool {
+        matches!(
+            self,
+            Failure::Unavailable | Failure::Failed | Failure::Internal | Failure::Unanswered
+        )
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())

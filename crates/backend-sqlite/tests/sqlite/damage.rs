@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::common::{self, Place, accepted, claim, command, complete, submit, take, target};
-use ff_core::ExecutionId;
-use ff_core::Namespace;
+use ff_core::control::Control;
 use ff_core::machine::{Admissions, ClaimRequest, GrantNext, Reply, Submit, Tick};
-use ff_core::{Capabilities, Millis, When, payload::BlobKey, payload::BlobPart};
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::quota::QuotaLimits;
+use ff_core::{Capabilities, ExecutionId, Millis, Namespace, ResourceName, When};
 use ff_store::listing::{Filter, Listing};
-use ff_store::{ClientBackend, Share, Store, StoreError, WorkerBackend};
+use ff_store::{AllowanceBackend, ClientBackend, Share, Store, StoreError, WorkerBackend};
 use ff_testkit::wait;
 
 /// How long a timer of a millisecond may take.
@@ -120,6 +121,35 @@ async fn work_behind_an_unreadable_record_is_granted() {
     match accepted(&backend, vec![command(grant)]).await.remove(0) {
         Reply::Granted(granted) => assert_eq!(granted.offer.unwrap().execution, good),
         other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_waiter_keeps_nobody_behind_it_waiting() {
+    let place = Place::new();
+    let backend = place.open();
+    let name = ResourceName::new("api").unwrap();
+    let one = QuotaLimits {
+        max_requests: None,
+        window: Millis::from_secs(1),
+        max_active: Some(1),
+        jitter: Millis::ZERO,
+    };
+    backend.put_quota(&Namespace::default(), &name, one).await.unwrap();
+    let control = Control { quotas: [name].into(), ..Control::default() };
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let work = Submit { control: control.clone(), ..Submit::new(common::new_id()) };
+        ids.push(submit(&backend, work).await);
+    }
+    let mut held = take(&backend, 1).await.remove(0);
+    assert!(take(&backend, 1).await.is_empty(), "the others wait");
+    spoil(&place, ids[1]);
+    for id in [ids[2], ids[3]] {
+        backend.complete(vec![complete(&held)]).await.unwrap().remove(0).unwrap();
+        backend.drain().await;
+        held = take(&backend, 1).await.remove(0);
+        assert_eq!(held.execution, id);
     }
 }
 

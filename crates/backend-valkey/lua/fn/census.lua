@@ -4,7 +4,7 @@
 --       start), about how many queues, budgets and quotas are counted.
 -- reply: {the time, routing key and place to go on from ('' at the end), then rows}. A row is
 --   w how-many                           workers
---   q routing-key name how-many score    a queue; without a score it holds nothing
+--   q routing-key name how-many score requirements    a queue; without a score it holds nothing
 --   b routing-key name how-many          those that wait for NAMESPACE:KIND:NAME
 
 local row = {}
@@ -12,7 +12,9 @@ local row = {}
 function row.q(k, route, name)
   local key = ff.queue_key(k, name)
   local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  return {'q', route, name, head and call('ZCARD', key) or 0, head or ''}
+  local ns, lane, class = ff.queue.parts(name)
+  local requires = class ~= '' and call('HGET', ff.queue.classes_key(k, ns, lane), class)
+  return {'q', route, name, head and call('ZCARD', key) or 0, head or '', requires or ''}
 end
 
 -- Those that wait for one limit, class by class.

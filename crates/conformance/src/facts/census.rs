@@ -39,6 +39,20 @@ pub(crate) async fn every_class_and_priority_is_counted(g: Ground) {
     assert_eq!(counted, Some(Queued { count: 2, oldest: began }));
 }
 
+pub(crate) async fn work_that_no_live_worker_can_run_is_counted(g: Ground) {
+    let gpu = || Submit { requires: Capabilities::new(["gpu"]).unwrap(), ..g.work() };
+    g.submit(gpu()).await;
+    g.submit(Submit { lane: lane("other"), ..gpu() }).await;
+    g.submit(gpu()).await;
+    g.waiting().await;
+    let unroutable = async || g.backend().census().await.unwrap().unroutable;
+    let (here, there) =
+        ((g.namespace.clone(), Lane::default()), (g.namespace.clone(), lane("other")));
+    assert_eq!(unroutable().await, [(here, 2), (there.clone(), 1)].into());
+    g.try_register(&g.registering("ada", "gpu")).await.unwrap();
+    assert_eq!(unroutable().await, [(there, 1)].into());
+}
+
 pub(crate) async fn work_that_is_taken_is_not_counted(g: Ground) {
     g.held().await;
     assert_eq!(queued(&g, &Lane::default()).await, None);

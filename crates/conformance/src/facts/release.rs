@@ -1,18 +1,26 @@
 //! Releases: freed room reaches the best waiting execution that somebody can run, at once.
 
 use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
 
 use ff_core::budget::BudgetLimits;
 use ff_core::control::Control;
 use ff_core::machine::{ClaimRequest, GrantNext, Submit};
 use ff_core::quota::QuotaLimits;
-use ff_core::{ExecutionId, Millis};
+use ff_core::{ExecutionId, Millis, PublicState};
 use ff_store::Share;
 use ff_store::roles::LaneOrder;
+use ff_testkit::wait;
 
 use crate::ground::{
     Ground, at_once, capabilities, in_ten_seconds, lane, ms, named, of_tokens, tokens, worker,
 };
+
+/// How long what is under way may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Completes as much as may be done now; tells how much.
 async fn done(g: &Ground) -> usize {
@@ -67,6 +75,38 @@ pub(crate) async fn a_free_slot_passes_a_paused_lane(g: Ground) {
     g.say(LaneOrder { namespace, lane: slow, paused: Some(true), ..LaneOrder::default() }).await;
     g.complete(&held, "done").await.unwrap();
     assert_eq!(g.claimed().await.execution, plain);
+}
+
+/// Whatever follows a commit belongs to the process, not to its caller.
+pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Ground) {
+    g.put_quota("api", at_once(1)).await;
+    for polls in 1..8 {
+        g.under(&["api"]).await;
+        let held = g.claimed().await;
+        let waiting = g.under(&["api"]).await;
+        assert!(g.nothing_to_claim().await);
+        {
+            let mut leaving = pin!(g.complete(&held, "done"));
+            for _ in 0..polls {
+                let done = poll_fn(|cx| Poll::Ready(leaving.as_mut().poll(cx).is_ready())).await;
+                if done {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        g.backend().drain().await;
+        // A server may hear of it only now, or never.
+        let next = wait::until_async(PATIENCE, async || {
+            if g.state(held.execution).await == PublicState::Active {
+                drop(g.complete(&held, "done").await);
+            }
+            g.take(g.claim()).await.pop()
+        });
+        let next = next.await.unwrap_or_else(|| panic!("nothing is free after {polls} polls"));
+        assert_eq!(next.execution, waiting);
+        g.complete(&next, "done").await.unwrap();
+    }
 }
 
 /// What waits in front for something else too gets out of the way.

@@ -1,7 +1,8 @@
 //! Bugs of admission: a command about budgets and quotas is not the one that was given.
 
 use ff_core::machine::{
-    Action, Admissions, Admit, Command, Discard, Home, PutQuota, ReportUsage, Settlement, Unblock,
+    Action, Admissions, Admit, Command, Discard, Home, Phase, PutQuota, ReportUsage, Settlement,
+    Unblock,
 };
 use ff_core::resource::Ticket;
 use ff_core::state::State;
@@ -37,6 +38,7 @@ impl Planted {
         let home = admit.home.clone();
         match self.bug {
             Bug::SettlementsAreLost => admit.settlements.retain(|one| !one.phase.is_end()),
+            Bug::UnusedStartsStay => admit.settlements.retain(|one| one.phase != Phase::Unused),
             Bug::UsageIsChargedTwice => admit.settlements.iter_mut().for_each(double),
             Bug::AnyNameSettles => {
                 for settlement in &mut admit.settlements {

@@ -5,6 +5,12 @@
 pub(crate) enum Bug {
     /// A repeated claim takes more work.
     RetryIsForgotten,
+    /// The limits that executions wait for are told from the first one each time.
+    CursorsDoNotRotate,
+    /// A release looks at the first waiter alone, whatever it requires.
+    ReleasesIgnoreCapability,
+    /// What was counted for a start that never came stays counted.
+    UnusedStartsStay,
     /// Any namespace will do.
     NamespaceIsIgnored,
     /// The epoch is taken for the whole fence.

@@ -77,6 +77,7 @@ caught_by_histories!(
     an_admission_told_to_everybody: AdmissionsAreShared,
     a_period_that_never_ends: PeriodsNeverEnd,
     a_ticket_that_is_not_due: TicketsAreNotDue,
+    a_start_that_is_not_returned: UnusedStartsStay,
 );
 
 /// One test for each bug that a fact catches.
@@ -156,6 +157,10 @@ caught_by_facts!(
         "admission::it_is_not_used_when_it_may_be_looked_at",
     an_admission_told_to_everybody: AdmissionsAreShared, "admission::nobody_else_is_told_of_it",
     a_period_that_never_ends: PeriodsNeverEnd, "budget::a_period_that_is_over_resets_by_itself",
+    a_cursor_that_does_not_rotate: CursorsDoNotRotate,
+        "release::every_limit_that_work_waits_for_is_listed_in_pages",
+    a_release_that_ignores_capability: ReleasesIgnoreCapability,
+        "release::a_free_slot_passes_work_that_no_worker_can_run",
     a_ticket_that_is_not_due: TicketsAreNotDue,
         "admission::it_is_not_used_when_it_may_be_looked_at",
 );

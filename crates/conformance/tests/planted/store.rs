@@ -267,6 +267,12 @@ impl Store for Planted {
                 }
                 Ok(found)
             }
+            Bug::ReleasesIgnoreCapability => {
+                let mut found = self.store.blocked(scan).await?;
+                found.sort_by_key(|class| class.first[0]);
+                found.truncate(1);
+                Ok(found)
+            }
             _ => self.store.blocked(scan).await,
         }
     }
@@ -285,6 +291,7 @@ impl Store for Planted {
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        let after = after.filter(|_| self.bug != Bug::CursorsDoNotRotate);
         self.store.blockers(share, after, limit).await
     }
 

@@ -14,6 +14,7 @@ use super::release;
 use super::settle;
 use super::single_flight::{LeaderGuard, Role, Waiter};
 use crate::error::StoreError;
+use crate::failure::Failure;
 use crate::process::Process;
 use crate::roles::{only, run};
 use crate::store::Store;
@@ -37,6 +38,10 @@ pub(crate) async fn claim<S: Store>(
         match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
             Ok(true) => {}
             Ok(false) => return Ok(all),
+            // Nobody knows what the last round took. The same call, repeated, is answered with all.
+            Err(error) if error.failure().is_some_and(Failure::outcome_is_unknown) => {
+                return Err(error);
+            }
             Err(error) if all.assignments.is_empty() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "a claim was cut short");

@@ -285,8 +285,13 @@ impl<S: Store> ClientBackend for Backend<S> {
         let now = self.now().await?;
         if let State::Blocked { on, .. } = &record.state {
             let key = self.allowance(on.kind, &target.namespace, &on.name);
-            let allowance = self.store().resource(&key).await?;
-            return Ok(explain(&record, now, &Surroundings { allowance, ..Default::default() }));
+            let around = match self.store().resource(&key).await {
+                Err(StoreError::Corrupt(_)) => {
+                    Surroundings { allowance_is_unreadable: true, ..Default::default() }
+                }
+                found => Surroundings { allowance: found?, ..Default::default() },
+            };
+            return Ok(explain(&record, now, &around));
         }
         if !matches!(record.state, State::Queued { .. }) {
             return Ok(explain(&record, now, &Surroundings::default()));
@@ -308,7 +313,11 @@ impl<S: Store> ClientBackend for Backend<S> {
 
 impl<S: Store> Backend<S> {
     /// The live workers of a namespace, and who else was seen to claim in it.
-    async fn around(&self, namespace: &Namespace, now: Time) -> Result<Surroundings, StoreError> {
+    pub(super) async fn around(
+        &self,
+        namespace: &Namespace,
+        now: Time,
+    ) -> Result<Surroundings, StoreError> {
         let claimers = self.0.claimers.of(namespace);
         let mut around = Surroundings { claimers, ..Surroundings::default() };
         let mut after = None;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ff_core::control::Blocker;
+use ff_core::explain::Surroundings;
 use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
 use ff_core::{ExecutionId, Namespace, ResourceKey, Time};
 
@@ -17,6 +18,9 @@ use crate::process::Process;
 use crate::share::{EngineId, Share};
 use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
+
+/// In how many namespaces a census looks whether somebody can run what waits.
+const ROUTED_NAMESPACES: usize = 100;
 
 /// Let time pass, and check that all is well.
 #[async_trait]
@@ -126,7 +130,23 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
     }
 
     async fn census(&self) -> Result<Census, StoreError> {
-        self.store().census().await
+        let mut census = self.store().census().await?;
+        let mut around: Option<(Namespace, Surroundings)> = None;
+        let mut namespaces = 0;
+        for ((namespace, lane, requires), count) in &census.requiring {
+            if around.as_ref().is_none_or(|(known, _)| known != namespace) {
+                namespaces += 1;
+                if namespaces > ROUTED_NAMESPACES {
+                    break;
+                }
+                around = Some((namespace.clone(), self.around(namespace, census.now).await?));
+            }
+            if around.as_ref().is_some_and(|(_, around)| !around.covers(lane, requires)) {
+                let key = (namespace.clone(), lane.clone());
+                *census.unroutable.entry(key).or_default() += count;
+            }
+        }
+        Ok(census)
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {

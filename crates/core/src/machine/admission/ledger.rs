@@ -193,14 +193,13 @@ impl<'a> AdmissionLedger<'a> {
 
     /// The decision where a limit is not there or cannot be read: nothing is admitted.
     fn absent(&self, on: Blocker) -> Decision {
-        let kind = on.kind.as_str();
         match self.is_unreadable(&self.home.key(on.kind, &on.name)) {
             true => {
-                let detail = format!("the {kind} cannot be read; run `ff check`");
+                let detail = on.unreadable();
                 blocked(Shortfall::Unreadable, on, &detail, None)
             }
             false => {
-                let detail = format!("there is no such {kind}");
+                let detail = format!("there is no such {}", on.kind.as_str());
                 blocked(Shortfall::Missing, on, &detail, None)
             }
         }
