@@ -1,5 +1,6 @@
 //! Listings.
 
+use ff_core::ExecutionId;
 use ff_store::listing::ListPage;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,6 +12,10 @@ use crate::execution::ExecutionView;
 pub struct ListPageView {
     /// The executions.
     pub executions: Vec<ExecutionView>,
+    /// The ids of executions that are there and cannot be read, whatever was asked for; `ff check`
+    /// tells what is wrong with them.
+    #[schema(value_type = Vec<String>)]
+    pub unreadable: Vec<ExecutionId>,
     /// The cursor to go on with; null when there is nothing more.
     pub next: Option<String>,
 }
@@ -23,6 +28,7 @@ impl From<&ListPage> for ListPageView {
         };
         ListPageView {
             executions: page.executions.iter().map(view).collect(),
+            unreadable: page.unreadable.clone(),
             next: page.next.map(|cursor| cursor.to_string()),
         }
     }
@@ -33,10 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_page_still_has_both_fields() {
+    fn an_empty_page_still_has_all_fields() {
         let page = ListPage::default();
         let json = serde_json::to_value(ListPageView::from(&page)).unwrap();
-        assert_eq!(json, serde_json::json!({"executions": [], "next": null}));
+        assert_eq!(json, serde_json::json!({"executions": [], "unreadable": [], "next": null}));
     }
 
     #[test]

@@ -11,7 +11,9 @@ use ff_core::{
 };
 use ff_store::census::Census;
 use ff_store::steady::Mark;
-use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, Position, ResourceScan, Which};
+use ff_store::{
+    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, Position, ResourceScan, Which,
+};
 
 use crate::tables::{Tables, Waiting};
 
@@ -72,14 +74,18 @@ impl Tables {
     }
 
     /// A stretch of a listing.
-    pub(crate) fn listed(&self, scan: &ListScan) -> Vec<Execution> {
+    pub(crate) fn listed(&self, scan: &ListScan) -> Vec<Listed> {
         let set = match scan.which {
             Which::All => self.list.get(&scan.namespace),
             Which::Attention(attention) => self.attention.get(&(scan.namespace.clone(), attention)),
         };
         let below = scan.after.map_or(Unbounded, Excluded);
         let places = set.into_iter().flat_map(|set| set.range((Unbounded, below)).rev());
-        places.take(scan.limit).filter_map(|place| self.at(place)).cloned().collect()
+        let at = |place: &Position| match self.at(place) {
+            Some(record) => Listed::Record(Box::new(record.clone())),
+            None => Listed::Unreadable(*place),
+        };
+        places.take(scan.limit).map(at).collect()
     }
 
     fn at(&self, place: &Position) -> Option<&Execution> {

@@ -15,7 +15,7 @@ use ff_store::census::Census;
 use ff_store::serial::{self, Transaction};
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
-    AfterCommit, BlockedClass, BlockedScan, Clock, DueTimers, EngineId, ListScan, Repaired,
+    AfterCommit, BlockedClass, BlockedScan, Clock, DueTimers, EngineId, ListScan, Listed, Repaired,
     ResourceScan, SettlementQueue, Share, Stats, Store, StoreError, Wakeups, optimistic,
 };
 
@@ -132,7 +132,7 @@ impl Store for MemoryStore {
         Ok(attempts.take(limit).map(|(_, attempt)| attempt.clone()).collect())
     }
 
-    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+    async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {
         Ok(self.tables().listed(&scan))
     }
 

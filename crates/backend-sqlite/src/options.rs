@@ -55,7 +55,8 @@ impl Options {
             durability: Durability::default(),
             clock: Arc::new(SystemClock),
             busy_timeout: Duration::from_secs(3),
-            readers: 2,
+            readers: std::thread::available_parallelism()
+                .map_or(2, |cores| cores.get().clamp(2, 8)),
             makes: true,
         }
     }

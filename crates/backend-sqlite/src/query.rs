@@ -6,7 +6,7 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
-use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, Position, Which};
+use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, Listed, Position, Which};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::clock::StoreClock;
@@ -99,7 +99,7 @@ pub(crate) fn attempt(id: ExecutionId, number: i64, bytes: &[u8]) -> Result<Atte
 }
 
 /// A stretch of a listing, newest first.
-pub(crate) fn list(connection: &Connection, scan: &ListScan) -> Result<Vec<Execution>, Fault> {
+pub(crate) fn list(connection: &Connection, scan: &ListScan) -> Result<Vec<Listed>, Fault> {
     let first = Position { created: Time::MAX, id: [u8::MAX; 16] };
     let Position { created, id } = scan.after.unwrap_or(first);
     let (namespace, created, limit) =
@@ -107,14 +107,14 @@ pub(crate) fn list(connection: &Connection, scan: &ListScan) -> Result<Vec<Execu
     match scan.which {
         Which::All => listed(
             connection,
-            "SELECT list.id, execution.record FROM list LEFT JOIN execution USING (id) \
+            "SELECT list.id, created, execution.record FROM list LEFT JOIN execution USING (id) \
              WHERE namespace = ?1 AND (created, list.id) < (?2, ?3) \
              ORDER BY created DESC, list.id DESC LIMIT ?4",
             (namespace, created, id, limit),
         ),
         Which::Attention(attention) => listed(
             connection,
-            "SELECT attention.id, execution.record FROM attention LEFT JOIN execution USING (id) \
+            "SELECT attention.id, created, execution.record FROM attention LEFT JOIN execution USING (id) \
              WHERE namespace = ?1 AND attention = ?5 AND (created, attention.id) < (?2, ?3) \
              ORDER BY created DESC, attention.id DESC LIMIT ?4",
             (namespace, created, id, limit, attention.as_str()),
@@ -126,18 +126,27 @@ fn listed(
     connection: &Connection,
     sql: &str,
     parameters: impl Params,
-) -> Result<Vec<Execution>, Fault> {
+) -> Result<Vec<Listed>, Fault> {
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query(parameters)?;
-    let mut records = Vec::new();
+    let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let id = id(row, 0)?;
-        match row.get_ref(1)?.as_blob_or_null()? {
-            Some(bytes) => records.push(codec::record(id, bytes)?),
-            None => return Err(Fault::Unreadable(format!("execution {id}: listed but absent"))),
-        }
+        let (Some(id), Ok(created)) = (entry(row, 0)?, time(row, 1)) else { continue };
+        let position = Position { created, id: *id.as_bytes() };
+        let record = match row.get_ref(2)?.as_blob_or_null()? {
+            Some(bytes) => codec::record(id, bytes),
+            None => Err(Fault::Unreadable(format!("execution {id}: listed but absent"))),
+        };
+        found.push(match record {
+            Ok(record) => Listed::Record(Box::new(record)),
+            Err(Fault::Unreadable(why)) => {
+                tracing::warn!(why, "a listing names what cannot be read");
+                Listed::Unreadable(position)
+            }
+            Err(fault) => return Err(fault),
+        });
     }
-    Ok(records)
+    Ok(found)
 }
 
 /// Timers that are due, earliest first, after `after`, at most `limit`. Finished executions are removed

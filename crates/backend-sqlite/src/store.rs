@@ -17,7 +17,7 @@ use ff_store::audit::Rows;
 use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
     SettlementQueue, Share, Store, StoreError, Wakeups,
 };
 use rusqlite::Connection;
@@ -134,7 +134,7 @@ impl Store for SqliteStore {
         self.read(move |connection| query::past_attempts(connection, id, from, limit)).await
     }
 
-    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+    async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {
         self.read(move |connection| query::list(connection, &scan)).await
     }
 

@@ -5,13 +5,13 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Millis, Time};
 use ff_store::share::ENGINE_TTL;
-use ff_store::{DueTimers, EngineId, ListScan, Position, Share, StoreError, Which};
+use ff_store::{DueTimers, EngineId, ListScan, Listed, Position, Share, StoreError, Which};
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
 use crate::codec::{self, Inline, Stored};
 use crate::constants::{PAGE_ENTRIES, PAGE_LEAST};
-use crate::general::{decode, entry, named};
+use crate::general::{decode, entry};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -84,7 +84,7 @@ fn part(store: &Shared, limit: usize) -> usize {
 }
 
 /// A stretch of a listing over all partitions.
-pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Execution>, StoreError> {
+pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Listed>, StoreError> {
     let mut places = Vec::new();
     let mut after = scan.after;
     while places.len() < scan.limit {
@@ -97,9 +97,20 @@ pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Executio
         }
     }
     places.truncate(scan.limit);
-    let ids = places.iter().filter_map(|place| ExecutionId::from_bytes(&place.id).ok());
-    let records = try_join_all(ids.map(|id| record(store, id))).await?;
-    Ok(records.into_iter().flatten().collect())
+    try_join_all(places.into_iter().map(|place| listed(store, place))).await
+}
+
+async fn listed(store: &Shared, place: Position) -> Result<Listed, StoreError> {
+    let Ok(id) = ExecutionId::from_bytes(&place.id) else { return Ok(Listed::Unreadable(place)) };
+    match record(store, id).await {
+        Ok(Some(record)) => Ok(Listed::Record(Box::new(record))),
+        Ok(None) => Ok(Listed::Removed(place)),
+        Err(error @ StoreError::Corrupt(_)) => {
+            tracing::warn!(%error, "a listing names what cannot be read");
+            Ok(Listed::Unreadable(place))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// What comes after a place, about as many as are left, and where to go on; `None` at the end.
@@ -124,14 +135,15 @@ async fn page(
     for answer in store.link.call_each("list", &store.keys.routes(), &args).await? {
         for partition in reply::list(answer)? {
             let mut values = reply::list(partition)?.into_iter();
-            let before = places.len();
+            let (before, mut seen) = (places.len(), 0);
             while let (Some(created), Some(id)) = (values.next(), values.next()) {
-                let id = named(&reply::bytes(id)?)?;
+                seen += 1;
+                let Some(id) = entry(&reply::bytes(id)?) else { continue };
                 places.push(Position { created: reply::moment(&created)?, id: *id.as_bytes() });
             }
             // Behind a whole part there may be more, and what others have behind that comes later.
-            if places.len() - before == part {
-                more = more.max(places.last().copied());
+            if seen == part {
+                more = more.max(places[before..].last().copied());
             }
         }
     }

@@ -23,7 +23,7 @@ use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::wakeups::Announcement;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
     SettlementQueue, Share, Stats, Store, StoreError, Wakeups, optimistic,
 };
 use tokio::task::AbortHandle;
@@ -370,7 +370,7 @@ impl Store for ValkeyStore {
         query::past_attempts(self, id, from, limit).await
     }
 
-    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+    async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {
         query::list(self, &scan).await
     }
 

@@ -68,6 +68,11 @@ impl SettlementQueue {
         }
     }
 
+    /// Whether nothing is queued.
+    pub fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::SeqCst)
+    }
+
     /// Takes everything that is queued.
     pub fn take(&self) -> Vec<Settlement> {
         match self.any.swap(false, Ordering::SeqCst) {

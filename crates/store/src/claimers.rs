@@ -3,8 +3,8 @@
 //! What is known here is what went through this process, and it is kept in memory alone: a claim
 //! costs the store nothing more. Another server knows of its own claims only.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ff_core::explain::Claimer;
@@ -12,12 +12,17 @@ use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Namespace, RequestId, WorkerInstanceId};
 use tokio::time::Instant;
 
+use crate::lock::lock;
+
 /// How long a worker counts as there after it claimed or renewed a lease.
 const TTL: Duration = Duration::from_secs(60);
 
-/// How many workers, and how many of their claims, are kept. What comes when they are as many and all
-/// are alive is not noted.
+/// How many workers, and how many of their claims, are kept. A worker that comes when they are as many
+/// and all are alive is not noted; of claims, the latest are kept.
 pub(crate) const MOST: usize = 10_000;
+
+/// How often those that are gone are looked for, where there is no room.
+const SWEEP: Duration = Duration::from_secs(1);
 
 type Key = (Namespace, Lane, WorkerInstanceId);
 
@@ -27,16 +32,31 @@ pub(crate) struct Claimers(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    workers: HashMap<Key, Sign>,
+    workers: HashMap<Key, Arc<Sign>>,
+    swept: Option<Instant>,
     /// The claims that took something, so that a renewal is a sign of life too.
-    claims: HashMap<RequestId, Key>,
+    claims: HashMap<RequestId, Arc<Sign>>,
+    /// The same, the earliest first.
+    in_turn: VecDeque<RequestId>,
 }
 
+/// A sign of life of one worker.
 #[derive(Debug)]
-struct Sign {
+pub(crate) struct Sign {
     worker: Worker,
     capabilities: Capabilities,
-    until: Instant,
+    until: Mutex<Instant>,
+}
+
+impl Sign {
+    fn until(&self) -> Instant {
+        *lock(&self.until)
+    }
+
+    fn extend(&self, until: Instant) {
+        let mut known = lock(&self.until);
+        *known = until.max(*known);
+    }
 }
 
 impl Claimers {
@@ -47,51 +67,51 @@ impl Claimers {
         worker: &Worker,
         capabilities: &Capabilities,
         wait: Duration,
-    ) {
-        let (mut seen, now) = (self.seen(), Instant::now());
+    ) -> Option<Arc<Sign>> {
+        let (mut seen, now) = (lock(&self.0), Instant::now());
+        let until = now + wait + TTL;
         let key = (namespace.clone(), lane.clone(), worker.instance.clone());
-        if seen.workers.len() >= MOST && !seen.workers.contains_key(&key) {
-            seen.forget(now);
-            if seen.workers.len() >= MOST {
-                return;
-            }
+        if let Some(known) = seen.workers.get(&key)
+            && known.capabilities == *capabilities
+            && known.worker == *worker
+        {
+            known.extend(until);
+            return Some(known.clone());
+        }
+        if seen.workers.len() >= MOST && !seen.workers.contains_key(&key) && !seen.sweep(now) {
+            return None;
         }
         let (worker, capabilities) = (worker.clone(), capabilities.clone());
-        seen.workers.insert(key, Sign { worker, capabilities, until: now + wait + TTL });
+        let sign = Arc::new(Sign { worker, capabilities, until: Mutex::new(until) });
+        seen.workers.insert(key, sign.clone());
+        Some(sign)
     }
 
-    /// Notes that it was given something under `request`.
-    pub(crate) fn took(
-        &self,
-        namespace: &Namespace,
-        lane: &Lane,
-        worker: &Worker,
-        request: RequestId,
-    ) {
-        let (mut seen, now) = (self.seen(), Instant::now());
-        if seen.claims.len() >= MOST {
-            seen.forget(now);
+    /// Notes that who asked was given something under `request`.
+    pub(crate) fn took(&self, asked: Arc<Sign>, request: RequestId) {
+        let mut seen = lock(&self.0);
+        if seen.claims.insert(request, asked).is_none() {
+            seen.in_turn.push_back(request);
         }
-        if seen.claims.len() < MOST {
-            let key = (namespace.clone(), lane.clone(), worker.instance.clone());
-            seen.claims.insert(request, key);
+        if seen.in_turn.len() > MOST
+            && let Some(earliest) = seen.in_turn.pop_front()
+        {
+            seen.claims.remove(&earliest);
         }
     }
 
     /// Notes that a lease which the claim `request` took was renewed.
     pub(crate) fn renews(&self, request: RequestId) {
-        let mut seen = self.seen();
-        let Seen { workers, claims } = &mut *seen;
-        if let Some(sign) = claims.get(&request).and_then(|key| workers.get_mut(key)) {
-            sign.until = sign.until.max(Instant::now() + TTL);
+        if let Some(sign) = lock(&self.0).claims.get(&request) {
+            sign.extend(Instant::now() + TTL);
         }
     }
 
     /// Those that were seen in a namespace.
     pub(crate) fn of(&self, namespace: &Namespace) -> Vec<Claimer> {
-        let (seen, now) = (self.seen(), Instant::now());
+        let (seen, now) = (lock(&self.0), Instant::now());
         let signs = seen.workers.iter();
-        let alive = signs.filter(|((its, ..), sign)| its == namespace && sign.until > now);
+        let alive = signs.filter(|((its, ..), sign)| its == namespace && sign.until() > now);
         let mut claimers: Vec<_> = alive
             .map(|((_, lane, _), sign)| Claimer {
                 worker: sign.worker.clone(),
@@ -102,16 +122,16 @@ impl Claimers {
         claimers.sort_by(|a, b| a.worker.instance.cmp(&b.worker.instance));
         claimers
     }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Seen {
-    fn forget(&mut self, now: Instant) {
-        self.workers.retain(|_, sign| sign.until > now);
-        self.claims.retain(|_, key| self.workers.contains_key(key));
+    /// Forgets workers that are gone, if it is time to look. Tells whether there is room.
+    fn sweep(&mut self, now: Instant) -> bool {
+        if self.swept.is_none_or(|last| now >= last + SWEEP) {
+            self.swept = Some(now);
+            self.workers.retain(|_, sign| sign.until() > now);
+        }
+        self.workers.len() < MOST
     }
 }
 
@@ -123,10 +143,10 @@ mod tests {
         Worker { id: "w".parse().unwrap(), instance: name.parse().unwrap() }
     }
 
-    fn ask(claimers: &Claimers, name: &str, wait: u64) {
+    fn ask(claimers: &Claimers, name: &str, wait: u64) -> Option<Arc<Sign>> {
         let place = (&Namespace::default(), &Lane::default());
         let wait = Duration::from_secs(wait);
-        claimers.asks(place, &worker(name), &Capabilities::NONE, wait);
+        claimers.asks(place, &worker(name), &Capabilities::NONE, wait)
     }
 
     fn seen(claimers: &Claimers) -> Vec<String> {
@@ -151,8 +171,7 @@ mod tests {
     async fn a_renewal_keeps_the_worker_that_claimed() {
         let claimers = Claimers::default();
         let request = RequestId::new(7);
-        ask(&claimers, "a", 0);
-        claimers.took(&Namespace::default(), &Lane::default(), &worker("a"), request);
+        claimers.took(ask(&claimers, "a", 0).unwrap(), request);
         for _ in 0..5 {
             tokio::time::advance(Duration::from_secs(50)).await;
             claimers.renews(request);
@@ -169,6 +188,12 @@ mod tests {
             ask(&claimers, &format!("w{n}"), 0);
         }
         assert_eq!(seen(&claimers).len(), MOST);
+        assert!(ask(&claimers, "one more", 0).is_none());
+        let known = ask(&claimers, "w0", 0).unwrap();
+        for number in 0..MOST + 10 {
+            claimers.took(known.clone(), RequestId::new(number as u128));
+        }
+        assert_eq!(lock(&claimers.0).claims.len(), MOST);
         tokio::time::advance(TTL).await;
         ask(&claimers, "late", 0);
         assert_eq!(seen(&claimers), ["late"]);

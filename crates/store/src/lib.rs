@@ -31,6 +31,17 @@ mod waiting;
 pub mod wakeups;
 mod warnings;
 
+/// What one process does and keeps at most, for the reference page.
+pub const BOUNDS: &[(&str, usize)] = &[
+    ("groups of blocked executions that one release looks at", admission::release::CLASSES),
+    ("records of a group that one release reads", admission::release::HEADS),
+    ("blocked executions that one call releases", admission::release::SLICE),
+    ("rounds in which one claim asks for admission", admission::claim::ROUNDS),
+    ("settlements of one command", ff_core::limits::BATCH),
+    ("workers known by their claims, and claims of theirs", claimers::MOST),
+    ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
+];
+
 pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};
 pub use error::{ErrorKind, StoreError};
@@ -40,7 +51,7 @@ pub use roles::{
 };
 pub use share::{EngineId, Share};
 pub use store::{
-    BlockedClass, BlockedScan, DueTimers, ListScan, Position, Repaired, ResourceScan, Stats, Store,
-    Which,
+    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, Position, Repaired, ResourceScan,
+    Stats, Store, Which,
 };
 pub use wakeups::Wakeups;

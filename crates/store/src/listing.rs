@@ -17,7 +17,7 @@ use ff_core::{
 };
 
 use crate::error::StoreError;
-use crate::store::{ListScan, Position, Store, Which};
+use crate::store::{ListScan, Listed, Position, Store, Which};
 
 /// How many records are fetched from the store at a time.
 const STRETCH: usize = 256;
@@ -78,7 +78,9 @@ impl Filter {
 pub struct ListPage {
     /// The executions, newest first.
     pub executions: Vec<Description>,
-    /// Those of them that no live worker can run.
+    /// Those that are there and cannot be read, whatever was asked for.
+    pub unreadable: Vec<ExecutionId>,
+    /// Those of the executions that no live worker can run.
     pub lacks_worker: BTreeSet<ExecutionId>,
     /// Where to go on; `None` when there is nothing more.
     pub next: Option<Cursor>,
@@ -185,7 +187,7 @@ pub(crate) async fn page<S: Store + ?Sized>(
         (Some(cursor), Some(to)) => Some(cursor.min(to)),
         (cursor, to) => cursor.or(to),
     };
-    let mut executions = Vec::new();
+    let mut page = ListPage::default();
     let mut examined = 0;
     loop {
         let stretch = ListScan {
@@ -194,29 +196,35 @@ pub(crate) async fn page<S: Store + ?Sized>(
             after,
             limit: STRETCH,
         };
-        let records = store.list(stretch).await?;
-        let last = records.len() < STRETCH;
-        for record in records {
-            if filter.from.is_some_and(|from| record.created < from) {
-                return Ok(ListPage { executions, next: None, ..ListPage::default() });
+        let found = store.list(stretch).await?;
+        let last = found.len() < STRETCH;
+        for listed in found {
+            let position = listed.position();
+            if filter.from.is_some_and(|from| position.created < from) {
+                return Ok(page);
             }
-            let position = Position::of(&record);
             after = Some(position);
             examined += 1;
-            let lacks = || around.is_some_and(|around| around.lacks_worker_for(&record));
-            if filter.matches(&record) && (!filter.lacks_worker || lacks()) {
-                executions.push(record.description);
+            match listed {
+                Listed::Record(record) => {
+                    let lacks = || around.is_some_and(|around| around.lacks_worker_for(&record));
+                    if filter.matches(&record) && (!filter.lacks_worker || lacks()) {
+                        page.executions.push(record.description);
+                    }
+                }
+                Listed::Unreadable(Position { id, .. }) => {
+                    page.unreadable.extend(ExecutionId::from_bytes(&id));
+                }
+                Listed::Removed(_) => {}
             }
-            if executions.len() == listing.limit || examined == PAGE_SCAN {
-                return Ok(ListPage {
-                    executions,
-                    next: Some(Cursor(position)),
-                    ..ListPage::default()
-                });
+            let entries = page.executions.len() + page.unreadable.len();
+            if entries == listing.limit || examined == PAGE_SCAN {
+                page.next = Some(Cursor(position));
+                return Ok(page);
             }
         }
         if last {
-            return Ok(ListPage { executions, next: None, ..ListPage::default() });
+            return Ok(page);
         }
     }
 }

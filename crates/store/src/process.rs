@@ -1,12 +1,16 @@
 //! What one process owns beside its store: the calls it runs, and everything that follows from them.
 //!
-//! Every call of a role runs in a task of the process. A caller that goes away, at whatever point,
-//! takes nothing with it: the command comes to its end, what it stopped is settled, and blocked
-//! executions are released.
+//! A caller that goes away, at whatever point, takes nothing with it: what is left of its call is
+//! moved to a task of the process. There the command comes to its end, what it stopped is settled,
+//! and blocked executions are released.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::batcher::AdmissionBatcher;
@@ -56,16 +60,31 @@ impl<S> Process<S> {
         }
     }
 
+    /// The same with no task while the caller is there: it saves two switches. `work` must hold
+    /// nothing that other calls wait for.
+    pub(crate) fn call_here<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Call<T> {
+        let work = Box::pin(self.tasks.track_future(work));
+        Call { work: Some(work), runtime: Handle::try_current().ok() }
+    }
+
+    /// Starts `work` in a task of the process.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.tasks.spawn(work)
+    }
+
     /// Runs `work` in a task of the process.
     pub(crate) fn own(&self, work: impl Future<Output = ()> + Send + 'static) {
-        if tokio::runtime::Handle::try_current().is_ok() {
+        if Handle::try_current().is_ok() {
             self.tasks.spawn(work);
         }
     }
 
     /// Runs `work`, which sleeps for long, in a task that [`drain`](Self::drain) does not wait for.
     pub(crate) fn own_unwaited(&self, work: impl Future<Output = ()> + Send + 'static) {
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(work);
         }
     }
@@ -76,5 +95,35 @@ impl<S> Process<S> {
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
+    }
+}
+
+/// A call under way. Whoever drops it leaves the rest to a task.
+pub(crate) struct Call<T: Send + 'static> {
+    work: Option<Work<T>>,
+    runtime: Option<Handle>,
+}
+
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<T: Send + 'static> Future for Call<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        // What panics is not polled again.
+        let Some(mut work) = self.work.take() else { return Poll::Pending };
+        let polled = work.as_mut().poll(context);
+        if polled.is_pending() {
+            self.work = Some(work);
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for Call<T> {
+    fn drop(&mut self) {
+        if let (Some(work), Some(runtime)) = (self.work.take(), &self.runtime) {
+            runtime.spawn(work);
+        }
     }
 }

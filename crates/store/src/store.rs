@@ -43,8 +43,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Attempt>, StoreError>;
 
-    /// A stretch of a listing, newest first.
-    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError>;
+    /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.
+    async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError>;
 
     /// Timers of `share` at or before the store's time, after `after`, at most `limit` of one
     /// partition and about as many in all: the earliest of each partition. Timers of resources come
@@ -208,6 +208,27 @@ pub enum Which {
     All,
     /// What a person should look at.
     Attention(Attention),
+}
+
+/// One place of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// What is there.
+    Record(Box<Execution>),
+    /// What is there cannot be read.
+    Unreadable(Position),
+    /// It was removed after the place was read.
+    Removed(Position),
+}
+
+impl Listed {
+    /// The place.
+    pub fn position(&self) -> Position {
+        match self {
+            Listed::Record(record) => Position::of(record),
+            Listed::Unreadable(position) | Listed::Removed(position) => *position,
+        }
+    }
 }
 
 /// A place in a listing. Listings go from the highest to the lowest.

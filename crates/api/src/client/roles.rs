@@ -162,6 +162,7 @@ impl ClientBackend for HttpClient {
         let executions = page.executions.into_iter().map(Description::try_from);
         Ok(ListPage {
             lacks_worker,
+            unreadable: page.unreadable,
             executions: executions.collect::<Result<_, _>>().map_err(|error| broken(&error.0))?,
             next: match page.next {
                 Some(cursor) => Some(cursor.parse().map_err(|_| broken("a bad cursor"))?),

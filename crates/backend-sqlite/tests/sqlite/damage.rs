@@ -39,7 +39,7 @@ async fn an_unreadable_record_is_told_wherever_it_is_named() {
     let bad = submit(&backend, Submit::new(common::new_id())).await;
     spoil(&place, bad);
     names(backend.describe(&target(bad)).await, bad);
-    names(backend.list(&listing()).await, bad);
+    assert_eq!(backend.list(&listing()).await.unwrap().unreadable, [bad]);
     let tick = vec![command(Tick { execution: bad })];
     names(backend.store().execute(tick).await.remove(0), bad);
     let broken = common::violations(&**backend.store()).await;
@@ -52,7 +52,10 @@ async fn a_listed_execution_that_is_absent_is_told_and_not_left_out() {
     let backend = place.open();
     let lost = submit(&backend, Submit::new(common::new_id())).await;
     place.sql().execute("DELETE FROM execution", ()).unwrap();
-    names(backend.list(&listing()).await, lost);
+    let kept = submit(&backend, Submit::new(common::new_id())).await;
+    let page = backend.list(&listing()).await.unwrap();
+    assert_eq!(page.unreadable, [lost]);
+    assert_eq!(page.executions.iter().map(|one| one.id).collect::<Vec<_>>(), [kept]);
 }
 
 #[tokio::test]

@@ -57,6 +57,9 @@ impl Ls {
         let view = ListPageView::from(&page);
         let style = session.output.style();
         session.output.answer(&view, |view| listing::table(view, SystemClock.now(), style))?;
+        for id in &view.unreadable {
+            session.output.talk(&format!("{id} cannot be read; run `ff check`"));
+        }
         match (&view.next, view.executions.first()) {
             (Some(cursor), _) => session.next(self.continued(cursor)),
             (None, Some(newest)) => session.next(format_args!("show {}", newest.id)),
@@ -77,13 +80,14 @@ impl Ls {
                 namespace: session.namespace.clone(),
                 filter: self.filter(),
                 after: page.next,
-                limit: self.limit - page.executions.len(),
+                limit: self.limit - page.executions.len() - page.unreadable.len(),
             };
             let more = backend.list(&listing).await?;
             page.executions.extend(more.executions);
             page.lacks_worker.extend(more.lacks_worker);
+            page.unreadable.extend(more.unreadable);
             page.next = more.next;
-            if page.next.is_none() || page.executions.len() >= self.limit {
+            if page.next.is_none() || page.executions.len() + page.unreadable.len() >= self.limit {
                 return Ok(page);
             }
         }

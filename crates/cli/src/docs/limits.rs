@@ -3,6 +3,7 @@
 use ff_backends::VALKEY_BOUNDS;
 use ff_core::Millis;
 use ff_core::limits::ALL;
+use ff_store::BOUNDS as PROCESS_BOUNDS;
 
 use super::{heading, table};
 use crate::duration;
@@ -27,7 +28,16 @@ pub(crate) fn page() -> String {
         "\n## On Valkey\n\nWhile a function runs the server does nothing else, so one call visits a \
          bounded number of entries, however much there is. What is more is read by further calls.\n\n",
     );
-    let rows = VALKEY_BOUNDS.iter().map(|(what, most)| [(*what).to_owned(), most.to_string()]);
-    page.push_str(&table(["what", "at most"], rows));
+    page.push_str(&bounds(VALKEY_BOUNDS));
+    page.push_str(
+        "\n## In one process\n\nWhat a server or an embedded engine does in one go, and what it keeps \
+         in memory. What is more has its turn later, or is not kept.\n\n",
+    );
+    page.push_str(&bounds(PROCESS_BOUNDS));
     page
+}
+
+fn bounds(all: &[(&str, usize)]) -> String {
+    let rows = all.iter().map(|(what, most)| [(*what).to_owned(), most.to_string()]);
+    table(["what", "at most"], rows)
 }

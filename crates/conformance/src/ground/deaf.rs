@@ -15,7 +15,7 @@ use ff_store::audit::Rows;
 use ff_store::census::Census;
 use ff_store::roles::Backend;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
     SettlementQueue, Share, Stats, Store, StoreError, Wakeups,
 };
 
@@ -74,7 +74,7 @@ impl Store for Deaf {
         self.store.past_attempts(id, from, limit).await
     }
 
-    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+    async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {
         self.store.list(scan).await
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use ff_core::machine::{Action, Assignment, ClaimRequest, Command, Hold, Reply};
 use ff_core::state::State;
 use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
-use ff_store::StoreError;
+use ff_store::{Listed, StoreError};
 
 use super::Agreement;
 use super::look::Seen;
@@ -146,7 +146,16 @@ impl Agreement {
                 let one = bare(record.into_iter().map(|record| *record).collect());
                 Seen::Record(one.into_iter().next().map(Box::new))
             }
-            Seen::List(records) => Seen::List(bare(records)),
+            Seen::List(listed) => {
+                let same = |one: Listed| match one {
+                    Listed::Record(record) => {
+                        let record = bare(vec![*record]).into_iter().next();
+                        record.map(|record| Listed::Record(Box::new(record)))
+                    }
+                    other => Some(other),
+                };
+                Seen::List(listed.into_iter().filter_map(same).collect())
+            }
             Seen::Attempts(mut attempts) => {
                 for attempt in &mut attempts {
                     attempt.lease.index = 0;

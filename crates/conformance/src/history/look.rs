@@ -5,7 +5,9 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Resource, Time};
-use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, ResourceScan, Store, StoreError};
+use ff_store::{
+    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, ResourceScan, Store, StoreError,
+};
 
 /// Something to read.
 #[derive(Debug, Clone)]
@@ -26,7 +28,7 @@ pub(crate) enum Seen {
     Record(Option<Box<Execution>>),
     Blob(Option<Bytes>),
     Attempts(Vec<Attempt>),
-    List(Vec<Execution>),
+    List(Vec<Listed>),
     Due(DueTimers),
     Resources(Vec<Resource>),
     Ahead(u64),

@@ -5,6 +5,10 @@
 pub(crate) enum Bug {
     /// A repeated claim takes more work.
     RetryIsForgotten,
+    /// No admission comes to its end. That is no bug but bad luck, and costs nothing but time.
+    AdmissionsFail,
+    /// What follows a commit is left to the next call, as by a caller that goes away.
+    SettlementsAreLeft,
     /// The limits that executions wait for are told from the first one each time.
     CursorsDoNotRotate,
     /// A release looks at the first waiter alone, whatever it requires.

@@ -10,6 +10,13 @@ use std::sync::Arc;
 use bug::Bug;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::{Making, Options, Subject, histories, sit};
+use ff_core::control::Control;
+use ff_core::machine::{ClaimRequest, Submit, Target};
+use ff_core::quota::QuotaLimits;
+use ff_core::state::Worker;
+use ff_core::{Capabilities, Lane, Millis, Namespace, Partition, PublicState, ResourceName};
+use ff_store::roles::Backend;
+use ff_store::{AllowanceBackend, ClientBackend, WorkerBackend, mint};
 use ff_testkit::ManualClock;
 use store::Planted;
 
@@ -17,6 +24,40 @@ async fn planted(bug: Bug) -> Subject {
     let clock = ManualClock::default();
     let store = MemoryStore::serial(Arc::new(clock.clone()));
     Subject::new(Planted::new(store, bug), clock)
+}
+
+/// Nothing is given out without its admission, and nothing is lost.
+#[tokio::test]
+async fn a_claim_whose_admission_fails_gives_nothing_out() {
+    let namespace = Namespace::default();
+    let store = MemoryStore::serial(Arc::new(ManualClock::default()));
+    let backend = Backend::new(Planted::new(store, Bug::AdmissionsFail));
+    let quota: ResourceName = "api".parse().unwrap();
+    let limits = QuotaLimits {
+        max_requests: None,
+        window: Millis::from_secs(1),
+        max_active: Some(1),
+        jitter: Millis::ZERO,
+    };
+    backend.put_quota(&namespace, &quota, limits).await.unwrap();
+    let control = Control { quotas: [quota.clone()].into(), ..Control::default() };
+    let id = mint::execution_id(Partition::ONLY);
+    let submit = Submit { control, ..Submit::new(id) };
+    backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    let claim = ClaimRequest {
+        namespace: namespace.clone(),
+        lane: Lane::default(),
+        worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
+        capabilities: Capabilities::NONE,
+        request: mint::request_id(),
+        max: 1,
+        retry: false,
+    };
+    assert!(backend.claim(claim, Millis::ZERO).await.is_err());
+    assert_eq!(backend.quota(&namespace, &quota).await.unwrap().active, 0);
+    let target = Target { namespace, execution: id };
+    let state = backend.describe(&target).await.unwrap().public_state();
+    assert_eq!(state, PublicState::Waiting);
 }
 
 /// One test for each bug that random histories catch, which must tell the seed.
@@ -157,6 +198,8 @@ caught_by_facts!(
         "admission::it_is_not_used_when_it_may_be_looked_at",
     an_admission_told_to_everybody: AdmissionsAreShared, "admission::nobody_else_is_told_of_it",
     a_period_that_never_ends: PeriodsNeverEnd, "budget::a_period_that_is_over_resets_by_itself",
+    a_settlement_dropped_on_disconnect: SettlementsAreLeft,
+        "release::a_caller_that_goes_away_loses_nothing",
     a_cursor_that_does_not_rotate: CursorsDoNotRotate,
         "release::every_limit_that_work_waits_for_is_listed_in_pages",
     a_release_that_ignores_capability: ReleasesIgnoreCapability,

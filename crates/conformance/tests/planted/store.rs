@@ -19,7 +19,7 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
     SettlementQueue, Share, Stats, Store, StoreError, Wakeups, mint,
 };
 
@@ -33,11 +33,19 @@ pub(crate) struct Planted {
     left: Mutex<Option<Row>>,
     /// Where nothing is announced.
     unheard: Wakeups,
+    /// What earlier calls have left.
+    late: SettlementQueue,
 }
 
 impl Planted {
     pub(crate) fn new(store: MemoryStore, bug: Bug) -> Planted {
-        Planted { store, bug, left: Mutex::default(), unheard: Wakeups::default() }
+        Planted {
+            store,
+            bug,
+            left: Mutex::default(),
+            unheard: Wakeups::default(),
+            late: SettlementQueue::default(),
+        }
     }
 
     async fn spoil(&self, command: &mut Command) {
@@ -157,12 +165,21 @@ impl Planted {
 #[async_trait]
 impl Store for Planted {
     async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        if self.bug == Bug::SettlementsAreLeft {
+            self.late.push(self.store.settlements().take());
+        }
         let mut answers = Vec::new();
         for mut command in batch {
             self.spoil(&mut command).await;
             self.spoil_admission(&mut command).await;
             if self.bug == Bug::TicksAreLost && matches!(command.action, Action::Tick(_)) {
                 answers.push(Ok(Reply::Ticked(Ticked { did: None, next: None })));
+                continue;
+            }
+            if self.bug == Bug::AdmissionsFail
+                && matches!(&command.action, Action::Admit(admit) if !admit.batches.is_empty())
+            {
+                answers.push(Err(StoreError::Unavailable("a test says so".into())));
                 continue;
             }
             if let Some(refusal) = self.refuse(&command).await {
@@ -200,13 +217,13 @@ impl Store for Planted {
         self.store.past_attempts(id, from + skip, limit).await
     }
 
-    async fn list(&self, scan: ListScan) -> Result<Vec<Execution>, StoreError> {
+    async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {
         let after = scan.after.map(|place| place.created);
-        let mut records = self.store.list(scan).await?;
+        let mut found = self.store.list(scan).await?;
         if self.bug == Bug::EqualTimesAreSkipped {
-            records.retain(|record| after.is_none_or(|created| record.created < created));
+            found.retain(|one| after.is_none_or(|created| one.position().created < created));
         }
-        Ok(records)
+        Ok(found)
     }
 
     async fn due(
@@ -342,7 +359,10 @@ impl Store for Planted {
     }
 
     fn settlements(&self) -> &SettlementQueue {
-        self.store.settlements()
+        match self.bug {
+            Bug::SettlementsAreLeft => &self.late,
+            _ => self.store.settlements(),
+        }
     }
 
     fn wakeups(&self) -> &Wakeups {

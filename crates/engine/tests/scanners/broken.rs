@@ -13,7 +13,7 @@ use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::{Row, Rows};
 use ff_store::census::Census;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Repaired, ResourceScan,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
     SettlementQueue, Share, Stats, Store, StoreError, Wakeups,
 };
 
@@ -59,7 +59,7 @@ pass!({
     record(id: ExecutionId) -> Result<Option<Execution>, StoreError>;
     blob(key: BlobKey) -> Result<Option<bytes::Bytes>, StoreError>;
     past_attempts(id: ExecutionId, from: u32, limit: usize) -> Result<Vec<Attempt>, StoreError>;
-    list(scan: ListScan) -> Result<Vec<Execution>, StoreError>;
+    list(scan: ListScan) -> Result<Vec<Listed>, StoreError>;
     due(
         share: &Share, after: Option<(Time, ExecutionId)>, limit: usize
     ) -> Result<DueTimers, StoreError>;

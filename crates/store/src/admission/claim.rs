@@ -22,7 +22,7 @@ use crate::wakeups::Announcement;
 use crate::{meter, mint};
 
 /// How often one call asks for admission; what is left then is asked for by the next call.
-const ROUNDS: usize = 16;
+pub(crate) const ROUNDS: usize = 16;
 
 /// Claims.
 pub(crate) async fn claim<S: Store>(

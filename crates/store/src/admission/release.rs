@@ -26,13 +26,13 @@ use crate::store::{BlockedClass, BlockedScan, ORDERED_WAITERS, Store};
 use crate::{meter, mint};
 
 /// How many groups one pass looks at. It begins at a random one, so that all come up.
-const CLASSES: usize = 32;
+pub(crate) const CLASSES: usize = 32;
 
 /// How many executions of a group are read to find one that can be read.
-const HEADS: usize = 4;
+pub(crate) const HEADS: usize = 4;
 
 /// How many executions of one group are released at a time.
-const SLICE: usize = 4_096;
+pub(crate) const SLICE: usize = 4_096;
 
 /// For how many groups that no worker of this process waits for one pass releases executions.
 const SPECULATIVE: usize = 8;

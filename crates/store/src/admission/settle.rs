@@ -13,6 +13,7 @@ use ff_core::machine::{
 use ff_core::resource::Ticket;
 use ff_core::state::State;
 use ff_core::{Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName};
+use tokio::task::JoinHandle;
 
 use super::release;
 use crate::error::StoreError;
@@ -44,6 +45,21 @@ pub(crate) async fn settle_stopped<S: Store>(process: &Arc<Process<S>>) {
             }
         }
     }
+}
+
+/// The same in a task of the process, if there is anything to settle: other calls wait for it.
+pub(crate) async fn settle_in_task<S: Store>(process: &Arc<Process<S>>) {
+    if process.store.settlements().is_empty() {
+        return;
+    }
+    // Only a process that ends does not settle; tickets are checked after it.
+    drop(start(process).await);
+}
+
+/// Apart, so that the calls of those who settle nothing stay small.
+fn start<S: Store>(process: &Arc<Process<S>>) -> JoinHandle<()> {
+    let owner = process.clone();
+    process.spawn(async move { settle_stopped(&owner).await })
 }
 
 /// Settles. Answers the budgets that cancel what runs on them.

@@ -20,7 +20,7 @@ use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
 
 /// In how many namespaces a census looks whether somebody can run what waits.
-const ROUTED_NAMESPACES: usize = 100;
+pub(crate) const ROUTED_NAMESPACES: usize = 100;
 
 /// Let time pass, and check that all is well.
 #[async_trait]

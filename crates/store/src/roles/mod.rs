@@ -14,6 +14,7 @@ use ff_core::machine::{Action, Command, Reply};
 pub use allowance::AllowanceBackend;
 pub use client::{ClientBackend, LaneOrder, LaneView};
 pub use maintenance::MaintenanceBackend;
+pub(crate) use maintenance::ROUTED_NAMESPACES;
 pub use worker::{Registering, Session, WorkerBackend};
 
 use crate::admission::settle;
@@ -55,10 +56,10 @@ impl<S: Store> Backend<S> {
         self.0.drain().await;
     }
 
-    /// Runs one command in a task of the process, and settles what it has stopped.
+    /// Runs one command, and settles what it has stopped, whether or not the caller stays.
     async fn one(&self, action: impl Into<Action>) -> Result<Reply, StoreError> {
         let (process, action) = (self.0.clone(), action.into());
-        self.0.call(async move { one(&process, action).await }).await
+        self.0.call_here(async move { one(&process, action).await }).await
     }
 }
 
@@ -76,7 +77,7 @@ pub(crate) async fn one<S: Store>(
     let action = action.into();
     let target = action.target().cloned();
     let answer = run(&*process.store, action).await;
-    settle::settle_stopped(process).await;
+    settle::settle_in_task(process).await;
     if let Some(target) = target.filter(|_| is_unknown(&answer)) {
         settle::check_soon(process, target);
     }
@@ -98,7 +99,7 @@ pub(crate) async fn run<S: Store + ?Sized>(
 }
 
 impl<S: Store> Backend<S> {
-    /// Runs a batch in a task of the process and turns each reply into what `expect` expects.
+    /// Runs a batch, whether or not the caller stays, and turns each reply into what `expect` expects.
     async fn many<A: Into<Action>, T: Send + 'static>(
         &self,
         actions: Vec<A>,
@@ -115,15 +116,15 @@ impl<S: Store> Backend<S> {
             let commands: Vec<Command> = commands;
             let targets: Vec<_> = commands.iter().map(|c| c.action.target().cloned()).collect();
             let answers = process.store.execute(commands).await;
-            settle::settle_stopped(&process).await;
+            settle::settle_in_task(&process).await;
             for (target, answer) in targets.into_iter().zip(&answers) {
                 if let Some(target) = target.filter(|_| is_unknown(answer)) {
                     settle::check_soon(&process, target);
                 }
             }
-            Ok(answers)
+            answers
         };
-        let answers = self.0.call(run).await?;
+        let answers = self.0.call_here(run).await;
         if answers.len() != expected {
             return Err(no_answer());
         }

@@ -126,13 +126,12 @@ impl<S: Store> WorkerBackend for Backend<S> {
             meter::Look::start(&claim.lane).fail(refused);
         }
         allowed?;
-        let (worker, request) = (claim.worker.clone(), claim.request);
-        let (namespace, lane) = (claim.namespace.clone(), claim.lane.clone());
+        let (place, request) = ((&claim.namespace, &claim.lane), claim.request);
         let longest = Duration::from_millis(wait.get());
-        self.0.claimers.asks((&namespace, &lane), &worker, &claim.capabilities, longest);
+        let asked = self.0.claimers.asks(place, &claim.worker, &claim.capabilities, longest);
         let claimed = waiting::claim(&self.0, claim, wait).await?;
-        if !claimed.assignments.is_empty() {
-            self.0.claimers.took(&namespace, &lane, &worker, request);
+        if let Some(asked) = asked.filter(|_| !claimed.assignments.is_empty()) {
+            self.0.claimers.took(asked, request);
         }
         Ok(claimed)
     }
