@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::admission::batcher::AdmissionBatcher;
 use crate::admission::release::Releases;
 use crate::admission::single_flight::ClaimCoalescer;
+use crate::admission::starts::Starts;
 use crate::claimers::Claimers;
 use crate::error::StoreError;
 use crate::warnings::Known;
@@ -27,6 +28,7 @@ pub(crate) struct Process<S> {
     pub(crate) batcher: AdmissionBatcher,
     pub(crate) claims: ClaimCoalescer,
     pub(crate) releases: Releases,
+    pub(crate) starts: Starts,
     /// Who was seen to claim.
     pub(crate) claimers: Claimers,
     /// The budgets and quotas that were there a moment ago.
@@ -41,6 +43,7 @@ impl<S> Process<S> {
             batcher: AdmissionBatcher::default(),
             claims: ClaimCoalescer::default(),
             releases: Releases::default(),
+            starts: Starts::default(),
             claimers: Claimers::default(),
             known: Known::default(),
             tasks: TaskTracker::new(),

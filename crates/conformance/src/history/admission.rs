@@ -194,7 +194,7 @@ impl Generator {
                 at_least: millis(&mut self.rng, &[100, 20_000]),
             },
             4..6 => Phase::Unused,
-            _ => Phase::Stopped,
+            _ => Phase::Stopped { started: None },
         };
         let used = match chance(&mut self.rng, 30) {
             true => make::amounts(&mut self.rng),

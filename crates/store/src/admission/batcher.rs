@@ -376,7 +376,7 @@ mod tests {
             limits: Control::default(),
             used: Amounts::new(),
             revision: 0,
-            phase: Phase::Stopped,
+            phase: Phase::Stopped { started: None },
         }
     }
 

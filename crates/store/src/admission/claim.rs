@@ -13,6 +13,7 @@ use ff_core::{AdmissionId, Capabilities, ExecutionId, Millis, Namespace, limits}
 use super::release;
 use super::settle;
 use super::single_flight::{LeaderGuard, Role, Waiter};
+use super::starts;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::process::Process;
@@ -229,8 +230,8 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// Settles what the claim has taken under an admission, and what it has not. Tells whether it
-    /// had any admission.
+    /// Reports what the claim has started under an admission, and settles what it has not. Tells
+    /// whether it had any admission.
     fn has_claimed(&self, assignments: &[Assignment]) -> bool {
         let Next::Take(admitted) = &self.next else { return false };
         let counted = admitted.iter().filter(|one| one.counts_start);
@@ -241,7 +242,7 @@ impl<'a, S: Store> Asking<'a, S> {
             let phase = Phase::Running { started: Some(taken.claimed_at), at_least };
             Some(self.settlement(&one.request, phase))
         });
-        self.store().settlements().push(started);
+        starts::report_soon(self.process, started);
         self.give_back_unless(&assignments.iter().map(|taken| taken.execution).collect());
         !admitted.is_empty()
     }

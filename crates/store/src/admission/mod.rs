@@ -6,7 +6,7 @@
 //!
 //! `claim` admits what a claim or grant meets, `single_flight` lets calls that wait on one queue look
 //! together, `batcher` sends what a process asks and settles at one time as one command, `settle`
-//! tells limits what has stopped, `release` returns blocked executions to their queue. Claims use the
+//! tells limits what has stopped, `starts` when executions that still run have started, `release` returns blocked executions to their queue. Claims use the
 //! batcher; settlements use the batcher and then releases; nothing points back.
 
 pub(crate) mod audit;
@@ -15,3 +15,4 @@ pub(crate) mod claim;
 pub(crate) mod release;
 pub(crate) mod settle;
 pub(crate) mod single_flight;
+pub(crate) mod starts;

@@ -70,6 +70,9 @@ async fn settle_all<S: Store>(
     let mut breached = Vec::new();
     let mut namespaces: BTreeMap<Namespace, Vec<Settlement>> = BTreeMap::new();
     for settlement in settlements {
+        if settlement.phase.is_end() {
+            process.starts.forget(settlement.admission);
+        }
         namespaces.entry(settlement.namespace.clone()).or_default().push(settlement);
     }
     for (namespace, settlements) in namespaces {
@@ -175,7 +178,7 @@ pub(crate) async fn check_ticket<S: Store>(
             running(left)
         }
         Some(State::Granted { grant, .. }) => running(grant.until.since(ticket.until - TICKET_TTL)),
-        Some(_) | None => Phase::Stopped,
+        Some(_) | None => Phase::Stopped { started: None },
     };
     let settlement = match record {
         Some(record) => Settlement::of(&record, ticket.admission, phase),

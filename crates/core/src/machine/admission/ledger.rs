@@ -222,7 +222,13 @@ impl<'a> AdmissionLedger<'a> {
                 ticket.until = ticket.until.max(self.context.now + at_least);
                 self.put(ticket);
             }
-            Phase::Unused | Phase::Stopped => {
+            Phase::Unused | Phase::Stopped { .. } => {
+                // An attempt that an earlier admission started tells nothing of this one.
+                if let Phase::Stopped { started: Some(at) } = settlement.phase
+                    && at >= ticket.usable_until - ADMISSION_TTL
+                {
+                    self.start(&mut ticket, at, effects);
+                }
                 self.free(&ticket, settlement.phase, effects);
                 self.bodies.insert(self.home.ticket(settlement.execution), None);
             }

@@ -42,7 +42,10 @@ pub enum Phase {
         at_least: Millis,
     },
     /// The execution has stopped. No settlement comes after this one.
-    Stopped,
+    Stopped {
+        /// When its attempt started, if that is known.
+        started: Option<Time>,
+    },
 }
 
 impl Phase {
@@ -68,7 +71,8 @@ pub struct SettlementEffects {
 impl Settlement {
     /// The settlement of an execution that was admitted and has stopped.
     pub fn stopped(record: &Execution, admission: AdmissionId) -> Settlement {
-        Settlement::of(record, admission, Phase::Stopped)
+        let started = record.attempt.as_ref().map(|attempt| attempt.started);
+        Settlement::of(record, admission, Phase::Stopped { started })
     }
 
     /// The settlement of `record`, admitted under this name.
