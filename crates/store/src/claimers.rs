@@ -188,7 +188,7 @@ mod tests {
             ask(&claimers, &format!("w{n}"), 0);
         }
         assert_eq!(seen(&claimers).len(), MOST);
-        assert!(ask(&claimers, "one more", 0).is_none());
+        assert!(ask(&claimers, "one-more", 0).is_none());
         let known = ask(&claimers, "w0", 0).unwrap();
         for number in 0..MOST + 10 {
             claimers.took(known.clone(), RequestId::new(number as u128));

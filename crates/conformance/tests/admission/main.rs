@@ -22,8 +22,9 @@ use world::{World, named, optimistic, serial, sum};
 /// How many steps a history has.
 const STEPS: usize = 50;
 
+/// What is told a little later is told at once when all waits for it.
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
+    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }
 
 /// Runs a property for many seeds. Each run tells how often it had something to check; in all that

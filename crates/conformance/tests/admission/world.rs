@@ -126,6 +126,7 @@ impl World {
             Step::SettleAgain(which) => self.settle_again(which).await,
             Step::Pass(span) => self.pass(Millis::new(span)).await,
         };
+        self.subject.backend.drain().await;
         self.trace.push(format!("{step:?}: {said}"));
     }
 
