@@ -19,7 +19,7 @@ pub(crate) const PEEK_LANES: usize = 512;
 /// How many queues of classes they have at most in all, beside one of each without requirements.
 pub(crate) const PEEK_CLASSES: usize = 1_024;
 /// How many queues, budgets and quotas one slice of a census counts, about.
-pub(crate) const CENSUS_SLICE: usize = 1_000;
+pub(crate) const CENSUS_SLICE: usize = 100;
 /// How many entries of all partitions one page of timers or of a listing reads, about.
 pub(crate) const PAGE_ENTRIES: usize = 1_000;
 /// How many entries of each partition such a page reads at least.

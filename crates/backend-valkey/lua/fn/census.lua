@@ -12,9 +12,12 @@ local row = {}
 function row.q(k, route, name)
   local key = ff.queue_key(k, name)
   local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if not head then
+    return {'q', route, name, 0, '', ''}
+  end
   local ns, lane, class = ff.queue.parts(name)
   local requires = class ~= '' and call('HGET', ff.queue.classes_key(k, ns, lane), class)
-  return {'q', route, name, head and call('ZCARD', key) or 0, head or '', requires or ''}
+  return {'q', route, name, call('ZCARD', key), head, requires or ''}
 end
 
 -- Those that wait for one limit, class by class.
