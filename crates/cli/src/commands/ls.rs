@@ -58,7 +58,7 @@ impl Ls {
         let style = session.output.style();
         session.output.answer(&view, |view| listing::table(view, SystemClock.now(), style))?;
         for id in &view.unreadable {
-            session.output.talk(&format!("{id} cannot be read; run `ff check`"));
+            session.output.talk(format_args!("{id} cannot be read; run `ff check`"));
         }
         match (&view.next, view.executions.first()) {
             (Some(cursor), _) => session.next(self.continued(cursor)),
