@@ -109,7 +109,11 @@ impl Count {
         match reply::maybe_number(&next()?)? {
             Some(head) => {
                 let queue = look::queue(name).ok_or_else(reply::missing)?;
-                let requires = Capabilities::parse(&reply::text(next()?)?).unwrap_or_default();
+                let requires = Capabilities::parse(&reply::text(next()?)?);
+                let requires = requires.unwrap_or_else(|error| {
+                    tracing::warn!(%error, queue = name, "the class of a queue cannot be read");
+                    Capabilities::NONE
+                });
                 self.census.add_queue(queue, requires, count, Score::from_stored(head));
             }
             None if self.empty.len() < SWEEP_QUEUES => {

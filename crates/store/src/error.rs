@@ -167,6 +167,11 @@ impl StoreError {
         }
     }
 
+    /// Whether the call may have taken effect.
+    pub fn outcome_is_unknown(&self) -> bool {
+        self.failure().is_some_and(Failure::outcome_is_unknown)
+    }
+
     /// Whether the same call may succeed later without anybody's help.
     pub fn is_retryable(&self) -> bool {
         self.failure().is_some_and(Failure::is_retryable)

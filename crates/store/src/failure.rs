@@ -105,7 +105,11 @@ impl Failure {
     pub const fn outcome_is_unknown(self) -> bool {
         matches!(
             self,
-            Failure::Unavailable | Failure::Failed | Failure::Internal | Failure::Unanswered
+            Failure::Unavailable
+                | Failure::Failed
+                | Failure::Internal
+                | Failure::Unanswered
+                | Failure::Protocol
         )
     }
 }

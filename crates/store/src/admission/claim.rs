@@ -15,7 +15,6 @@ use super::settle;
 use super::single_flight::{LeaderGuard, Role, Waiter};
 use super::starts;
 use crate::error::StoreError;
-use crate::failure::Failure;
 use crate::process::Process;
 use crate::roles::{only, run};
 use crate::store::Store;
@@ -40,9 +39,7 @@ pub(crate) async fn claim<S: Store>(
             Ok(true) => {}
             Ok(false) => return Ok(all),
             // Nobody knows what the last round took. The same call, repeated, is answered with all.
-            Err(error) if error.failure().is_some_and(Failure::outcome_is_unknown) => {
-                return Err(error);
-            }
+            Err(error) if error.outcome_is_unknown() => return Err(error),
             Err(error) if all.assignments.is_empty() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "a claim was cut short");

@@ -86,7 +86,7 @@ pub(crate) async fn one<S: Store>(
 
 /// Whether a command may have been carried out although it failed.
 fn is_unknown<T>(answer: &Result<T, StoreError>) -> bool {
-    matches!(answer, Err(error) if error.refused().is_none())
+    matches!(answer, Err(error) if error.outcome_is_unknown())
 }
 
 /// Runs one command.
