@@ -26,7 +26,7 @@ const HEAD: &[(&str, &str)] = &[
     ("lease_ttl", "I6"),
     ("attempt_timeout", "I6"),
     ("retention", "I6"),
-    ("control", "B"),
+    ("limits", "B"),
     ("result_at", "B"),
     ("input_at", "B"),
     ("input_len", "I4"),

@@ -4,10 +4,12 @@
 //! see every file git tracks and every new file it does not ignore.
 
 mod arrows;
+mod commands;
 mod crate_docs;
 mod length;
 mod machine_path;
 mod manifest;
+mod phrases;
 mod sleep;
 mod source;
 mod unfinished;
@@ -28,9 +30,11 @@ type Rule = fn(&Source) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
     arrows::check,
+    commands::check,
     crate_docs::check,
     length::check,
     machine_path::check,
+    phrases::check,
     sleep::check,
     unfinished::check,
 ];

@@ -39,7 +39,7 @@ pub struct AttemptView {
     pub worker_instance: WorkerInstanceId,
     /// The newest lease that ran it.
     pub lease: String,
-    /// What its holder last said of it.
+    /// The holder's last progress report.
     pub progress: Option<ProgressView>,
 }
 

@@ -1,11 +1,13 @@
 //! From the wire back to what the engine says of an execution.
 
-use ff_core::control::{Blocker, Control};
 use ff_core::id::{LeaseId, RequestId};
+use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::payload::{ContentType, PayloadShape};
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Attempt, AttemptEnd, Description, EndReason, PastRun, Progress, Run, Spec};
-use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, Pause, State, Why, Worker};
+use ff_core::state::{
+    CancelRequest, DelayReason, Failure, Grant, Intent, Lease, Outcome, State, Worker,
+};
 use ff_core::{Capabilities, Millis, ResourceKind, ResourceName, Time};
 
 use crate::attempt::AttemptView;
@@ -46,10 +48,10 @@ impl TryFrom<ExecutionView> for Description {
                 input: shape(&view.input)?,
                 policy: policy(view.policy)?,
                 key: view.idempotency_key,
-                control: Control {
-                    budgets: view.control.budgets,
-                    quotas: view.control.quotas,
-                    estimate: view.control.estimate,
+                limits: ExecutionLimits {
+                    budgets: view.limits.budgets,
+                    quotas: view.limits.quotas,
+                    estimate: view.limits.estimate,
                 },
             },
             created: view.created.0,
@@ -93,9 +95,9 @@ fn state(view: &ExecutionView) -> Understood<State> {
         "delayed" => State::Delayed {
             until: missing(view.delayed_until, "delayed_until")?.0,
             why: match view.state_vector.blocking_reason.as_str() {
-                "waiting_for_delay" => Pause::Start,
-                "waiting_for_retry_backoff" => Pause::Backoff,
-                "waiting_for_resume_delay" => Pause::Hold,
+                "waiting_for_delay" => DelayReason::Start,
+                "waiting_for_retry_backoff" => DelayReason::Backoff,
+                "waiting_for_resume_delay" => DelayReason::Hold,
                 other => return unknown(other),
             },
         },
@@ -147,15 +149,15 @@ fn state(view: &ExecutionView) -> Understood<State> {
     })
 }
 
-fn why(word: &str) -> Understood<Why> {
+fn why(word: &str) -> Understood<Intent> {
     Ok(match word {
-        "start" => Why::Fresh,
-        "retry" => Why::Retry,
-        "reclaim" => Why::Reclaim,
-        "replay" => Why::Replay,
-        "resume" => Why::Resume,
-        "hand_back" => Why::HandBack,
-        "revoke" => Why::Revoke,
+        "start" => Intent::Fresh,
+        "retry" => Intent::Retry,
+        "reclaim" => Intent::Reclaim,
+        "replay" => Intent::Replay,
+        "resume" => Intent::Resume,
+        "hand_back" => Intent::HandBack,
+        "revoke" => Intent::Revoke,
         other => return unknown(other),
     })
 }
@@ -269,19 +271,19 @@ mod tests {
         let cancel = Some(CancelRequest { by: sample::NOW, reason: Some("why".into()) });
         let State::Active { lease, .. } = &base.state else { panic!("it is held") };
         let whys = [
-            Why::Fresh,
-            Why::Retry,
-            Why::Reclaim,
-            Why::Replay,
-            Why::Resume,
-            Why::HandBack,
-            Why::Revoke,
+            Intent::Fresh,
+            Intent::Retry,
+            Intent::Reclaim,
+            Intent::Replay,
+            Intent::Resume,
+            Intent::HandBack,
+            Intent::Revoke,
         ];
         let mut states = vec![base.state.clone()];
         states.extend(whys.map(|why| State::Queued { why }));
         states.extend(whys.map(|why| State::Granted { grant: grant.clone(), why }));
         states.extend(
-            [Pause::Start, Pause::Backoff, Pause::Hold]
+            [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold]
                 .map(|why| State::Delayed { until: sample::NOW, why }),
         );
         for (kind, name) in

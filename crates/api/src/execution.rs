@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::control::{Amounts, Control};
 use ff_core::explain::{Explanation, may_lack_worker, without_worker};
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::Target;
 use ff_core::record::{Description, PastRun, Tags};
-use ff_core::state::{CancelRequest, Failure, Grant, Lease, Outcome, State, Why};
-use ff_core::timer::{self, Due};
+use ff_core::state::{CancelRequest, Failure, Grant, Intent, Lease, Outcome, State};
+use ff_core::timer::{self, DueAction};
 use ff_core::{
     Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
     ResourceName, StateVector, Time, WorkerId, WorkerInstanceId,
@@ -93,7 +93,7 @@ pub struct ExecutionView {
     pub epoch: u64,
     /// The newest attempt, all of it.
     pub newest_attempt: Option<AttemptView>,
-    /// What the holder of the newest attempt last said of it.
+    /// The last progress report of the newest attempt.
     pub progress: Option<ProgressView>,
     /// Who holds it.
     pub lease: Option<LeaseView>,
@@ -108,7 +108,7 @@ pub struct ExecutionView {
     /// Why it was cancelled, if that was said.
     pub cancel_reason: Option<String>,
     /// What limits it besides workers.
-    pub control: ControlView,
+    pub limits: LimitsView,
     /// What it has used over its whole life, by dimension.
     #[schema(value_type = std::collections::BTreeMap<String, u64>)]
     pub used: Amounts,
@@ -168,7 +168,7 @@ impl From<&Description> for ExecutionView {
             result: outcome.and_then(result),
             failure: outcome.and_then(failure),
             cancel_reason: outcome.and_then(cancel_reason),
-            control: (&record.spec.control).into(),
+            limits: (&record.spec.limits).into(),
             used: record.used.clone(),
             policy: (&record.spec.policy).into(),
         }
@@ -216,13 +216,13 @@ fn intent(state: &State) -> Option<&'static str> {
         _ => return None,
     };
     Some(match why {
-        Why::Fresh => "start",
-        Why::Retry => "retry",
-        Why::Reclaim => "reclaim",
-        Why::Replay => "replay",
-        Why::Resume => "resume",
-        Why::HandBack => "hand_back",
-        Why::Revoke => "revoke",
+        Intent::Fresh => "start",
+        Intent::Retry => "retry",
+        Intent::Reclaim => "reclaim",
+        Intent::Replay => "replay",
+        Intent::Resume => "resume",
+        Intent::HandBack => "hand_back",
+        Intent::Revoke => "revoke",
     })
 }
 
@@ -272,7 +272,7 @@ impl BlockedView {
 
 /// What limits an execution besides workers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ControlView {
+pub struct LimitsView {
     /// The budgets that its usage is charged to.
     #[schema(value_type = Vec<String>)]
     pub budgets: BTreeSet<ResourceName>,
@@ -284,10 +284,10 @@ pub struct ControlView {
     pub estimate: Amounts,
 }
 
-impl From<&Control> for ControlView {
-    fn from(control: &Control) -> Self {
-        let Control { budgets, quotas, estimate } = control.clone();
-        ControlView { budgets, quotas, estimate }
+impl From<&ExecutionLimits> for LimitsView {
+    fn from(limits: &ExecutionLimits) -> Self {
+        let ExecutionLimits { budgets, quotas, estimate } = limits.clone();
+        LimitsView { budgets, quotas, estimate }
     }
 }
 
@@ -471,16 +471,16 @@ pub struct TimerView {
     pub what: String,
 }
 
-impl From<(Time, Due)> for TimerView {
-    fn from((at, due): (Time, Due)) -> Self {
+impl From<(Time, DueAction)> for TimerView {
+    fn from((at, due): (Time, DueAction)) -> Self {
         let what = match due {
-            Due::Deadline => "deadline",
-            Due::CancelGrace => "cancel_grace",
-            Due::AttemptTimeout => "attempt_timeout",
-            Due::LeaseExpired => "lease_expired",
-            Due::DelayOver => "delay_over",
-            Due::GrantExpired => "grant_expired",
-            Due::Retention => "retention",
+            DueAction::Deadline => "deadline",
+            DueAction::CancelGrace => "cancel_grace",
+            DueAction::AttemptTimeout => "attempt_timeout",
+            DueAction::LeaseExpired => "lease_expired",
+            DueAction::DelayOver => "delay_over",
+            DueAction::GrantExpired => "grant_expired",
+            DueAction::Retention => "retention",
         };
         TimerView { at: at.into(), what: what.to_owned() }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sample;
-use ff_core::state::Pause;
+use ff_core::state::DelayReason;
 use ff_core::{Capabilities, Payload};
 use serde_json::json;
 
@@ -34,8 +34,10 @@ fn held_work_names_its_holder_and_its_lease() {
 #[test]
 fn delayed_work_says_until_when() {
     let until = Time::from_ms(sample::NOW.as_ms() + 1);
-    let record =
-        Description { state: State::Delayed { until, why: Pause::Start }, ..sample::queued() };
+    let record = Description {
+        state: State::Delayed { until, why: DelayReason::Start },
+        ..sample::queued()
+    };
     let view = ExecutionView::from(&record);
     assert_eq!(view.state, "delayed");
     assert_eq!(view.delayed_until, Some(Timestamp(until)));

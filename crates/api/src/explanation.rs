@@ -1,7 +1,7 @@
 //! Why an execution stands where it stands.
 
 use ff_core::explain::{Explanation, Reason};
-use ff_core::state::{Pause, Worker};
+use ff_core::state::{DelayReason, Worker};
 use ff_core::{
     Capabilities, ExecutionId, Lane, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
 };
@@ -30,7 +30,7 @@ pub struct ExplanationView {
 }
 
 impl ExplanationView {
-    /// What is said of execution `id`.
+    /// The explanation of execution `id`.
     pub fn new(id: ExecutionId, explanation: &Explanation) -> Self {
         ExplanationView {
             id,
@@ -220,11 +220,11 @@ fn tokens(set: &Capabilities) -> Vec<String> {
 }
 
 /// The word for what follows a pause.
-pub(crate) fn intent(pause: Pause) -> &'static str {
+pub(crate) fn intent(pause: DelayReason) -> &'static str {
     match pause {
-        Pause::Start => "start",
-        Pause::Backoff => "retry",
-        Pause::Hold => "resume",
+        DelayReason::Start => "start",
+        DelayReason::Backoff => "retry",
+        DelayReason::Hold => "resume",
     }
 }
 

@@ -1,7 +1,10 @@
-//! Lanes and what was said of them.
+//! Lanes and their settings.
+
+use std::collections::BTreeMap;
 
 use ff_core::resource::LaneState;
-use ff_core::{Lane, Refusal};
+use ff_core::{Lane, Namespace, Refusal};
+use ff_store::backlog::Backlog;
 use ff_store::roles;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,7 +12,7 @@ use utoipa::ToSchema;
 use crate::http::PolicyRequest;
 use crate::timestamp::Timestamp;
 
-/// A lane and what was said of it.
+/// A lane and its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LaneView {
     /// The lane.
@@ -21,7 +24,7 @@ pub struct LaneView {
     pub draining: bool,
     /// How many of it may run at once; null is any number.
     pub max_active: Option<u32>,
-    /// What its submits ask of the engine where they say nothing: what was said of that, and no more;
+    /// Policy defaults of its submits: those that were set, and no others;
     /// null when nothing was.
     pub policy: Option<PolicyRequest>,
     /// Why, if that was said.
@@ -30,10 +33,28 @@ pub struct LaneView {
     pub since: Option<Timestamp>,
     /// How often something was said.
     pub generation: u64,
+    /// What waits in it; only a list of lanes counts that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<LaneWorkView>,
+}
+
+/// What waits in a lane. Executions that run, that are delayed, or that wait for a budget or a quota
+/// are not counted by lane.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LaneWorkView {
+    /// How many are in its queue, ready to be claimed.
+    pub waiting: u64,
+    /// How many of those require capabilities that no live worker offers.
+    pub unroutable: u64,
+    /// How many wait because as many of the lane run as its limit allows.
+    pub blocked: u64,
+    /// Since when the one has waited that has waited longest of those that come next; null when none
+    /// is in the queue.
+    pub oldest: Option<Timestamp>,
 }
 
 impl LaneView {
-    /// What was said of `lane`.
+    /// The settings of `lane`.
     pub fn new(lane: Lane, state: &LaneState) -> Self {
         LaneView {
             lane,
@@ -44,6 +65,7 @@ impl LaneView {
             reason: state.reason.as_deref().map(str::to_owned),
             since: (state.generation > 0).then(|| state.since.into()),
             generation: state.generation,
+            work: None,
         }
     }
 
@@ -63,7 +85,8 @@ impl LaneView {
     }
 }
 
-/// One page of lanes, in the order of their names. Only those of which something was said are there.
+/// One page of lanes, in the order of their names: those that have settings, and those in which
+/// something waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LanePageView {
     /// The lanes.
@@ -79,20 +102,66 @@ impl LanePageView {
         let lanes = found.iter().map(|found| LaneView::new(found.lane.clone(), &found.state));
         LanePageView { lanes: lanes.collect(), next: full.map(|last| last.lane.to_string()) }
     }
+
+    /// The page that was asked for with `after` and `limit`: the lanes with settings, which are the
+    /// first `limit` of them after `after`, and those of `namespace` in which something waits.
+    pub fn with_work(
+        found: &[roles::LaneView],
+        backlog: &Backlog,
+        namespace: &Namespace,
+        after: Option<&Lane>,
+        limit: usize,
+    ) -> Self {
+        let mut work: BTreeMap<Lane, LaneWorkView> = BTreeMap::new();
+        for ((_, lane), queued) in backlog.queues.iter().filter(|((of, _), _)| of == namespace) {
+            let entry = work.entry(lane.clone()).or_default();
+            (entry.waiting, entry.oldest) = (queued.count, Some(queued.oldest.into()));
+        }
+        for ((_, lane), count) in backlog.unroutable.iter().filter(|((of, _), _)| of == namespace) {
+            work.entry(lane.clone()).or_default().unroutable = *count;
+        }
+        for ((_, on), count) in backlog.blocked.iter().filter(|((of, _), _)| of == namespace) {
+            if let Some(lane) = on.name.lane() {
+                work.entry(lane).or_default().blocked += count;
+            }
+        }
+        let mut lanes: BTreeMap<Lane, LaneView> = BTreeMap::new();
+        for found in found {
+            lanes.insert(found.lane.clone(), LaneView::new(found.lane.clone(), &found.state));
+        }
+        let busy = work.iter().filter(|(lane, work)| {
+            after.is_none_or(|after| *lane > after) && **work != LaneWorkView::default()
+        });
+        for (lane, _) in busy {
+            let silent = || LaneView::new(lane.clone(), &LaneState::default());
+            lanes.entry(lane.clone()).or_insert_with(silent);
+        }
+        let mut lanes: Vec<_> = lanes.into_values().take(limit).collect();
+        for view in &mut lanes {
+            view.work = Some(work.remove(&view.lane).unwrap_or_default());
+        }
+        let next = lanes.last().filter(|_| lanes.len() >= limit).map(|last| last.lane.to_string());
+        LanePageView { lanes, next }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample;
-    use ff_core::{Amend, Ask};
+    use ff_core::limits::Blocker;
+    use ff_core::{Patch, PolicyOverrides, ResourceKind, ResourceName};
+    use ff_store::backlog::Queued;
 
     #[test]
     fn a_lane_reads_back_as_it_was_written() {
         let paused = LaneState {
             paused: true,
             max_active: Some(4),
-            defaults: Some(Box::new(Ask { deadline: Amend::Clear, ..Ask::default() })),
+            defaults: Some(Box::new(PolicyOverrides {
+                deadline: Patch::Clear,
+                ..PolicyOverrides::default()
+            })),
             reason: Some("maintenance".into()),
             since: sample::NOW,
             generation: 3,
@@ -114,6 +183,40 @@ mod tests {
                 "policy": null, "reason": null, "since": null, "generation": 0,
             })
         );
+    }
+
+    #[test]
+    fn lanes_with_work_stand_among_those_with_settings() {
+        let lane = |name: &str| name.parse::<Lane>().unwrap();
+        let (namespace, oldest) = (Namespace::default(), sample::NOW);
+        let mut backlog = Backlog { now: sample::NOW, ..Backlog::default() };
+        for (name, count) in [("a", 1), ("c", 2)] {
+            let queue = (namespace.clone(), lane(name));
+            backlog.queues.insert(queue, Queued { count, oldest });
+        }
+        let elsewhere = (Namespace::new("other").unwrap(), lane("z"));
+        backlog.queues.insert(elsewhere, Queued { count: 9, oldest });
+        let name = ResourceName::of_lane(&lane("b"));
+        let on = Blocker { kind: ResourceKind::Quota, name };
+        backlog.blocked.insert((namespace.clone(), on), 3);
+        let settings = LaneState { paused: true, generation: 1, ..LaneState::default() };
+        let found = [roles::LaneView { lane: lane("b"), state: settings }];
+        let page = |after: Option<&Lane>, limit| {
+            let found =
+                if after.is_none_or(|after| after.as_str() < "b") { &found[..] } else { &[] };
+            let page = LanePageView::with_work(found, &backlog, &namespace, after, limit);
+            let counts = page.lanes.iter().map(|view| {
+                let work = view.work.clone().unwrap();
+                (view.lane.to_string(), view.paused, work.waiting, work.blocked)
+            });
+            (counts.collect::<Vec<_>>(), page.next)
+        };
+        let row =
+            |name: &str, paused, waiting, blocked| (name.to_owned(), paused, waiting, blocked);
+        let (a, b, c) = (row("a", false, 1, 0), row("b", true, 0, 3), row("c", false, 2, 0));
+        assert_eq!(page(None, 10), (vec![a.clone(), b.clone(), c.clone()], None));
+        assert_eq!(page(None, 2), (vec![a, b], Some("b".to_owned())));
+        assert_eq!(page(Some(&lane("b")), 2), (vec![c], None));
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! index entries, no fingerprints. Times are [`Timestamp`]s, lengths of time are integers whose
 //! name ends in `_ms`, and a field that does not apply is null, never absent.
 
-pub mod allowance;
 pub mod attempt;
 pub mod audit;
 #[cfg(feature = "client")]
@@ -16,6 +15,7 @@ pub mod execution;
 pub mod explanation;
 pub mod http;
 pub mod lane;
+pub mod limit;
 pub mod listing;
 pub mod operator;
 pub mod payload;
@@ -26,16 +26,16 @@ pub mod submitted;
 pub mod timestamp;
 pub mod worker;
 
-pub use allowance::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use attempt::{AttemptView, AttemptsView, ProgressView};
 pub use audit::{AuditView, RepairedView, ViolationView};
 pub use error::ErrorView;
 pub use execution::{
-    BlockedView, CancelView, ControlView, ExecutionView, FailureView, LeaseView, ReservationView,
+    BlockedView, CancelView, ExecutionView, FailureView, LeaseView, LimitsView, ReservationView,
     RunView, StateVectorView, TimerView,
 };
 pub use explanation::{ExplanationView, NearestView, ReasonView, ShortageView};
-pub use lane::{LanePageView, LaneView};
+pub use lane::{LanePageView, LaneView, LaneWorkView};
+pub use limit::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use listing::ListPageView;
 pub use operator::{CancelledView, ReplayedView, RevokedView};
 pub use payload::{PayloadShapeView, PayloadView};

@@ -4,16 +4,16 @@
 //! or an operator said is given in their words.
 
 use ff_core::record::{Description, EndReason};
-use ff_core::state::{Outcome, Pause, State, Why};
+use ff_core::state::{DelayReason, Intent, Outcome, State};
 
 /// Why `record` ended as it did, or what it waits for; `None` when it completed.
 pub(crate) fn of(record: &Description) -> Option<String> {
     Some(match &record.state {
         State::Queued { why } => format!("{}{}", waits_for_worker(record), intent(record, *why)),
         State::Delayed { why, .. } => match why {
-            Pause::Start => "waits for its start time".to_owned(),
-            Pause::Backoff => format!("waits to try again{}", after_last_end(record)),
-            Pause::Hold => "waits for the end of the delay its holder asked for".to_owned(),
+            DelayReason::Start => "waits for its start time".to_owned(),
+            DelayReason::Backoff => format!("waits to try again{}", after_last_end(record)),
+            DelayReason::Hold => "waits for the end of the delay its holder asked for".to_owned(),
         },
         State::Blocked { on, detail, .. } => match on.name.lane() {
             Some(lane) => format!("waits for room in lane {lane}: {detail}"),
@@ -54,15 +54,15 @@ fn waits_for_worker(record: &Description) -> String {
     }
 }
 
-fn intent(record: &Description, why: Why) -> String {
+fn intent(record: &Description, why: Intent) -> String {
     match why {
-        Why::Fresh => String::new(),
-        Why::Retry => format!(", to try again{}", after_last_end(record)),
-        Why::Reclaim => ", to try again after a lost lease".to_owned(),
-        Why::Replay => format!(", to start run {}", record.run.number),
-        Why::Resume => ", to continue after its delay".to_owned(),
-        Why::HandBack => ", to continue what its holder handed back".to_owned(),
-        Why::Revoke => ", to continue after an operator revoked its lease".to_owned(),
+        Intent::Fresh => String::new(),
+        Intent::Retry => format!(", to try again{}", after_last_end(record)),
+        Intent::Reclaim => ", to try again after a lost lease".to_owned(),
+        Intent::Replay => format!(", to start run {}", record.run.number),
+        Intent::Resume => ", to continue after its delay".to_owned(),
+        Intent::HandBack => ", to continue what its holder handed back".to_owned(),
+        Intent::Revoke => ", to continue after an operator revoked its lease".to_owned(),
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(of(&record).unwrap(), "waits for a worker");
         record.spec.requires = Capabilities::new(["gpu"]).unwrap();
         assert_eq!(of(&record).unwrap(), "waits for a worker that offers gpu");
-        record.state = State::Queued { why: Why::Reclaim };
+        record.state = State::Queued { why: Intent::Reclaim };
         let said = of(&record).unwrap();
         assert_eq!(said, "waits for a worker that offers gpu, to try again after a lost lease");
     }
@@ -104,7 +104,7 @@ mod tests {
     fn a_retry_repeats_what_went_wrong() {
         let end = |reason| Some(AttemptEnd { at: sample::NOW, reason });
         let mut record = sample::queued();
-        record.state = State::Delayed { until: Time::MAX, why: Pause::Backoff };
+        record.state = State::Delayed { until: Time::MAX, why: DelayReason::Backoff };
         let failed = end(EndReason::Failed(sample::failure("boom")));
         record.attempt = Some(Attempt { end: failed, ..sample::attempt(0) });
         assert_eq!(of(&record).unwrap(), "waits to try again after a failure: boom");

@@ -1,11 +1,11 @@
 //! Records for the tests of this crate.
 
-use ff_core::control::Blocker;
 use ff_core::explain::Reason;
+use ff_core::limits::Blocker;
 use ff_core::machine::{Action, Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
 use ff_core::resource::Registration;
-use ff_core::state::{Failure, Lease, Outcome, Pause, State, Worker};
+use ff_core::state::{DelayReason, Failure, Lease, Outcome, State, Worker};
 use ff_core::{
     Capabilities, Category, Description, ExecutionId, Lane, LeaseId, Millis, Partition, Payload,
     RequestId, ResourceKind, ResourceName, Time, WorkerId, WorkerInstanceId,
@@ -106,7 +106,7 @@ pub(crate) fn reasons() -> Vec<Reason> {
         Reason::Held { worker, until, cancel_by: Some(NOW) },
         Reason::Finished { at: NOW },
     ];
-    let pauses = [Pause::Start, Pause::Backoff, Pause::Hold];
+    let pauses = [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold];
     reasons.extend(pauses.map(|why| Reason::NotBefore { until, why }));
     reasons
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
 use ff_core::{
     Execution, ExecutionId, Namespace, Partition, Resource, ResourceKey, ResourceKind, Time,
 };
-use ff_store::census::Census;
+use ff_store::backlog::Backlog;
 use ff_store::steady::Mark;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, Position, ResourceScan, Which,
+    BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position, ResourceScan,
 };
 
 use crate::tables::{Tables, Waiting};
@@ -33,13 +33,13 @@ impl Tables {
             }
             loaded.candidates = Some(candidates);
         }
-        if let Some(request) = &reads.holding {
-            let holding: Vec<_> =
+        if let Some(request) = &reads.claimed_by {
+            let claimed_by: Vec<_> =
                 self.requests.get(request).into_iter().flatten().copied().collect();
-            for id in &holding {
+            for id in &claimed_by {
                 loaded.records.insert(*id, self.records.get(id).cloned());
             }
-            loaded.holding = Some(holding);
+            loaded.claimed_by = Some(claimed_by);
         }
         if let Some(class) = &reads.class {
             loaded.other_classes = Some(self.other_classes(class));
@@ -76,8 +76,10 @@ impl Tables {
     /// A stretch of a listing.
     pub(crate) fn listed(&self, scan: &ListScan) -> Vec<Listed> {
         let set = match scan.which {
-            Which::All => self.list.get(&scan.namespace),
-            Which::Attention(attention) => self.attention.get(&(scan.namespace.clone(), attention)),
+            ListIndex::All => self.list.get(&scan.namespace),
+            ListIndex::Attention(attention) => {
+                self.attention.get(&(scan.namespace.clone(), attention))
+            }
         };
         let below = scan.after.map_or(Unbounded, Excluded);
         let places = set.into_iter().flat_map(|set| set.range((Unbounded, below)).rev());
@@ -177,22 +179,22 @@ impl Tables {
     }
 
     /// How much waits, and for what.
-    pub(crate) fn census(&self, now: Time) -> Census {
-        let mut census = Census { now, ..Census::default() };
+    pub(crate) fn backlog(&self, now: Time) -> Backlog {
+        let mut backlog = Backlog { now, ..Backlog::default() };
         for ((namespace, lane), classes) in &self.queues {
             for (class, members) in classes {
                 if let Some((head, _)) = members.first() {
                     let queue = (namespace.clone(), lane.clone());
-                    census.add_queue(queue, class.clone(), members.len() as u64, *head);
+                    backlog.add_queue(queue, class.clone(), members.len() as u64, *head);
                 }
             }
         }
         for ((namespace, on, _), all) in &self.blocked {
-            let waiting = census.blocked.entry((namespace.clone(), on.clone())).or_default();
+            let waiting = backlog.blocked.entry((namespace.clone(), on.clone())).or_default();
             *waiting += all.len() as u64;
         }
         let workers = self.resources.keys().filter(|key| key.kind == ResourceKind::Worker);
-        census.workers = workers.count() as u64;
-        census
+        backlog.workers = workers.count() as u64;
+        backlog
     }
 }

@@ -4,19 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, Loaded, NeedsAdmission, ReadSet, Reply, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
-use ff_store::census::Census;
+use ff_store::backlog::Backlog;
 use ff_store::serial::{self, Transaction};
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
-    AfterCommit, BlockedClass, BlockedScan, Clock, DueTimers, EngineId, ListScan, Listed, Repaired,
-    ResourceScan, SettlementQueue, Share, Stats, Store, StoreError, Wakeups, optimistic,
+    AfterCommit, BlockedClass, BlockedScan, Clock, DueTimers, EngineId, ListScan, Listed,
+    PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
+    optimistic,
 };
 
 use crate::optimistic::{Dice, Faults};
@@ -138,7 +139,7 @@ impl Store for MemoryStore {
 
     async fn due(
         &self,
-        _share: &Share,
+        _share: &PartitionSet,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
@@ -172,16 +173,16 @@ impl Store for MemoryStore {
 
     async fn blockers(
         &self,
-        _share: &Share,
+        _share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
         Ok(self.tables().blockers(after, limit))
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
         let tables = self.tables();
-        Ok(tables.census(self.time().now))
+        Ok(tables.backlog(self.time().now))
     }
 
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
@@ -189,7 +190,7 @@ impl Store for MemoryStore {
     }
 
     // There is one partition, and every process may act on it: two that do give the same result.
-    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+    async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
         Ok(vec![engine])
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
 use ff_core::record::Attempt;

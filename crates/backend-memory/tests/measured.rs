@@ -8,7 +8,7 @@ use ff_backend_memory::MemoryStore;
 use ff_core::machine::ClaimRequest;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Code, Lane, Millis, Namespace};
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_store::{SystemClock, WorkerBackend, mint};
 use metrics::{
     Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
@@ -68,7 +68,7 @@ fn claim() -> ClaimRequest {
 async fn claims_that_are_refused_or_dropped_are_measured_too() {
     let outcomes = Outcomes::default();
     let _recording = metrics::set_default_local_recorder(&outcomes);
-    let store = Backend::new(MemoryStore::serial(Arc::new(SystemClock)));
+    let store = Engine::new(MemoryStore::serial(Arc::new(SystemClock)));
     store.claim(claim(), Millis::ZERO).await.unwrap();
     assert_eq!(outcomes.of("empty"), 1);
     let too_long = store.claim(claim(), Millis::from_secs(61)).await.unwrap_err();

@@ -94,7 +94,7 @@ fn open(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Connect
 /// `connection`, which will prepare each statement once.
 fn prepared(connection: Connection) -> Result<Connection, StoreError> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Without this, SQLite plans a statement again whenever its LIMIT is bound anew.
+    // Without this, SQLite plans a statement again whenever its LIMIT is bound again.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;
     Ok(connection)
 }
@@ -128,7 +128,7 @@ fn exists(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// What is said of a file that is not there.
+/// The message for a missing file.
 fn missing(path: &Path) -> StoreError {
     StoreError::Incompatible(format!("{} does not exist; check the path", path.display()))
 }

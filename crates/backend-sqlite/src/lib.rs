@@ -4,15 +4,15 @@
 //! transaction, so that many share one sync to disk. Reads have connections of their own. Nothing
 //! is decided from the memory of the process: several processes may open the same file.
 
+mod backlog;
 mod backup;
-mod census;
+mod ceiling;
 mod clock;
 mod codec;
 mod commit;
 mod connection;
 mod error;
 mod group;
-mod limit;
 mod nominate;
 mod options;
 mod query;
@@ -27,7 +27,7 @@ mod watch;
 mod writer;
 
 pub use backup::{Copied, backup};
-pub use limit::{LimitPlan, limit};
+pub use ceiling::{CeilingPlan, ceiling};
 pub use options::{Durability, Location, Options};
 pub use stats::Stats;
 pub use store::{SqliteStore, backend};

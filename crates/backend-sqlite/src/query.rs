@@ -1,12 +1,12 @@
 //! Reads of single things, listings and timers, for commands and callers alike.
 
 use bytes::Bytes;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
-use ff_store::{BlockedClass, BlockedScan, DueTimers, ListScan, Listed, Position, Which};
+use ff_store::{BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::clock::StoreClock;
@@ -105,14 +105,14 @@ pub(crate) fn list(connection: &Connection, scan: &ListScan) -> Result<Vec<Liste
     let (namespace, created, limit) =
         (scan.namespace.as_str(), created.as_ms() as i64, scan.limit as i64);
     match scan.which {
-        Which::All => listed(
+        ListIndex::All => listed(
             connection,
             "SELECT list.id, created, execution.record FROM list LEFT JOIN execution USING (id) \
              WHERE namespace = ?1 AND (created, list.id) < (?2, ?3) \
              ORDER BY created DESC, list.id DESC LIMIT ?4",
             (namespace, created, id, limit),
         ),
-        Which::Attention(attention) => listed(
+        ListIndex::Attention(attention) => listed(
             connection,
             "SELECT attention.id, created, execution.record FROM attention LEFT JOIN execution USING (id) \
              WHERE namespace = ?1 AND attention = ?5 AND (created, attention.id) < (?2, ?3) \

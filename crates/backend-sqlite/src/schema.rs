@@ -50,7 +50,7 @@ pub(crate) fn identify(connection: &Connection) -> Result<Identity, StoreError> 
     }
 }
 
-/// What is said of a file that has nothing in it where a store should be.
+/// The message for an empty file where a store should be.
 pub(crate) fn empty(path: &Path) -> StoreError {
     StoreError::Incompatible(format!(
         "{}: it is empty, and not a FlowFabric store; give the path of a store",

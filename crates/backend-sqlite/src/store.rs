@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
-use ff_store::census::Census;
-use ff_store::roles::Backend;
+use ff_store::backlog::Backlog;
+use ff_store::roles::Engine;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
-    SettlementQueue, Share, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
+    ResourceScan, SettlementQueue, Store, StoreError, Wakeups,
 };
 use rusqlite::Connection;
 
@@ -29,7 +29,7 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{census, connection, query, resource, rows};
+use crate::{backlog, connection, query, resource, rows};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -107,8 +107,8 @@ impl fmt::Debug for SqliteStore {
 }
 
 /// Opens a store and puts the roles on it.
-pub fn backend(options: Options) -> Result<Backend<SqliteStore>, StoreError> {
-    SqliteStore::open(options).map(Backend::new)
+pub fn backend(options: Options) -> Result<Engine<SqliteStore>, StoreError> {
+    SqliteStore::open(options).map(Engine::new)
 }
 
 #[async_trait]
@@ -140,7 +140,7 @@ impl Store for SqliteStore {
 
     async fn due(
         &self,
-        _share: &Share,
+        _share: &PartitionSet,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
@@ -176,7 +176,7 @@ impl Store for SqliteStore {
 
     async fn blockers(
         &self,
-        _share: &Share,
+        _share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
@@ -184,9 +184,9 @@ impl Store for SqliteStore {
         self.read(move |connection| query::blockers(connection, after.as_ref(), limit)).await
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
         let clock = self.clock.clone();
-        self.read(move |connection| census::count(connection, &clock)).await
+        self.read(move |connection| backlog::count(connection, &clock)).await
     }
 
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
@@ -195,7 +195,7 @@ impl Store for SqliteStore {
     }
 
     // There is one partition, and every process may act on it: two that do give the same result.
-    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+    async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
         Ok(vec![engine])
     }
 

@@ -65,13 +65,13 @@ impl<'a> Open<'a> {
         if let Some(wanted) = &reads.nominate {
             nominate(self.connection, wanted, loaded)?;
         }
-        if let Some(request) = reads.holding {
+        if let Some(request) = reads.claimed_by {
             let ids = self.held_by(request)?;
             for id in &ids {
                 let record = query::record(self.connection, *id);
                 loaded.records.insert(*id, readable(*id, record)?);
             }
-            loaded.holding = Some(ids);
+            loaded.claimed_by = Some(ids);
         }
         if let Some(class) = &reads.class {
             loaded.other_classes = Some(self.other_classes(class)?);

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ff_core::machine::{Action, Command};
+use ff_core::machine::Command;
 use ff_store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -221,11 +221,7 @@ impl Desk {
 impl Call {
     /// How many commands it has and how many bytes of payload.
     fn size(&self) -> (usize, usize) {
-        let bytes = self.batch.iter().map(|command| match &command.action {
-            Action::Submit(submit) => submit.input.bytes.len(),
-            Action::Complete(complete) => complete.result.bytes.len(),
-            _ => 0,
-        });
+        let bytes = self.batch.iter().map(|command| command.action.facts().payload_bytes);
         (self.batch.len(), bytes.sum())
     }
 }

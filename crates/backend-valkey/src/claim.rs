@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ff_core::ExecutionId;
-use ff_core::limits::BATCH_BYTES;
+use ff_core::bounds::BATCH_BYTES;
 use ff_core::machine::{
     self, Admissions, Assignment, Claim, ClaimRequest, Claimed, Command, Loaded, MAX_ROUNDS,
     NeedsAdmission, Reply, Step,
@@ -17,11 +17,11 @@ use redis::Value;
 use crate::codec::{self, Inline, Packer, Stored};
 use crate::constants::PAGE_LEAST;
 use crate::error::{Fault, Kind};
-use crate::general::{self, General};
 use crate::heads::{BestOf, Pick, Queue};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
+use crate::slow_path::{self, General};
 use crate::store::Shared;
 
 /// How many partitions one claim or grant asks at most. Each asked one gives something or is forgotten.
@@ -102,8 +102,8 @@ fn deferred(
     let (mut found, mut all) = (Vec::new(), true);
     let mut told = told.into_iter();
     while let (Some(id), Some(record)) = (told.next(), told.next()) {
-        let id = general::named(&reply::bytes(id)?)?;
-        let Ok(Stored { record, .. }) = general::decode(id, &reply::bytes(record)?) else {
+        let id = slow_path::named(&reply::bytes(id)?)?;
+        let Ok(Stored { record, .. }) = slow_path::decode(id, &reply::bytes(record)?) else {
             all = false;
             continue;
         };
@@ -117,7 +117,7 @@ fn deferred(
 async fn again(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, StoreError> {
     let mut all = Claimed::default();
     let command = Command { entropy, action: claim.clone().into() };
-    for partition in store.holding(claim.request).await? {
+    for partition in store.claimed_by(claim.request).await? {
         all.assignments.extend(held(store, &command, partition).await?);
     }
     if !all.assignments.is_empty() {
@@ -136,11 +136,11 @@ async fn held(
     command: &Command,
     partition: u16,
 ) -> Result<Vec<Assignment>, StoreError> {
-    let general = General::of(store, command, partition);
+    let slow_path = General::of(store, command, partition);
     let mut loaded = Loaded { candidates: Some(Vec::new()), ..Loaded::default() };
     let mut reads = machine::reads(command);
     for round in 0..MAX_ROUNDS {
-        general.load(&reads, &mut loaded, round == 0).await?;
+        slow_path.load(&reads, &mut loaded, round == 0).await?;
         match machine::apply(command, &loaded)? {
             Step::NeedMore(more) => reads = more,
             Step::Done(transition) => {
@@ -277,7 +277,7 @@ impl Claiming {
         }
         let Some(answer) = answer? else {
             let action = self.claim.clone().into();
-            let reply = store.general(&Command { entropy, action }, pick.partition).await;
+            let reply = store.slow_path(&Command { entropy, action }, pick.partition).await;
             let claimed = match reply {
                 Ok(Reply::Claimed(claimed)) => claimed,
                 Ok(_) => return Err(reply::missing()),
@@ -399,10 +399,10 @@ impl Answer {
         let needs_admission = deferred.into_iter().map(|(_, needs)| needs).collect();
         let mut assignments = Vec::new();
         while let Some(id) = values.next() {
-            let id = general::named(&reply::bytes(id)?)?;
+            let id = slow_path::named(&reply::bytes(id)?)?;
             let record = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
             let own = reply::maybe_bytes(values.next().ok_or_else(reply::missing)?)?;
-            let stored = general::decode(id, &record)?;
+            let stored = slow_path::decode(id, &record)?;
             let input = match (stored.input, own) {
                 (Inline::Here(bytes), _) => bytes,
                 (_, Some(bytes)) => bytes,

@@ -1,25 +1,25 @@
 //! What the functions on the server must know: numbers of the stored format and limits of the
 //! machine, written into the library.
 
-use ff_core::limits::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
+use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
 use ff_core::machine::ADMISSION_LOOKAHEAD;
 use ff_core::placement::{PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
-use ff_core::state::Why;
+use ff_core::state::Intent;
 use ff_core::{LeaseId, Time};
 use ff_store::optimistic::MAX_AGE_MS;
 
-use crate::codec::{self, Placing};
+use crate::codec::{self, StateCode};
 
 /// How many partitions one call over many reads. While a function runs the server does nothing else,
 /// so everything that a function visits has a bound here, and none takes more than a few milliseconds.
 pub(crate) const CALL_PARTITIONS: usize = 64;
 /// How many lanes, each in one partition, one look reads.
-pub(crate) const PEEK_LANES: usize = 512;
+pub(crate) const PEEK_LANES: usize = 256;
 /// How many queues of classes they have at most in all, beside one of each without requirements.
-pub(crate) const PEEK_CLASSES: usize = 1_024;
+pub(crate) const PEEK_CLASSES: usize = 512;
 /// How many queues, budgets and quotas one slice of a census counts, about.
-pub(crate) const CENSUS_SLICE: usize = 100;
+pub(crate) const BACKLOG_SLICE: usize = 16;
 /// How many entries of all partitions one page of timers or of a listing reads, about.
 pub(crate) const PAGE_ENTRIES: usize = 1_000;
 /// How many entries of each partition such a page reads at least.
@@ -33,20 +33,20 @@ pub(crate) const DUMP_BYTES: usize = 256 << 10;
 /// How many earlier attempts of an execution stand in such a page; more are read in pages of as many.
 pub(crate) const DUMP_ATTEMPTS: usize = 16;
 /// How many entries one page of a repair looks at.
-pub(crate) const MEND_ENTRIES: usize = 200;
+pub(crate) const REPAIR_ENTRIES: usize = 200;
 /// How many empty queues are taken out of their registries after one census.
 pub(crate) const SWEEP_QUEUES: usize = 200;
 /// How many commands one call carries.
 pub(crate) const CALL_COMMANDS: usize = 100;
 /// How many resources one page reads.
-pub(crate) const RESOURCES: usize = ff_core::limits::PAGE;
+pub(crate) const RESOURCES: usize = ff_core::bounds::PAGE;
 
 /// What one call visits at most, for the reference page.
 pub const BOUNDS: &[(&str, usize)] = &[
     ("partitions that one call over many reads", CALL_PARTITIONS),
     ("lanes, each in one partition, of one look for work", PEEK_LANES),
     ("queues of classes of one look for work", PEEK_CLASSES),
-    ("queues, budgets and quotas of one slice of a count of what waits", CENSUS_SLICE),
+    ("queues, budgets and quotas of one slice of a count of what waits", BACKLOG_SLICE),
     ("queues that hold nothing and are forgotten after one count", SWEEP_QUEUES),
     ("entries of one page of timers or of a listing", PAGE_ENTRIES),
     ("resources of one page", RESOURCES),
@@ -54,7 +54,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("indexes that one page of an audit or repair goes through", WALK_INDEXES),
     ("entries of one page of an audit", DUMP_ENTRIES),
     ("bytes of one page of an audit", DUMP_BYTES),
-    ("entries of one page of a repair", MEND_ENTRIES),
+    ("entries of one page of a repair", REPAIR_ENTRIES),
 ];
 
 /// The head of the library: the table its modules live in, and its constants.
@@ -62,15 +62,15 @@ pub(crate) fn lua() -> String {
     let last_start = codec::whys().iter().rposition(|why| why.starts_attempt()).unwrap_or(0);
     let constants = [
         ("FORMAT", codec::FORMAT as i64),
-        ("QUEUED", Placing::QUEUED as i64),
-        ("DELAYED", Placing::DELAYED as i64),
-        ("BLOCKED", Placing::BLOCKED as i64),
-        ("CONTROL_AT", codec::CONTROL_AT as i64 + 1),
-        ("ACTIVE", Placing::ACTIVE as i64),
-        ("FINISHED", Placing::FINISHED as i64),
-        ("SUCCESS", Placing::SUCCESS as i64),
+        ("QUEUED", StateCode::QUEUED as i64),
+        ("DELAYED", StateCode::DELAYED as i64),
+        ("BLOCKED", StateCode::BLOCKED as i64),
+        ("LIMITS_AT", codec::LIMITS_AT as i64 + 1),
+        ("ACTIVE", StateCode::ACTIVE as i64),
+        ("FINISHED", StateCode::FINISHED as i64),
+        ("SUCCESS", StateCode::SUCCESS as i64),
         ("COMPLETED", codec::COMPLETED as i64),
-        ("FRESH", place(codec::whys(), &Why::Fresh)),
+        ("FRESH", place(codec::whys(), &Intent::Fresh)),
         ("LAST_START", last_start as i64),
         // Lua counts bytes from 1.
         ("FENCE_FROM", codec::FENCE_AT as i64 + 1),

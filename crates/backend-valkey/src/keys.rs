@@ -3,7 +3,7 @@
 //! All that belongs to one partition carries its tag, `{p:N}`, and so lives in one slot of a
 //! cluster. An id in a key is 22 characters that sort as the id does.
 
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::payload::BlobPart;
 use ff_core::placement::AdmissionClass;
 use ff_core::{

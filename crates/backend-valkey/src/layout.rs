@@ -43,7 +43,7 @@ pub const LAYOUT: &[Family] = &[
         "Failed executions by the time they were created.",
     ),
     now("ff:idx:{p:<N>}:keys:<namespace>", "hash", "Executions by idempotency key."),
-    now("ff:idx:{p:<N>}:timer", "sorted set", "Executions by the time at which time acts on them."),
+    now("ff:idx:{p:<N>}:timer", "sorted set", "Executions by their next timer."),
     now(
         "ff:idx:{p:<N>}:requests",
         "sorted set",
@@ -77,7 +77,7 @@ pub const LAYOUT: &[Family] = &[
     now(
         "ff:idx:{p:<N>}:resource_timers",
         "sorted set",
-        "Those of them that time acts on, by when it does.",
+        "Those of them that have a timer, by time.",
     ),
     now(
         "ff:worker:{p:<N>}:<namespace>:<instance>",
@@ -87,29 +87,25 @@ pub const LAYOUT: &[Family] = &[
     now(
         "ff:lane:{p:<N>}:<namespace>:<lane>",
         "string",
-        "What was said of a lane, in every partition.",
+        "The settings of a lane, in every partition.",
     ),
     now(
         "ff:idx:{p:<N>}:blockers",
         "sorted set",
-        "What executions wait for and ask for, as namespace:kind:name:class, in order.",
+        "Limits that executions are blocked on, as namespace:kind:name:class.",
     ),
     now(
         "ff:idx:{p:<N>}:blocked:<namespace>:<kind>:<name>:<class>",
         "sorted set",
-        "Executions that wait for a budget or a quota and ask for the same, by score.",
+        "Executions of one class blocked on a budget or quota, by score.",
     ),
     later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
     now("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
-    now(
-        "ff:quota:{p:<N>}:<namespace>:<quota>",
-        "string",
-        "A quota: limits and what it let through.",
-    ),
+    now("ff:quota:{p:<N>}:<namespace>:<quota>", "string", "A quota: limits and recorded starts."),
     now(
         "ff:ticket:{p:<N>}:<namespace>:<execution>",
         "string",
-        "What an execution holds of quotas and budgets.",
+        "What an execution holds in quotas and budgets.",
     ),
 ];
 

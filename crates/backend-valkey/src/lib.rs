@@ -5,37 +5,37 @@
 //! decided on has changed. A function that meets anything but the plain case writes nothing and
 //! leaves the command to that general way, so no refusal is decided twice.
 
-mod census;
+mod backlog;
+mod ceiling;
 mod claim;
 mod codec;
 mod constants;
 mod error;
-mod fused;
-mod general;
+mod fast_path;
 mod heads;
 mod keys;
 mod layout;
 mod library;
-mod limit;
 mod link;
 mod loading;
 mod look;
-mod mend;
 mod options;
 mod probe;
 mod query;
+mod repair;
 mod reply;
 mod resource;
 mod rows;
+mod slow_path;
 mod startup;
 mod store;
 mod url;
 mod walk;
 
+pub use ceiling::{Ceiling, CeilingPlan, Speed, ceiling};
 pub use constants::BOUNDS;
 pub use layout::{Family, LAYOUT};
-pub use limit::{Limit, LimitPlan, Speed, limit};
-pub use mend::Torn;
 pub use options::{Options, Prefix, Secret, Tls, Topology};
 pub use probe::{Probe, Reading};
+pub use repair::PartialWrite;
 pub use store::{ValkeyStore, backend};

@@ -4,17 +4,19 @@ use bytes::Bytes;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Millis, Time};
-use ff_store::share::ENGINE_TTL;
-use ff_store::{DueTimers, EngineId, ListScan, Listed, Position, Share, StoreError, Which};
+use ff_store::partition_set::ENGINE_TTL;
+use ff_store::{
+    DueTimers, EngineId, ListIndex, ListScan, Listed, PartitionSet, Position, StoreError,
+};
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
 use crate::codec::{self, Inline, Stored};
 use crate::constants::{PAGE_ENTRIES, PAGE_LEAST};
-use crate::general::{decode, entry};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
+use crate::slow_path::{decode, entry};
 use crate::store::Shared;
 
 async fn stored(store: &Shared, id: ExecutionId) -> Result<Option<Stored>, StoreError> {
@@ -122,8 +124,8 @@ async fn page(
 ) -> Result<(Vec<Position>, Option<Position>), StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
     let which: &[u8] = match scan.which {
-        Which::All => b"list",
-        Which::Attention(_) => b"attention",
+        ListIndex::All => b"list",
+        ListIndex::Attention(_) => b"attention",
     };
     let after = after.map(|place| (place.created.as_ms().to_string(), place.id));
     let (created, id) =
@@ -158,11 +160,15 @@ pub(crate) async fn now(store: &Shared) -> Result<Time, StoreError> {
 }
 
 /// Takes note that `engine` is alive, and answers all that are.
-pub(crate) async fn alive(store: &Shared, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+pub(crate) async fn engine_heartbeat(
+    store: &Shared,
+    engine: EngineId,
+) -> Result<Vec<EngineId>, StoreError> {
     let ttl = ENGINE_TTL.as_millis().to_string();
     let name = engine.to_bytes();
     let args: [Arg<'_>; 2] = [name[..].into(), ttl.as_bytes().into()];
-    let alive = reply::list(store.link.call("alive", &store.keys.engines(), &args).await?)?;
+    let alive =
+        reply::list(store.link.call("engine_heartbeat", &store.keys.engines(), &args).await?)?;
     let name = |value| {
         let bytes: [u8; 16] = reply::bytes(value)?[..].try_into().map_err(|_| reply::missing())?;
         Ok(EngineId::new(u128::from_be_bytes(bytes)))
@@ -184,7 +190,7 @@ pub(crate) async fn leave(store: &Shared, engine: EngineId) -> Result<(), StoreE
 /// Timers of `share` that are due, over all its partitions.
 pub(crate) async fn due(
     store: &Shared,
-    share: &Share,
+    share: &PartitionSet,
     after: Option<(Time, ExecutionId)>,
     limit: usize,
 ) -> Result<DueTimers, StoreError> {

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::resource::LaneState;
 use ff_core::{ExecutionId, Namespace, Partition, Resource, ResourceKey};
 use ff_store::store::ORDERED_WAITERS;
-use ff_store::{BlockedClass, BlockedScan, ResourceScan, Share, StoreError};
+use ff_store::{BlockedClass, BlockedScan, PartitionSet, ResourceScan, StoreError};
 use redis::Cmd;
 
 use crate::constants::RESOURCES;
-use crate::general::entry;
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
+use crate::slow_path::entry;
 use crate::store::Shared;
 
 /// How long the part that functions look at is: version, gate and timer.
@@ -32,7 +32,7 @@ pub(crate) fn encode(resource: &Resource) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
-/// What was said of a lane that functions go by: 1 claims are refused, 2 submits are refused, 4 its
+/// The lane settings that functions check: 1 claims are refused, 2 submits are refused, 4 its
 /// own quota must admit what is claimed, 8 it says what its submits ask for.
 fn gate(lane: &LaneState) -> u8 {
     let said = [lane.paused, lane.draining, lane.is_limited(), lane.has_defaults()];
@@ -140,7 +140,7 @@ pub(crate) async fn blocked(
 /// names.
 pub(crate) async fn blockers(
     store: &Shared,
-    share: &Share,
+    share: &PartitionSet,
     after: Option<&(Namespace, Blocker)>,
     limit: usize,
 ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {

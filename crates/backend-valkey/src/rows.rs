@@ -19,9 +19,9 @@ use redis::Value;
 
 use crate::codec::{self, Stored, Unreadable};
 use crate::constants::{DUMP_ATTEMPTS, DUMP_BYTES, DUMP_ENTRIES};
-use crate::general::named;
 use crate::link::Arg;
 use crate::reply;
+use crate::slow_path::named;
 use crate::store::Shared;
 use crate::walk::{Walk, scan};
 use crate::{keys, resource};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ff_core::limits::PARTITIONS;
+use ff_core::bounds::PARTITIONS;
 use ff_store::StoreError;
 use redis::{Cmd, Value};
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use ff_core::Refusal;
-use ff_core::limits::PARTITIONS;
+use ff_core::bounds::PARTITIONS;
 
 use crate::options::{Options, Prefix, Secret, Tls, Topology};
 

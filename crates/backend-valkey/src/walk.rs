@@ -13,7 +13,7 @@ use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
 
-/// How many names of a registry are read in one go.
+/// How many names of a registry one call reads.
 const NAMES: usize = 1_000;
 
 /// A walk and how far it has come.

@@ -6,11 +6,11 @@ mod scene;
 
 use std::collections::BTreeSet;
 
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Millis, Namespace, ResourceName};
-use ff_store::{AllowanceBackend, WorkerBackend};
+use ff_store::{LimitsBackend, WorkerBackend};
 use ff_testkit::valkey::Server;
 use scene::{Home, claim, submit_many, try_submit, work};
 
@@ -69,8 +69,9 @@ async fn a_claim_of_limited_work_is_filled_from_all_partitions() {
     };
     process.put_quota(&Namespace::default(), &name, limits).await.unwrap();
     for _ in 0..32 {
-        let control = Control { quotas: [name.clone()].into(), ..Control::default() };
-        try_submit(&process, Submit { control, ..work(&process) }).await.unwrap();
+        let limits =
+            ExecutionLimits { quotas: [name.clone()].into(), ..ExecutionLimits::default() };
+        try_submit(&process, Submit { limits, ..work(&process) }).await.unwrap();
     }
     for _ in 0..4 {
         let taken = process.claim(claim(8), Millis::ZERO).await.unwrap().assignments;

@@ -10,7 +10,7 @@ histories!(valkey_histories, ground::standalone);
 exam!(valkey_cluster, ground::cluster);
 histories!(valkey_cluster_histories, ground::cluster, Options { count: 200, ..Options::default() });
 
-/// What is said of a lane is copied to every partition, and workers have one home.
+/// Lane settings are copied to every partition, and workers have one home.
 #[test]
 fn facts_about_resources_hold_over_several_partitions() {
     fn subject() -> Making {

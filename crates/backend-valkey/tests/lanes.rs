@@ -4,9 +4,9 @@
 mod ground;
 mod scene;
 
-use ff_core::{Amend, Lane, Namespace};
+use ff_core::{Lane, Namespace, Patch};
 use ff_store::ClientBackend;
-use ff_store::roles::LaneOrder;
+use ff_store::roles::LaneUpdate;
 use ff_testkit::valkey::Server;
 use scene::Home;
 
@@ -45,16 +45,16 @@ async fn a_change_of_a_lane_goes_to_all_partitions_at_once() {
     let home = Home::on(Server::shared(), 64);
     let name = home.options.prefix.as_str().to_owned();
     let process = home.with_prelude(&READS.replace('@', &name)).open().await;
-    let order = LaneOrder {
+    let order = LaneUpdate {
         namespace: Namespace::default(),
         lane: Lane::default(),
         paused: Some(true),
         draining: None,
-        max_active: Amend::Keep,
-        defaults: Amend::Keep,
+        max_active: Patch::Unset,
+        defaults: Patch::Unset,
         reason: None,
     };
-    assert!(process.order_lane(order).await.unwrap().paused);
+    assert!(process.update_lane(order).await.unwrap().paused);
     let most = Server::shared().command(&["FCALL", &format!("reads_{name}"), "0"]).unwrap();
     let most: u64 = most.to_string().parse().unwrap();
     eprintln!("{most} of 63 copies were read before the first was written");

@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 
 use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::{Blocker, Control};
+use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
-    AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Hold, Home,
+    AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Home, LeaseRef,
     NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply, SetLane, Submit, Target,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    AdmissionId, Amend, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
-    Partition, Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
+    AdmissionId, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
+    Partition, Patch, Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
@@ -63,7 +63,7 @@ fn claim(capabilities: Capabilities) -> ClaimRequest {
     }
 }
 
-async fn take(store: &ValkeyStore, capabilities: Capabilities) -> Hold {
+async fn take(store: &ValkeyStore, capabilities: Capabilities) -> LeaseRef {
     let Reply::Claimed(claimed) = run(store, claim(capabilities)).await else { panic!() };
     claimed.assignments[0].hold()
 }
@@ -86,9 +86,9 @@ async fn limits(store: &ValkeyStore) {
         jitter: Millis::ZERO,
     };
     run(store, PutQuota { key: home.key(ResourceKind::Quota, &name), limits }).await;
-    let control = Control { quotas: [name.clone()].into(), ..Control::default() };
+    let limits = ExecutionLimits { quotas: [name.clone()].into(), ..ExecutionLimits::default() };
     let execution = mint::scattered_id();
-    run(store, Submit { control, ..Submit::new(execution) }).await;
+    run(store, Submit { limits, ..Submit::new(execution) }).await;
     let record = store.record(execution).await.unwrap().unwrap();
     let id = AdmissionId { batch: mint::request_id(), index: 0 };
     let needs = NeedsAdmission::of(&record, false).unwrap();
@@ -106,7 +106,7 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     let mut options: Options = server.url().parse().unwrap();
     options.prefix = Prefix::new(prefix).unwrap();
     let store = ValkeyStore::open(&options).await.unwrap();
-    store.alive(EngineId::new(1)).await.unwrap();
+    store.engine_heartbeat(EngineId::new(1)).await.unwrap();
 
     let mut seen = BTreeSet::new();
     let mut note = || seen.extend(keys(server, prefix));
@@ -141,8 +141,8 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
         key,
         paused: Some(true),
         draining: None,
-        max_active: Amend::Put(2),
-        defaults: Amend::Keep,
+        max_active: Patch::Set(2),
+        defaults: Patch::Unset,
         reason: None,
         spread: true,
     };

@@ -9,14 +9,14 @@ mod visits;
 
 use std::collections::BTreeMap;
 
-use ff_core::control::Control;
-use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::bounds::CLAIM_WAIT_MAX;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Lane, Millis, Namespace, ResourceName};
 use ff_store::listing::{Filter, Listing};
 use ff_store::{
-    AllowanceBackend, ClientBackend, MaintenanceBackend, Share, Store, WorkerBackend, audit,
+    ClientBackend, LimitsBackend, MaintenanceBackend, PartitionSet, Store, WorkerBackend, audit,
 };
 use ff_testkit::report;
 use ff_testkit::valkey::Server;
@@ -86,8 +86,9 @@ async fn block(process: &Process, scale: Scale) {
     let mut works = Vec::new();
     for number in 0..scale.quotas {
         process.put_quota(&Namespace::default(), &quota(number), limits.clone()).await.unwrap();
-        let control = Control { quotas: [quota(number)].into(), ..Control::default() };
-        let limited = Submit { lane: lane(scale.lanes), control, ..work(process) };
+        let limits =
+            ExecutionLimits { quotas: [quota(number)].into(), ..ExecutionLimits::default() };
+        let limited = Submit { lane: lane(scale.lanes), limits, ..work(process) };
         let again = || Submit { id: work(process).id, ..limited.clone() };
         works.extend([again(), again(), again()]);
     }
@@ -103,7 +104,7 @@ async fn block(process: &Process, scale: Scale) {
     until("the others to wait", async || {
         let again = ClaimRequest { request: ff_store::mint::request_id(), ..limited.clone() };
         assert_eq!(process.claim(again, Millis::ZERO).await.unwrap().assignments, []);
-        let waiting: u64 = process.census().await.unwrap().blocked.values().sum();
+        let waiting: u64 = process.backlog().await.unwrap().blocked.values().sum();
         (waiting == 2 * scale.quotas as u64).then_some(())
     })
     .await;
@@ -111,11 +112,11 @@ async fn block(process: &Process, scale: Scale) {
 
 /// Everything that reads over all that is there.
 async fn read_all(process: &Process, scale: Scale) {
-    let census = process.census().await.unwrap();
-    assert_eq!(census.queues.len(), scale.lanes + scale.namespaces);
-    let queued: u64 = census.queues.values().map(|queued| queued.count).sum();
+    let backlog = process.backlog().await.unwrap();
+    assert_eq!(backlog.queues.len(), scale.lanes + scale.namespaces);
+    let queued: u64 = backlog.queues.values().map(|queued| queued.count).sum();
     assert_eq!(queued, (scale.queued + scale.namespaces) as u64);
-    assert_eq!(census.blocked.len(), scale.quotas);
+    assert_eq!(backlog.blocked.len(), scale.quotas);
     let namespace = Namespace::default();
     let filter = Filter::default();
     let mut listing = Listing { namespace: namespace.clone(), filter, after: None, limit: 1_000 };
@@ -125,10 +126,10 @@ async fn read_all(process: &Process, scale: Scale) {
         listed += page.executions.len();
         listing.after = page.next;
     }
-    process.due(&Share::All, None, 500).await.unwrap();
+    process.due(&PartitionSet::All, None, 500).await.unwrap();
     let quotas = process.quotas(&namespace, None, 1_000).await.unwrap();
     assert_eq!(quotas.len(), scale.quotas);
-    process.blockers(&Share::All, None, 100).await.unwrap();
+    process.blockers(&PartitionSet::All, None, 100).await.unwrap();
     let report = audit::audit(process.rows().await.unwrap()).await.unwrap();
     assert_eq!(report.violations, []);
     assert!(report.records > (scale.queued + scale.namespaces) as u64);
@@ -165,7 +166,7 @@ async fn edge_many_lanes_namespaces_and_quotas_cost_no_call_more_than_its_bound(
     let taken = 50 * 2;
     read_all(&process, Scale { queued: scale.queued - taken, ..scale }).await;
 
-    // Who waits on an empty lane costs one look at that lane a second, and nothing else.
+    // A claim that waits on an empty lane costs one scan of that lane per second, and nothing else.
     let waiting = {
         let (process, empty) =
             (process.clone(), ClaimRequest { lane: Lane::default(), ..claim(1) });

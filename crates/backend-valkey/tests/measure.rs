@@ -1,10 +1,10 @@
 //! Measuring real servers: what is counted, and that nothing is left behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
-use ff_backend_valkey::{LimitPlan, Options, Probe, limit};
+use ff_backend_valkey::{CeilingPlan, Options, Probe, ceiling};
 use ff_testkit::valkey::{Cluster, Config, Server};
 
-const PLAN: LimitPlan = LimitPlan { executions: 200, payload: 100, callers: 8, batch: 1 };
+const PLAN: CeilingPlan = CeilingPlan { executions: 200, payload: 100, callers: 8, batch: 1 };
 
 const LIBRARY: &str = "#!lua name=counted\n\
     redis.register_function('counted_twice', function(keys)\n\
@@ -43,7 +43,7 @@ async fn the_limit_leaves_a_server_as_it_was() {
     let server = Server::start(Config::default());
     let options: Options = server.url().parse().unwrap();
     for batch in [1, 16] {
-        let limit = limit(&options, LimitPlan { batch, ..PLAN }).await.unwrap();
+        let limit = ceiling(&options, CeilingPlan { batch, ..PLAN }).await.unwrap();
         assert!(limit.functions.per_second > 0.0 && limit.list.per_second > 0.0, "{limit:?}");
         assert!(limit.functions.cpu_us_per_execution > 0.0, "{limit:?}");
     }
@@ -55,7 +55,7 @@ async fn the_limit_leaves_a_server_as_it_was() {
 async fn the_limit_of_a_cluster_is_measured_on_all_its_primaries() {
     let cluster = Cluster::start(3, 0);
     let options: Options = cluster.url().parse().unwrap();
-    let limit = limit(&options, PLAN).await.unwrap();
+    let limit = ceiling(&options, PLAN).await.unwrap();
     assert!(limit.functions.per_second > 0.0 && limit.list.per_second > 0.0, "{limit:?}");
     for node in cluster.nodes() {
         assert_eq!(node.command(&["DBSIZE"]).unwrap().to_string(), "0");

@@ -14,7 +14,7 @@ use ff_core::machine::{
 use ff_core::record::{Progress, Tags};
 use ff_core::state::Failure;
 use ff_core::{Category, ExecutionId, Millis, Payload, PublicState, When};
-use ff_store::{MaintenanceBackend, Share, Store, StoreError, WorkerBackend, mint};
+use ff_store::{MaintenanceBackend, PartitionSet, Store, StoreError, WorkerBackend, mint};
 use ff_testkit::report;
 use ff_testkit::valkey::{Config, Server};
 use scene::{
@@ -128,7 +128,7 @@ async fn time_does_its_work_while_the_store_is_full() {
     fill(&server);
 
     let due = until("everything to be due", async || {
-        let due = process.due(&Share::All, None, 10).await.unwrap().due;
+        let due = process.due(&PartitionSet::All, None, 10).await.unwrap().due;
         (due.len() == 3).then_some(due)
     });
     for (_, execution) in due.await {

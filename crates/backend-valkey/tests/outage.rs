@@ -6,10 +6,10 @@ mod scene;
 
 use std::time::Duration;
 
-use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::bounds::CLAIM_WAIT_MAX;
 use ff_core::machine::{
     Action, Admissions, Cancel, CancelHeld, ClaimRequest, Complete, Delay, Fail, GrantNext,
-    HandBack, Hold, Renew, Replay, Reply, ReportProgress, Revoke, SetPriority, SetTags, Submit,
+    HandBack, LeaseRef, Renew, Replay, Reply, ReportProgress, Revoke, SetPriority, SetTags, Submit,
 };
 use ff_core::policy::Backoff;
 use ff_core::record::{Progress, Tags};
@@ -33,7 +33,7 @@ async fn run(process: &Process, action: Action) -> Result<Reply, StoreError> {
 #[derive(Clone)]
 struct Of {
     id: ExecutionId,
-    hold: Option<Hold>,
+    hold: Option<LeaseRef>,
 }
 
 /// A call, the function that writes it, and whether it needs the work to be held or finished.
@@ -52,37 +52,39 @@ const CALLS: &[Row] = &[
         Complete { hold: hold(of), result: Payload::bytes("done") }.into()
     }),
     ("renew", "_renew", State::Held, |of| Renew { hold: hold(of) }.into()),
-    ("progress", "_settle", State::Held, |of| {
+    ("progress", "_commit_freeing", State::Held, |of| {
         let progress = Progress { percent: Some(50), message: None };
         ReportProgress { hold: hold(of), progress }.into()
     }),
-    ("fail", "_settle", State::Held, |of| {
+    ("fail", "_commit_freeing", State::Held, |of| {
         let (category, message) = (Category::error(), "broken".into());
         Fail { hold: hold(of), failure: Failure { category, retryable: true, message } }.into()
     }),
-    ("delay", "_settle", State::Held, |of| {
+    ("delay", "_commit_freeing", State::Held, |of| {
         Delay { hold: hold(of), until: When::After(Millis::new(700)) }.into()
     }),
-    ("cancel held", "_settle", State::Held, |of| {
+    ("cancel held", "_commit_freeing", State::Held, |of| {
         CancelHeld { hold: hold(of), reason: None }.into()
     }),
-    ("hand back", "_settle", State::Held, |of| HandBack { hold: hold(of) }.into()),
-    ("revoke", "_settle", State::Held, |of| {
+    ("hand back", "_commit_freeing", State::Held, |of| HandBack { hold: hold(of) }.into()),
+    ("revoke", "_commit_freeing", State::Held, |of| {
         Revoke { target: target(of.id), lease: hold(of).fence.lease }.into()
     }),
-    ("cancel queued", "_settle", State::Queued, |of| cancel(of, None)),
-    ("cancel held with grace", "_settle", State::Held, |of| cancel(of, Some(Millis::from_secs(5)))),
-    ("set priority", "_settle", State::Queued, |of| {
+    ("cancel queued", "_commit_freeing", State::Queued, |of| cancel(of, None)),
+    ("cancel held with grace", "_commit_freeing", State::Held, |of| {
+        cancel(of, Some(Millis::from_secs(5)))
+    }),
+    ("set priority", "_commit_freeing", State::Queued, |of| {
         SetPriority { target: target(of.id), priority: 7 }.into()
     }),
-    ("set tags", "_settle", State::Queued, |of| {
+    ("set tags", "_commit_freeing", State::Queued, |of| {
         let set = Tags::from([("team".parse().unwrap(), "blue".parse().unwrap())]);
         SetTags { target: target(of.id), set, remove: Vec::new() }.into()
     }),
     ("replay", "_commit", State::Finished, |of| Replay { target: target(of.id), run: 0 }.into()),
 ];
 
-fn hold(of: &Of) -> Hold {
+fn hold(of: &Of) -> LeaseRef {
     of.hold.clone().expect("it is held")
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use ff_core::limits::PRIORITY;
+use ff_core::bounds::PRIORITY;
 use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::{ExecutionId, Millis};
 use ff_store::{ClientBackend, WorkerBackend};

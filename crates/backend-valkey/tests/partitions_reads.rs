@@ -7,12 +7,12 @@ mod scene;
 use std::collections::BTreeSet;
 
 use ff_conformance::TestClock;
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Fail, Submit};
 use ff_core::state::Failure;
 use ff_core::{Category, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, ResourceName, When};
 use ff_store::listing::{Filter, Listing};
-use ff_store::roles::LaneOrder;
+use ff_store::roles::LaneUpdate;
 use ff_store::{ClientBackend, MaintenanceBackend, Position, Store, WorkerBackend};
 use ff_testkit::valkey::Server;
 use scene::{Home, Process, claim, submit_many, take, try_submit, work};
@@ -88,8 +88,8 @@ async fn what_needs_attention_is_listed_over_all_partitions() {
         process.fail(Fail { hold: assignment.hold(), failure }).await.unwrap();
         failed.push(assignment.execution);
     }
-    let state = Some(ff_core::PublicState::Failed);
-    let mut listed = pages(&process, Filter { state, ..Filter::default() }, 7).await;
+    let states = [ff_core::PublicState::Failed].into();
+    let mut listed = pages(&process, Filter { states, ..Filter::default() }, 7).await;
     failed.sort();
     listed.sort();
     assert_eq!(listed, failed);
@@ -112,7 +112,7 @@ async fn pages_of_due_timers_name_every_one() {
 
         let (mut due, mut after) = (BTreeSet::new(), None);
         loop {
-            let page = process.due(&ff_store::Share::All, after, 7).await.unwrap();
+            let page = process.due(&ff_store::PartitionSet::All, after, 7).await.unwrap();
             assert!(page.due.is_sorted_by(|a, b| a < b), "in order, none twice: {page:?}");
             assert_eq!(page.next, Some(start + Millis::new(1_051)));
             due.extend(page.due);
@@ -128,7 +128,7 @@ async fn pages_of_due_timers_name_every_one() {
         let mut fired = 0;
         while fired < waits.len() {
             let ids: Vec<_> = process
-                .due(&ff_store::Share::All, None, 100)
+                .due(&ff_store::PartitionSet::All, None, 100)
                 .await
                 .unwrap()
                 .due
@@ -140,7 +140,7 @@ async fn pages_of_due_timers_name_every_one() {
                 fired += 1;
             }
         }
-        assert_eq!(process.due(&ff_store::Share::All, None, 1).await.unwrap().next, None);
+        assert_eq!(process.due(&ff_store::PartitionSet::All, None, 1).await.unwrap().next, None);
         scene::check(&process).await;
     }
 }
@@ -207,15 +207,17 @@ async fn a_store_keeps_the_number_of_partitions_it_began_with() {
 async fn all_that_must_be_admitted_is_a_candidate() {
     let home = Home::on(Server::shared(), 64);
     let process = home.open().await;
-    let control =
-        Control { quotas: [ResourceName::new("api").unwrap()].into(), ..Control::default() };
+    let limits = ExecutionLimits {
+        quotas: [ResourceName::new("api").unwrap()].into(),
+        ..ExecutionLimits::default()
+    };
     let plain = submit_many(&process, 20).await;
     let mut expected = Vec::new();
     for priority in 0..40 {
-        let limited = Submit { priority, control: control.clone(), ..work(&process) };
+        let limited = Submit { priority, limits: limits.clone(), ..work(&process) };
         expected.insert(0, try_submit(&process, limited).await.unwrap());
     }
-    let elsewhere = Submit { lane: Lane::new("other").unwrap(), control, ..work(&process) };
+    let elsewhere = Submit { lane: Lane::new("other").unwrap(), limits, ..work(&process) };
     try_submit(&process, elsewhere).await.unwrap();
     let store = process.store();
     let candidates = async |most: usize| -> Vec<ExecutionId> {
@@ -225,11 +227,11 @@ async fn all_that_must_be_admitted_is_a_candidate() {
     assert_eq!(candidates(1_000).await, expected);
     let first = candidates(3).await;
     assert!((1..=3).contains(&first.len()) && expected.starts_with(&first), "{first:?}");
-    let order = LaneOrder { paused: Some(true), ..LaneOrder::default() };
-    process.order_lane(order).await.unwrap();
+    let order = LaneUpdate { paused: Some(true), ..LaneUpdate::default() };
+    process.update_lane(order).await.unwrap();
     assert!(candidates(1_000).await.is_empty(), "nothing of a paused lane is asked for");
-    let order = LaneOrder { paused: Some(false), ..LaneOrder::default() };
-    process.order_lane(LaneOrder { max_active: ff_core::Amend::Put(1), ..order }).await.unwrap();
+    let order = LaneUpdate { paused: Some(false), ..LaneUpdate::default() };
+    process.update_lane(LaneUpdate { max_active: ff_core::Patch::Set(1), ..order }).await.unwrap();
     let all: BTreeSet<_> = expected.into_iter().chain(plain).collect();
     let found = candidates(1_000).await;
     assert_eq!(BTreeSet::from_iter(found), all, "a limited lane must admit everything");

@@ -9,7 +9,7 @@ use ff_core::machine::{Assignment, Cancel, ClaimRequest, Complete, Fail, Replay,
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::state::Failure;
 use ff_core::{Capabilities, Category, IdempotencyKey, Lane, Millis, Namespace, Payload};
-use ff_store::share::Share;
+use ff_store::partition_set::PartitionSet;
 use ff_store::{ClientBackend, MaintenanceBackend, Store, WorkerBackend};
 use ff_testkit::valkey::Server;
 use scene::{Home, Process, check};
@@ -106,7 +106,7 @@ fn keys(server: &Server, prefix: &str) -> Vec<String> {
 async fn let_time_act(process: &Process) -> Vec<usize> {
     let mut slices = Vec::new();
     loop {
-        let due = process.due(&Share::All, None, SLICE).await.unwrap().due;
+        let due = process.due(&PartitionSet::All, None, SLICE).await.unwrap().due;
         if due.is_empty() {
             return slices;
         }

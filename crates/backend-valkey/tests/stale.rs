@@ -8,8 +8,8 @@ mod scene;
 
 use ff_conformance::TestClock;
 use ff_core::machine::{
-    Action, Assignment, CancelHeld, Complete, Delay, Fail, HandBack, Hold, Renew, ReportProgress,
-    Submit,
+    Action, Assignment, CancelHeld, Complete, Delay, Fail, HandBack, LeaseRef, Renew,
+    ReportProgress, Submit,
 };
 use ff_core::record::Progress;
 use ff_core::state::Failure;
@@ -28,18 +28,18 @@ const TOO_OLD: Millis = Millis::from_secs(2);
 const CALLS: usize = 7;
 
 /// Every call that a holder can make, and the function that writes it.
-fn calls(hold: &Hold) -> [(&'static str, Action); CALLS] {
+fn calls(hold: &LeaseRef) -> [(&'static str, Action); CALLS] {
     let hold = || hold.clone();
     let failure = Failure { category: Category::error(), retryable: true, message: "late".into() };
     let progress = Progress { percent: Some(50), message: None };
     [
         ("_renew", Renew { hold: hold() }.into()),
         ("_complete", Complete { hold: hold(), result: Payload::bytes("late") }.into()),
-        ("_settle", ReportProgress { hold: hold(), progress }.into()),
-        ("_settle", Fail { hold: hold(), failure }.into()),
-        ("_settle", Delay { hold: hold(), until: When::After(Millis::new(700)) }.into()),
-        ("_settle", CancelHeld { hold: hold(), reason: None }.into()),
-        ("_settle", HandBack { hold: hold() }.into()),
+        ("_commit_freeing", ReportProgress { hold: hold(), progress }.into()),
+        ("_commit_freeing", Fail { hold: hold(), failure }.into()),
+        ("_commit_freeing", Delay { hold: hold(), until: When::After(Millis::new(700)) }.into()),
+        ("_commit_freeing", CancelHeld { hold: hold(), reason: None }.into()),
+        ("_commit_freeing", HandBack { hold: hold() }.into()),
     ]
 }
 
@@ -140,7 +140,7 @@ async fn a_decision_that_grew_old_is_made_anew_while_the_lease_lasts() {
     let (category, message) = (Category::error(), "broken".into());
     let failure = Failure { category, retryable: false, message };
     let fail = Fail { hold: assignment.hold(), failure };
-    let answer = play.held_back("_settle", fail.into(), async || {
+    let answer = play.held_back("_commit_freeing", fail.into(), async || {
         play.clock.advance(TOO_OLD).await;
     });
     answer.await.unwrap();

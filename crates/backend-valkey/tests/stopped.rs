@@ -7,12 +7,12 @@ mod scene;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{ExecutionId, Lane, Millis, Namespace, Partition, PublicState, ResourceName, When};
 use ff_engine::services::Services;
-use ff_store::{AllowanceBackend, ClientBackend, WorkerBackend, mint};
+use ff_store::{ClientBackend, LimitsBackend, WorkerBackend, mint};
 use ff_testkit::report;
 use ff_testkit::valkey::{Cluster, Config, Server};
 use scene::{Home, Process, claim, complete, until};
@@ -134,8 +134,9 @@ async fn edge_one_primary_stopped_costs_its_own_partitions_alone() {
     };
     process.put_quota(&tenant, &quota, limits).await.unwrap();
     for partition in divided.living.iter().take(16) {
-        let control = Control { quotas: [quota.clone()].into(), ..Control::default() };
-        let submit = Submit { namespace: tenant.clone(), control, ..work_in(*partition) };
+        let limits =
+            ExecutionLimits { quotas: [quota.clone()].into(), ..ExecutionLimits::default() };
+        let submit = Submit { namespace: tenant.clone(), limits, ..work_in(*partition) };
         process.submit(vec![submit]).await.unwrap().remove(0).unwrap();
     }
     let refused = work_off(&process, &tenant, &lane, 16).await;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::bounds::CLAIM_WAIT_MAX;
 use ff_core::machine::{Assignment, Delay, Fail, Submit};
 use ff_core::policy::Backoff;
 use ff_core::state::Failure;
@@ -93,7 +93,8 @@ async fn a_timer_that_is_due_soon_is_heard_of_in_another_process() {
     let home = Home::on(Server::shared(), 64);
     let (producer, engine) = (home.open().await, home.open().await);
     home.until_heard_by(Server::shared(), 2).await;
-    let far = engine.due(&ff_store::Share::All, None, 1).await.unwrap().now + Millis::from_hours(1);
+    let far = engine.due(&ff_store::PartitionSet::All, None, 1).await.unwrap().now
+        + Millis::from_hours(1);
     engine.wakeups().disarm_timer();
     engine.wakeups().arm_timer(Some(far));
     let start = When::After(Millis::new(500));
@@ -167,7 +168,7 @@ async fn serve(process: Process) {
 /// What the engine does.
 async fn let_time_pass(process: Process) {
     loop {
-        let due = process.due(&ff_store::Share::All, None, 100).await.unwrap().due;
+        let due = process.due(&ff_store::PartitionSet::All, None, 100).await.unwrap().due;
         let ids: Vec<_> = due.into_iter().map(|(_, id)| id).collect();
         if !ids.is_empty() {
             process.tick(ids).await.unwrap();

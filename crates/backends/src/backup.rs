@@ -13,6 +13,7 @@ use crate::StoreUrl;
 pub async fn backup(url: &str, to: &Path) -> Result<Copied, StoreError> {
     let why = match url.parse::<StoreUrl>()? {
         StoreUrl::Sqlite(path) => return ff_backend_sqlite::backup(path, to.to_owned()).await,
+        #[cfg(feature = "valkey")]
         StoreUrl::Valkey(_) => {
             "is on a Valkey server, which makes copies itself: run `valkey-cli BGSAVE` or keep its \
              append-only files, on every primary; docs/backup.md says how to restore them"

@@ -7,23 +7,37 @@
 //! | `valkey://HOST:PORT` | a Valkey server; `valkeys://` by TLS |
 //! | `valkey-cluster://HOST:PORT,...` | a Valkey cluster; `valkeys-cluster://` by TLS |
 //! | `memory:` | plain maps in the memory of this process |
+//!
+//! The features `sqlite` and `valkey`, both on by default, choose the backends that are compiled. A
+//! URL of a backend that was left out is refused, and the refusal names the feature. Copies need
+//! SQLite, probes need Valkey, and measurements of the bare store need both.
 
+#[cfg(feature = "sqlite")]
 mod backup;
-mod limit;
+#[cfg(all(feature = "sqlite", feature = "valkey"))]
+mod ceiling;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(not(feature = "sqlite"))]
+#[path = "without_sqlite.rs"]
+mod sqlite;
 mod url;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ff_backend_memory::MemoryStore;
-use ff_backend_sqlite::Options;
-use ff_store::roles::Backend;
-use ff_store::{EngineBackend, StoreError, SystemClock};
+use ff_store::roles::Engine;
+use ff_store::{Clock, EngineBackend, StoreError, SystemClock};
 
+#[cfg(feature = "sqlite")]
 pub use backup::backup;
+#[cfg(all(feature = "sqlite", feature = "valkey"))]
+pub use ceiling::{Ceiling, CeilingPlan, ceiling};
+#[cfg(feature = "sqlite")]
 pub use ff_backend_sqlite::Copied;
+#[cfg(feature = "valkey")]
 pub use ff_backend_valkey::{BOUNDS as VALKEY_BOUNDS, LAYOUT as VALKEY_LAYOUT, Probe, Reading};
-pub use limit::{Limit, LimitPlan, limit};
 pub use url::StoreUrl;
 
 /// A store that was opened.
@@ -41,7 +55,12 @@ pub async fn open(url: &str) -> Result<Arc<dyn EngineBackend>, StoreError> {
 
 /// Opens the store that `url` names, and tells whether its file was missing and is made.
 pub async fn open_or_make(url: &str) -> Result<Opened, StoreError> {
-    opened(url, |options| options).await
+    opened(url, Missing::Make).await
+}
+
+/// A store in the memory of this process that takes its time from `clock`.
+pub fn memory(clock: Arc<dyn Clock>) -> Arc<dyn EngineBackend> {
+    Arc::new(Engine::new(MemoryStore::serial(clock)))
 }
 
 /// The file of the store that `url` names, if it is not there.
@@ -54,24 +73,29 @@ pub fn missing(url: &str) -> Result<Option<PathBuf>, StoreError> {
 
 /// Opens the store that `url` names. A file that is missing or empty is refused, and nothing is made.
 pub async fn open_existing(url: &str) -> Result<Arc<dyn EngineBackend>, StoreError> {
-    Ok(opened(url, Options::existing).await?.backend)
+    Ok(opened(url, Missing::Refuse).await?.backend)
 }
 
-async fn opened(url: &str, how: fn(Options) -> Options) -> Result<Opened, StoreError> {
-    let backend: Arc<dyn EngineBackend> = match url.parse::<StoreUrl>()? {
-        StoreUrl::Memory => Arc::new(Backend::new(MemoryStore::serial(Arc::new(SystemClock)))),
-        StoreUrl::SqliteMemory => Arc::new(ff_backend_sqlite::backend(Options::memory())?),
-        StoreUrl::Sqlite(path) => {
-            let backend = ff_backend_sqlite::backend(how(Options::file(path)))?;
-            let new = backend.store().is_new();
-            return Ok(Opened { backend: Arc::new(backend), new });
-        }
+/// What to do when the file of a store is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Make,
+    Refuse,
+}
+
+async fn opened(url: &str, missing: Missing) -> Result<Opened, StoreError> {
+    let backend = match url.parse::<StoreUrl>()? {
+        StoreUrl::Memory => memory(Arc::new(SystemClock)),
+        StoreUrl::SqliteMemory => sqlite::memory()?,
+        StoreUrl::Sqlite(path) => return sqlite::file(path, missing),
+        #[cfg(feature = "valkey")]
         StoreUrl::Valkey(options) => Arc::new(ff_backend_valkey::backend(&options).await?),
     };
     Ok(Opened { backend, new: false })
 }
 
 /// A look from outside at the servers of the store that `url` names; `None` when it has none.
+#[cfg(feature = "valkey")]
 pub async fn probe(url: &str) -> Result<Option<Probe>, StoreError> {
     match url.parse::<StoreUrl>()? {
         StoreUrl::Valkey(options) => Ok(Some(Probe::connect(*options).await?)),

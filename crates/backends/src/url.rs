@@ -16,6 +16,7 @@ pub enum StoreUrl {
     /// A SQLite file.
     Sqlite(PathBuf),
     /// A Valkey server or cluster.
+    #[cfg(feature = "valkey")]
     Valkey(Box<ff_backend_valkey::Options>),
 }
 
@@ -31,7 +32,10 @@ impl FromStr for StoreUrl {
             Some(("sqlite", path)) => {
                 Ok(StoreUrl::Sqlite(path.strip_prefix("//").unwrap_or(path).into()))
             }
+            #[cfg(feature = "valkey")]
             Some((scheme, _)) if is_valkey(scheme) => Ok(StoreUrl::Valkey(Box::new(url.parse()?))),
+            #[cfg(not(feature = "valkey"))]
+            Some((scheme, _)) if is_valkey(scheme) => Err(left_out("valkey")),
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
                 Err(bad(&format!("has the unknown scheme {scheme:?}")))
             }
@@ -47,6 +51,7 @@ impl fmt::Display for StoreUrl {
             StoreUrl::Memory => f.write_str("memory:"),
             StoreUrl::SqliteMemory => f.write_str("sqlite::memory:"),
             StoreUrl::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            #[cfg(feature = "valkey")]
             StoreUrl::Valkey(options) => options.fmt(f),
         }
     }
@@ -55,6 +60,13 @@ impl fmt::Display for StoreUrl {
 /// Whether a URL of this scheme is for the Valkey backend to read, if only to say what is wrong.
 fn is_valkey(scheme: &str) -> bool {
     ["valkey", "redis"].iter().any(|name| scheme.starts_with(name)) || scheme == "unix"
+}
+
+/// The refusal of a URL whose backend is not compiled into this program.
+#[cfg(not(all(feature = "sqlite", feature = "valkey")))]
+pub(crate) fn left_out(feature: &str) -> Refusal {
+    let why = format!("needs the feature `{feature}`, which this program was built without");
+    Refusal::invalid("store", why)
 }
 
 fn bad(what: &str) -> Refusal {
@@ -77,6 +89,15 @@ mod tests {
             ("sqlite:./a b/c", "sqlite:./a b/c"),
             ("sqlite:/tmp/x", "sqlite:/tmp/x"),
             ("sqlite:///tmp/x", "sqlite:/tmp/x"),
+        ] {
+            assert_eq!(url.parse::<StoreUrl>().unwrap().to_string(), shown, "{url}");
+        }
+    }
+
+    #[cfg(feature = "valkey")]
+    #[test]
+    fn every_form_of_a_valkey_server_is_understood() {
+        for (url, shown) in [
             ("valkey://localhost", "valkey://localhost:6379"),
             ("redis://localhost:7000/2", "valkey://localhost:7000/2"),
             ("valkeys-cluster://a,b:7000", "valkeys-cluster://a:6379,b:7000"),
@@ -85,6 +106,14 @@ mod tests {
         }
     }
 
+    #[cfg(not(feature = "valkey"))]
+    #[test]
+    fn a_backend_that_was_left_out_is_refused_with_its_feature() {
+        let refusal = "valkey://localhost".parse::<StoreUrl>().unwrap_err();
+        assert!(refusal.to_string().contains("the feature `valkey`"), "{refusal}");
+    }
+
+    #[cfg(feature = "valkey")]
     #[test]
     fn a_password_is_not_shown() {
         let url: StoreUrl = "valkey://user:hunter2@localhost".parse().unwrap();
@@ -97,6 +126,11 @@ mod tests {
             let refusal = url.parse::<StoreUrl>().unwrap_err();
             assert!(refusal.to_string().contains("sqlite:PATH"), "{url}: {refusal}");
         }
+    }
+
+    #[cfg(feature = "valkey")]
+    #[test]
+    fn a_wrong_valkey_url_is_refused_with_an_example() {
         for url in ["valkey:", "valkey://", "redis+unix:///tmp/x", "valkey://h:0"] {
             let refusal = url.parse::<StoreUrl>().unwrap_err();
             assert!(refusal.to_string().contains("valkey://"), "{url}: {refusal}");

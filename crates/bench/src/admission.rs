@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use ff_core::bounds::{AMOUNT, CLAIM, QUOTA};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Control;
-use ff_core::limits::{AMOUNT, CLAIM, QUOTA};
+use ff_core::limits::ExecutionLimits;
 use ff_core::quota::QuotaLimits;
 use ff_core::{Dimension, Millis, Namespace, ResourceName};
 use ff_store::EngineBackend;
@@ -23,8 +23,8 @@ const BUDGET: &str = "bench";
 const QUOTA_NAME: &str = "bench";
 
 /// What limits the executions of a benchmark.
-pub(crate) fn control() -> Result<Control, BenchError> {
-    Ok(Control {
+pub(crate) fn limits() -> Result<ExecutionLimits, BenchError> {
+    Ok(ExecutionLimits {
         budgets: [ResourceName::new(BUDGET)?].into(),
         quotas: [ResourceName::new(QUOTA_NAME)?].into(),
         estimate: [(Dimension::new("tokens")?, 10)].into(),
@@ -87,7 +87,7 @@ pub(crate) async fn raise(
     // An estimate of ten does not fit.
     allow(&*backend, 5).await?;
     let mut meter = Meter::open(url).await?;
-    let producer = Producer::new(load.payload, load.retention).limited(control()?);
+    let producer = Producer::new(load.payload, load.retention).limited(limits()?);
     fill(&backend, &producer, load.executions, progress).await?;
     let taker = Taker::new(backend.clone(), 0)?;
     while waiting(&*backend).await? < load.executions {
@@ -101,7 +101,7 @@ pub(crate) async fn raise(
     allow(&*backend, AMOUNT).await?;
     let took = began.elapsed();
     let cost = meter.since(before).await?;
-    let queued: u64 = backend.census().await?.queues.values().map(|queued| queued.count).sum();
+    let queued: u64 = backend.backlog().await?.queues.values().map(|queued| queued.count).sum();
     if queued != load.executions {
         return Err(BenchError::Missing { done: queued, of: load.executions });
     }
@@ -115,5 +115,5 @@ pub(crate) async fn raise(
 }
 
 async fn waiting(backend: &dyn EngineBackend) -> Result<u64, BenchError> {
-    Ok(backend.census().await?.blocked.values().sum())
+    Ok(backend.backlog().await?.blocked.values().sum())
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ff_core::control::Control;
-use ff_core::limits::BATCH_BYTES;
+use ff_core::bounds::BATCH_BYTES;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit};
 use ff_core::state::Worker;
 use ff_core::{
-    Amend, Ask, Capabilities, Lane, Millis, Namespace, Payload, WorkerId, WorkerInstanceId,
+    Capabilities, Lane, Millis, Namespace, Patch, Payload, PolicyOverrides, WorkerId,
+    WorkerInstanceId,
 };
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 
@@ -23,10 +24,10 @@ impl<T: ClientBackend + WorkerBackend + ?Sized + 'static> Both for T {}
 #[derive(Debug, Clone)]
 pub(crate) struct Producer {
     input: Payload,
-    policy: Ask,
+    policy: PolicyOverrides,
     priority: i16,
     requires: Capabilities,
-    control: Control,
+    limits: ExecutionLimits,
     lane: Lane,
 }
 
@@ -35,10 +36,10 @@ impl Producer {
     pub(crate) fn new(payload: usize, retention: Option<Millis>) -> Producer {
         Producer {
             input: Payload::bytes(Bytes::from(vec![b'x'; payload])),
-            policy: Ask { retention, ..Ask::default() },
+            policy: PolicyOverrides { retention, ..PolicyOverrides::default() },
             priority: 0,
             requires: Capabilities::NONE,
-            control: Control::default(),
+            limits: ExecutionLimits::default(),
             lane: Lane::default(),
         }
     }
@@ -65,13 +66,13 @@ impl Producer {
     }
 
     /// The same executions, limited by this.
-    pub(crate) fn limited(self, control: Control) -> Producer {
-        Producer { control, ..self }
+    pub(crate) fn limited(self, limits: ExecutionLimits) -> Producer {
+        Producer { limits, ..self }
     }
 
     /// The same executions, with a deadline.
     pub(crate) fn until(mut self, deadline: Millis) -> Producer {
-        self.policy.deadline = Amend::Put(deadline);
+        self.policy.deadline = Patch::Set(deadline);
         self
     }
 
@@ -87,7 +88,7 @@ impl Producer {
             policy: self.policy.clone(),
             priority: self.priority,
             requires: self.requires.clone(),
-            control: self.control.clone(),
+            limits: self.limits.clone(),
             lane: self.lane.clone(),
             ..Submit::new(backend.new_id(&namespace, None))
         });

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use ff_core::Millis;
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 
-use crate::admission::control;
+use crate::admission::limits;
 use crate::calls::{Both, Producer, Taker, class};
 use crate::samples::Samples;
 use crate::{BenchError, Load, Progress};
@@ -33,10 +33,10 @@ pub(crate) async fn measure<B: Both + ?Sized>(
     load: Load,
     progress: Progress,
 ) -> Result<Measured, BenchError> {
-    let control = if load.limited { control()? } else { Control::default() };
+    let limits = if load.limited { limits()? } else { ExecutionLimits::default() };
     let shared = Arc::new(Shared {
         load,
-        producer: Producer::new(load.payload, load.retention).limited(control),
+        producer: Producer::new(load.payload, load.retention).limited(limits),
         submitted: AtomicU64::new(0),
         completed: AtomicU64::new(0),
         calls: AtomicU64::new(0),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_backends::LimitPlan;
-use ff_store::{EngineBackend, Share};
+use ff_backends::CeilingPlan;
+use ff_store::{EngineBackend, PartitionSet};
 
 use crate::crowd::{Measured, measure};
 use crate::meter::Meter;
@@ -63,7 +63,7 @@ async fn whole(
     let measured = measure(backend.clone(), load, progress).await?;
     if load.retention.is_some() {
         for _ in 0..MOST_LOOKS {
-            let timers = backend.due(&Share::All, None, 1).await?;
+            let timers = backend.due(&PartitionSet::All, None, 1).await?;
             if timers.due.is_empty() && timers.next.is_none() {
                 return Ok(measured);
             }
@@ -76,25 +76,25 @@ async fn whole(
 
 /// What the store does at best with the same work, `group` commands to a transaction.
 async fn limit(url: &str, load: Load, group: usize, report: &mut Report) -> Result<(), BenchError> {
-    let plan = LimitPlan {
+    let plan = CeilingPlan {
         executions: load.executions,
         payload: load.payload,
         callers: load.workers,
         batch: load.batch,
         group,
     };
-    let Some(limit) = ff_backends::limit(url, plan).await? else { return Ok(()) };
+    let Some(ceiling) = ff_backends::ceiling(url, plan).await? else { return Ok(()) };
     if let Some(per_second) = report.per_second {
-        report.fraction_of_limit = Some(round(per_second / limit.per_second));
-        let baseline = limit.baseline_per_second;
+        report.fraction_of_limit = Some(round(per_second / ceiling.per_second));
+        let baseline = ceiling.baseline_per_second;
         report.fraction_of_baseline = baseline.map(|baseline| round(per_second / baseline));
     }
-    report.limit_per_second = Some(round(limit.per_second));
-    report.baseline_per_second = limit.baseline_per_second.map(round);
-    report.limit_cpu_us_per_execution = limit.cpu_us_per_execution.map(round);
+    report.limit_per_second = Some(round(ceiling.per_second));
+    report.baseline_per_second = ceiling.baseline_per_second.map(round);
+    report.limit_cpu_us_per_execution = ceiling.cpu_us_per_execution.map(round);
     report.cpu_to_limit = report
         .store_cpu_us_per_execution
-        .zip(limit.cpu_us_per_execution)
+        .zip(ceiling.cpu_us_per_execution)
         .map(|(ours, limit)| round(ours / limit));
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Many lanes and budgets, and much queued: how long one call keeps the store, and what that costs
-//! those who submit and claim meanwhile, beside the same with one lane.
+//! those who submit and claim meanwhile, beside the same with as much queued in one lane.
 //!
 //! All the while a worker waits on an empty lane, timers pass, and somebody counts what waits, as
 //! beside a server that is scraped.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::{Dimension, Lane, Millis, Namespace, ResourceName};
 use ff_store::EngineBackend;
 use tokio::task::JoinHandle;
@@ -49,16 +49,17 @@ pub(crate) async fn run(
     let mut meter = Meter::open(url).await?;
     let producer = Producer::new(load.payload, load.retention);
     let around = Around::start(backend.clone())?;
-    let one = Lanes { count: 1 };
-    let mut few = measure(&backend, &producer, load, one, &progress).await?;
+    let one = Many { lanes: 1, budgets: 0, ..many };
+    fill(&backend, &producer, one, &progress).await?;
+    let mut few = measure(&backend, &producer, load, Lanes { count: 1 }, &progress).await?;
     let lanes = Lanes { count: many.lanes };
     fill(&backend, &producer, many, &progress).await?;
     meter.time_calls().await?;
     let mut all = measure(&backend, &producer, load, lanes, &progress).await?;
-    let census = backend.census().await?;
+    let backlog = backend.backlog().await?;
     let longest = meter.longest_call().await?;
     around.stop().await;
-    let queued: u64 = census.queues.values().map(|queued| queued.count).sum();
+    let queued: u64 = backlog.queues.values().map(|queued| queued.count).sum();
     if queued < many.queued {
         return Err(BenchError::Missing { done: queued, of: many.queued });
     }
@@ -103,7 +104,7 @@ impl Around {
         let waits = tokio::spawn(async move { while waiter.claim(1, WAIT).await.is_ok() {} });
         let scraped = backend.clone();
         let scrapes = tokio::spawn(async move {
-            while scraped.census().await.is_ok() {
+            while scraped.backlog().await.is_ok() {
                 tokio::time::sleep(SCRAPE).await;
             }
         });
@@ -142,8 +143,8 @@ async fn fill(
     for number in 0..many.budgets {
         let name = ResourceName::new(format!("budget-{number}"))?;
         backend.put_budget(&Namespace::default(), &name, limits.clone()).await?;
-        let control = Control { budgets: [name].into(), ..Control::default() };
-        limited.clone().limited(control).submit(&**backend, 1).await?;
+        let limits = ExecutionLimits { budgets: [name].into(), ..ExecutionLimits::default() };
+        limited.clone().limited(limits).submit(&**backend, 1).await?;
     }
     Ok(())
 }

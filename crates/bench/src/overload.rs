@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::quota::QuotaLimits;
 use ff_core::{Millis, Namespace, ResourceName};
 use ff_store::EngineBackend;
@@ -88,8 +88,8 @@ async fn submit(
     span: Duration,
     progress: Progress,
 ) -> Result<u64, BenchError> {
-    let control = Control { quotas: [quota].into(), ..Control::default() };
-    let producer = Producer::new(load.payload, load.retention).limited(control).until(DEADLINE);
+    let limits = ExecutionLimits { quotas: [quota].into(), ..ExecutionLimits::default() };
+    let producer = Producer::new(load.payload, load.retention).limited(limits).until(DEADLINE);
     let mut tick = interval(TICK);
     // What a slow moment kept from being submitted is submitted after it.
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);

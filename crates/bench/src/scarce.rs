@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ff_core::limits::PRIORITY;
+use ff_core::bounds::PRIORITY;
 use ff_core::{Capabilities, Millis};
 use ff_store::EngineBackend;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ff_core::Millis;
-use ff_core::limits::PRIORITY;
+use ff_core::bounds::PRIORITY;
 use ff_store::EngineBackend;
 
 use crate::calls::{Producer, Taker};

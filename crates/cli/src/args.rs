@@ -7,8 +7,9 @@ use ff_core::Namespace;
 
 use crate::address::Address;
 use crate::commands::{
-    attempts, backup, bench, budget, cancel, check, dev, docs, explain, lane, ls, payload,
-    priority, progress, quota, replay, revoke, serve, show, submit, tags, usage, worker, workers,
+    attempts, backup, bench, budget, cancel, check, completions, dev, docs, explain, lane, ls, man,
+    payload, priority, progress, quota, replay, revoke, serve, show, submit, tags, usage, version,
+    wait, worker, workers,
 };
 use crate::log::Format;
 
@@ -17,7 +18,6 @@ use crate::log::Format;
 #[command(
     name = "ff",
     version,
-    disable_help_subcommand = true,
     after_help = "Durations are a whole number and a unit: 500ms, 5s, 2m, 1h, 7d.\n\
                   Warnings are logged to stderr; FF_LOG, or RUST_LOG without it, says what else: info, \
                   ff_engine=debug.\n\
@@ -59,7 +59,8 @@ pub(crate) struct Global {
     pub(crate) token: Option<String>,
 
     /// The tenant; nothing of another one is visible.
-    #[arg(long, global = true, value_name = "NAME", default_value_t = Namespace::default())]
+    #[arg(long, global = true, value_name = "NAME", env = "FF_NAMESPACE", hide_env_values = true)]
+    #[arg(default_value_t = Namespace::default())]
     pub(crate) namespace: Namespace,
 
     /// Print JSON on stdout, and errors as JSON on stderr.
@@ -91,8 +92,10 @@ pub(crate) enum Command {
     Ls(ls::Ls),
     /// Show all that is known of an execution.
     Show(show::Show),
-    /// Say why an execution stands where it stands, and what it waits for.
+    /// Say why an execution is where it is, and what it waits for.
     Explain(explain::Explain),
+    /// Wait for an execution to end, and print its result.
+    Wait(wait::Wait),
     /// List the attempts of an execution, oldest first.
     Attempts(attempts::Attempts),
     /// Print the bytes an execution completed with.
@@ -119,17 +122,22 @@ pub(crate) enum Command {
     Workers(workers::Workers),
     /// Look at lanes; pause, drain, resume and limit them.
     Lane(lane::Lane),
-    /// Look at budgets; say how much may be used in all, and start counting anew.
+    /// Manage budgets: limit total usage, inspect it, reset it.
     Budget(budget::Budget),
-    /// Look at quotas; say how many may start in a time, and how many may run at once.
+    /// Look at quotas; limit how many start in a time or run at once.
     Quota(quota::Quota),
-    /// Compare every record of the store with its indexes and invariants. It only reads, unless it
-    /// is to repair.
+    /// Compare every record of a store with its indexes and invariants.
     Check(check::Check),
     /// Copy a SQLite store that is in use, and check the copy.
     Backup(backup::Backup),
     /// Measure a store, beside what it could do at best.
     Bench(bench::Bench),
+    /// Print the completion script of a shell.
+    Completions(completions::Completions),
+    /// Print the manual page of ff, or of one of its commands.
+    Man(man::Man),
+    /// Print the version.
+    Version(version::Version),
     /// Print a reference page.
     #[command(hide = true)]
     Docs(docs::Docs),

@@ -14,7 +14,7 @@ use crate::output::Output;
 /// Why a command was not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The command line makes no sense.
+    /// The command line is invalid.
     #[error("{message}")]
     Usage {
         /// The flag or argument at fault.
@@ -49,6 +49,15 @@ pub(crate) enum Error {
         .0.display()
     )]
     NoStore(PathBuf),
+    /// No execution was found whose id begins so.
+    #[error(
+        "no execution was found whose id begins with {0}; only the newest and those of its time are \
+         looked through, so give the whole id of an old one"
+    )]
+    NoSuchId(String),
+    /// Several ids begin so.
+    #[error("{0}")]
+    AmbiguousId(String),
     /// The execution did not end while it was waited for.
     #[error("{0}")]
     WaitTimeout(String),
@@ -77,15 +86,19 @@ impl Error {
     pub(crate) const CODES: &[(&str, &str)] = &[
         (
             "wait_timeout",
-            "The execution did not end within the time given to `ff submit --wait --timeout`. It \
-             goes on; look at it with `ff show`.",
+            "The execution did not end within the time given to `ff wait --timeout` or \
+             `ff submit --wait --timeout`. It keeps running; inspect it with `ff show`.",
+        ),
+        (
+            "ambiguous_id",
+            "Several executions have an id that begins with the given prefix. Give more of it. Nothing \
+             was changed.",
         ),
         (
             "store_missing",
-            "There is no store at the path. `ff serve`, `ff dev`, `ff worker` and `ff submit` make one; every \
-             other command works only on a store that is there. Nothing was made.",
+            "There is no store at the path. `ff serve`, `ff dev`, `ff worker` and `ff submit` create one; every other command requires an existing store. Nothing was created.",
         ),
-        ("output_failed", "What the command printed could not be written to stdout."),
+        ("output_failed", "Output could not be written to stdout."),
         (
             "program_not_runnable",
             "The program that `ff worker --exec` was given ended with 126 or 127: a shell found it not \
@@ -125,6 +138,8 @@ impl Error {
             Error::NoServer { .. } => failed(Failure::Unreachable),
             Error::Unauthenticated { .. } => failed(Failure::Unauthenticated),
             Error::NoStore(_) => plain("store_missing"),
+            Error::NoSuchId(_) => plain(Code::NotFound.as_str()),
+            Error::AmbiguousId(_) => plain("ambiguous_id"),
             Error::WaitTimeout(_) => ErrorView { retryable: true, ..plain("wait_timeout") },
             Error::Output(_) => plain("output_failed"),
             Error::Program(_) => plain("program_not_runnable"),
@@ -155,6 +170,8 @@ impl Error {
             Error::Unauthenticated { .. } => Exit::Unauthenticated,
             Error::NoStore(_) => Exit::NoStore,
             Error::WaitTimeout(_)
+            | Error::NoSuchId(_)
+            | Error::AmbiguousId(_)
             | Error::Program(_)
             | Error::Output(_)
             | Error::Server(_)

@@ -7,11 +7,11 @@ use ff_store::{ErrorKind, Failure};
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It was done.
+    /// Success.
     Done = 0,
     /// It was refused, or it was done and the answer is no.
     No = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
     /// No answer: the store or the server.
     Unavailable = 3,
@@ -36,30 +36,30 @@ pub(crate) enum Exit {
 impl Exit {
     /// Every exit, for the reference page.
     pub(crate) const ALL: [(Exit, &str); 12] = [
-        (Exit::Done, "It was done."),
+        (Exit::Done, "Success."),
         (
             Exit::No,
             "The command was refused, or could not be carried out by `ff` itself; or it was carried \
              out and the answer is no: an execution that was waited for did not complete, a store \
              is not sound.",
         ),
-        (Exit::Usage, "The command line makes no sense."),
+        (Exit::Usage, "The command line is invalid."),
         (
             Exit::Unavailable,
             "The store or the server cannot be reached or gave no answer. Try again; every command \
              can be repeated as it was.",
         ),
-        (Exit::Busy, "The store or the server has too much to do. Nothing was changed; try again."),
-        (Exit::Full, "The store has no room. Nothing was changed."),
-        (Exit::Unauthenticated, "The server asks for its token."),
-        (Exit::Denied, "The store does not let its user in, or not do what is needed."),
-        (Exit::Corrupt, "The store holds something unreadable."),
+        (Exit::Busy, "The store or the server is overloaded. Nothing was changed; try again."),
+        (Exit::Full, "The store is full. Nothing was changed."),
+        (Exit::Unauthenticated, "The server requires its token."),
+        (Exit::Denied, "The store rejects its user, or that user lacks a permission."),
+        (Exit::Corrupt, "The store contains a record that cannot be read."),
         (
             Exit::Incompatible,
-            "The store or the server is not one of this release, or not one to be trusted.",
+            "The store or the server is incompatible with this release, or cannot be trusted.",
         ),
-        (Exit::Failed, "The store or the server failed in a way that has no name."),
-        (Exit::NoStore, "There is no store in this place, and the command does not create one."),
+        (Exit::Failed, "The store or the server failed with an unknown error."),
+        (Exit::NoStore, "There is no store at this place, and the command does not create one."),
     ];
 
     /// How the program ends after an error.

@@ -2,18 +2,18 @@
 
 use std::str::FromStr;
 
-use ff_core::machine::{Hold, Target};
+use ff_core::machine::{LeaseRef, Target};
 use ff_core::{Fence, Refusal};
 
 use crate::error::Error;
 
 /// The execution this process works on, and the lease on it.
-pub(crate) fn hold() -> Result<Hold, Error> {
+pub(crate) fn hold() -> Result<LeaseRef, Error> {
     let target = Target { namespace: read("FF_NAMESPACE")?, execution: read("FF_EXECUTION")? };
     let (lease, epoch) = (read("FF_LEASE")?, number("FF_EPOCH")?);
     let attempt = u32::try_from(number("FF_ATTEMPT")?);
     let attempt = attempt.map_err(|_| wrong("FF_ATTEMPT", "it is too large"))?;
-    Ok(Hold { target, fence: Fence { lease, epoch, attempt } })
+    Ok(LeaseRef { target, fence: Fence { lease, epoch, attempt } })
 }
 
 fn read<T: FromStr<Err = Refusal>>(name: &'static str) -> Result<T, Error> {

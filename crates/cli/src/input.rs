@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use ff_core::limits::PAYLOAD_BYTES;
+use ff_core::bounds::PAYLOAD_BYTES;
 use ff_core::payload::ContentType;
 use ff_core::{Payload, Refusal};
 use serde::de::IgnoredAny;

@@ -11,6 +11,7 @@ mod duration;
 mod error;
 mod exit;
 mod holder;
+mod id;
 mod input;
 mod log;
 mod output;

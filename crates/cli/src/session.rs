@@ -8,7 +8,7 @@ use ff_api::client::{HttpClient, HttpOptions};
 use ff_backends::Opened;
 use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace};
-use ff_store::{EngineBackend, Roles};
+use ff_store::{ClientAndWorker, EngineBackend};
 
 use crate::address::Address;
 use crate::args::Global;
@@ -43,7 +43,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// What both can do.
-    pub(crate) fn roles(self) -> Arc<dyn Roles> {
+    pub(crate) fn roles(self) -> Arc<dyn ClientAndWorker> {
         match self {
             Place::Server(client) => client,
             Place::Store(backend) => backend,
@@ -82,13 +82,17 @@ impl<'a> Session<'a> {
         Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
     }
 
+    /// Where the work is; a store must be there.
+    pub(crate) async fn existing_place(&self) -> Result<Place, Error> {
+        match self.store {
+            Some(_) => Ok(Place::Store(self.open_store().await?)),
+            None => self.server(),
+        }
+    }
+
     /// The server or the store, which must be there.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn Roles>, Error> {
-        let place = match self.store {
-            Some(_) => Place::Store(self.open_store().await?),
-            None => self.server()?,
-        };
-        Ok(place.roles())
+    pub(crate) async fn open(&self) -> Result<Arc<dyn ClientAndWorker>, Error> {
+        Ok(self.existing_place().await?.roles())
     }
 
     /// The URL of the store, which must be given.
@@ -161,7 +165,10 @@ impl<'a> Session<'a> {
         {
             line.push_str(&format!(" --url {}", quote(&self.url.to_string())));
         }
-        if self.namespace != Namespace::default() {
+        let from_environment = std::env::var("FF_NAMESPACE").ok();
+        let implied =
+            from_environment.as_deref().unwrap_or(Namespace::default().as_str()).to_owned();
+        if self.namespace.as_str() != implied {
             line.push_str(&format!(" --namespace {}", self.namespace));
         }
         self.output.hint(line);

@@ -10,12 +10,24 @@ use ff_core::{Code, Refusal};
 use crate::address;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output::style::Style;
 
 /// Prints help, a version or an error, and gives the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         // Nobody is left to be told that help could not be printed.
         let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // A bare `ff`, or a bare `ff lane`: somebody looks around, and asked for nothing wrong.
+        let help = error.render();
+        let help = match Style::of_stdout().is_coloured() {
+            true => help.ansi().to_string(),
+            false => help.to_string(),
+        };
+        // As above.
+        let _ = Output::new(false).bytes(help.as_bytes());
         return ExitCode::SUCCESS;
     }
     let json = std::env::args_os().any(|arg| arg == "--json");
@@ -60,7 +72,7 @@ fn flag(arg: &str) -> String {
     name.trim_matches(['<', '>', '[', ']', '.']).to_owned()
 }
 
-/// `why`, said of the flag as it was typed: a refusal begins with its own name of the field.
+/// `why`, naming the flag as it was typed: a refusal begins with its own name of the field.
 fn about(field: &str, why: &str) -> String {
     let name = field.trim_start_matches('-').replace('-', "_").to_lowercase();
     match why.strip_prefix(&name).filter(|rest| rest.starts_with(' ')) {

@@ -85,6 +85,7 @@ fn within_half_a_minute_it_shows_every_sort_of_end() {
         ("retry", "completed", 2),
         ("delay", "completed", 1),
         ("lost-worker", "completed", 2),
+        ("budget", "completed", 1),
     ] {
         let seen = wait_for(&format!("{sort} to be {state}"), || {
             dev.listed(demo(sort, state, attempts)).pop()
@@ -99,6 +100,8 @@ fn within_half_a_minute_it_shows_every_sort_of_end() {
     }
     assert!(started.elapsed() < FIRST_IMPRESSION, "{:?}", started.elapsed());
     dev.check();
+    let used = dev.ff.json(&["budget", "show", "demo"])["dimensions"]["tokens"].clone();
+    assert!(used["hard"].as_u64().unwrap() > 0, "{used}");
 
     assert!(!is_empty(&dev.ff.path("")));
     dev.stop(Signal::INT);
@@ -137,14 +140,39 @@ fn quiet_means_no_demo_work_and_scripts_are_told_where_it_is() {
 }
 
 #[test]
+fn the_demo_takes_nothing_from_the_lanes_of_others() {
+    let dev = Dev::start(&[]);
+    let mine = ["default", "mine"].map(|lane| dev.ff.submit(&["--lane", lane, "--kind", "greet"]));
+    wait_for("demo work to complete", || dev.listed(|view| view["state"] == "completed").pop());
+    for id in mine {
+        let view = dev.ff.show(&id);
+        assert_eq!((&view["state"], &view["attempts"]), (&"waiting".into(), &0.into()));
+    }
+    let lanes = dev.ff.json(&["lane", "ls"]);
+    let waiting = lanes["lanes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|view| view["lane"] == "default" || view["lane"] == "mine");
+    assert!(waiting.clone().count() == 2, "{lanes}");
+    assert!(waiting.clone().all(|view| view["work"]["waiting"] == 1), "{lanes}");
+}
+
+#[test]
 fn the_commands_that_it_suggests_work() {
     let dev = Dev::start(&[]);
     let suggested: Vec<_> = std::iter::from_fn(|| dev.talk.next())
-        .skip_while(|line| !line.starts_with("  ff "))
+        .skip_while(|line| !line.starts_with("  export "))
         .take_while(|line| !line.is_empty())
         .map(|line| line.trim().to_owned())
         .collect();
-    let [ls, greet, worker, submit, curl] = &suggested[..] else { panic!("{suggested:?}") };
+    let [export, ls, greet, worker, submit, curl] = &suggested[..] else { panic!("{suggested:?}") };
+    assert_eq!(*export, format!("export FF_URL={}", dev.url));
+    let shell = |line: &str| {
+        let mut command = shell(line);
+        command.env("FF_URL", &dev.url);
+        command
+    };
     wait_for("the first executions to be listed", || {
         let listed = finish(&mut shell(ls), b"");
         assert_eq!(listed.code, Some(0), "{}", listed.stderr);
@@ -166,7 +194,7 @@ fn shell(line: &str) -> Command {
     let path = format!("{}:{}", beside.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("sh");
     command.args(["-c", &format!("exec {line}")]).env("PATH", path);
-    for name in ["FF_STORE", "FF_URL", "FF_TOKEN"] {
+    for name in ["FF_STORE", "FF_URL", "FF_TOKEN", "FF_NAMESPACE"] {
         command.env_remove(name);
     }
     command

@@ -7,7 +7,7 @@ use ff_testkit::report;
 use tokio::runtime::Builder;
 
 use crate::facts;
-use crate::ground::Ground;
+use crate::fixture::Fixture;
 use crate::subject::Making;
 
 /// No fact takes longer, whatever goes wrong.
@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Something that must hold.
 struct Fact {
     name: &'static str,
-    run: fn(Ground) -> Pin<Box<dyn Future<Output = ()>>>,
+    run: fn(Fixture) -> Pin<Box<dyn Future<Output = ()>>>,
 }
 
 macro_rules! registry {
@@ -25,7 +25,7 @@ macro_rules! registry {
         const $name: &[Fact] = &[$($(
             Fact {
                 name: concat!(stringify!($module), "::", stringify!($fact)),
-                run: |ground| Box::pin(facts::$module::$fact(ground)),
+                run: |fixture| Box::pin(facts::$module::$fact(fixture)),
             },
         )+)+];
     };
@@ -43,10 +43,10 @@ pub fn sit(name: &str, make: fn() -> Making) {
     let fact = fact.unwrap_or_else(|| panic!("there is no fact {name}"));
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let ground = Ground::on(make().await);
-        let done = tokio::time::timeout(LIMIT, (fact.run)(ground.clone())).await;
+        let fixture = Fixture::on(make().await);
+        let done = tokio::time::timeout(LIMIT, (fact.run)(fixture.clone())).await;
         assert!(done.is_ok(), "{name} did not come to an end within {LIMIT:?}");
-        let report = ground.audit().await;
+        let report = fixture.audit().await;
         assert!(report.violations.is_empty(), "{name} left {:#?}", report.violations);
     });
     report::count("facts", 1);

@@ -16,14 +16,14 @@
 
 mod exam;
 mod facts;
-mod ground;
+mod fixture;
 mod history;
 mod snapshot;
 mod subject;
 mod table;
 
 pub use exam::{facts_of, sit};
-pub use ground::Deaf;
+pub use fixture::WithoutWakeups;
 pub use history::{Agreement, Options, clock_histories, histories};
 pub use snapshot::{Snapshot, snapshot};
 pub use subject::{Making, Subject, TestClock};

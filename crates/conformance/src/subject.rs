@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ff_core::{Millis, Time};
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_store::{Clock, EngineBackend, Store};
 use ff_testkit::ManualClock;
 
@@ -64,7 +64,7 @@ impl TestClock for ManualClock {
 impl Subject {
     /// The roles on `store`, which goes by `clock`.
     pub fn new(store: impl Store, clock: impl TestClock) -> Subject {
-        let backend = Backend::new(store);
+        let backend = Engine::new(store);
         let store = backend.store().clone();
         Subject::over(Arc::new(backend), store, clock)
     }

@@ -460,7 +460,7 @@ macro_rules! every_fact {
                 an_explanation_changes_nothing
                 what_is_not_there_is_not_explained
             }
-            census {
+            backlog {
                 what_waits_is_counted_by_lane
                 every_class_and_priority_is_counted
                 work_that_no_live_worker_can_run_is_counted

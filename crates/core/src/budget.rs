@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{Amounts, add, subtract};
-use crate::limits;
+use crate::bounds;
+use crate::limits::{Amounts, add, subtract};
 use crate::name::{Dimension, ResourceName};
 use crate::refusal::Refusal;
 use crate::time::{Millis, Time};
@@ -49,16 +49,16 @@ impl BudgetLimits {
                 "is empty; give the limits of at least one",
             ));
         }
-        Refusal::cap("dimensions", self.dimensions.len(), limits::DIMENSIONS, "dimensions")?;
+        Refusal::cap("dimensions", self.dimensions.len(), bounds::DIMENSIONS, "dimensions")?;
         for limit in self.dimensions.values() {
             let numbers = [limit.soft, limit.hard];
-            if numbers.iter().flatten().any(|number| *number > limits::AMOUNT) {
-                let why = format!("has a limit over {}; give less", limits::AMOUNT);
+            if numbers.iter().flatten().any(|number| *number > bounds::AMOUNT) {
+                let why = format!("has a limit over {}; give less", bounds::AMOUNT);
                 return Err(Refusal::invalid("dimensions", why));
             }
         }
         if let Some(period) = self.period {
-            period.within("period", limits::PERIOD_MIN, limits::WINDOW_MAX)?;
+            period.within("period", bounds::PERIOD_MIN, bounds::WINDOW_MAX)?;
         }
         Ok(())
     }

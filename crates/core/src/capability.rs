@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{CAPABILITY_BYTES, CAPABILITY_TOKENS};
+use crate::bounds::{CAPABILITY_BYTES, CAPABILITY_TOKENS};
 use crate::refusal::Refusal;
 
 /// A canonical set of capability tokens.

@@ -18,12 +18,12 @@ pub struct Event {
     /// When, by the store's clock.
     pub at: Time,
     /// What.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum EventKind {
     /// It was accepted, and may start then.
     Submitted {
         /// Not before.
@@ -83,30 +83,30 @@ pub enum What {
 }
 
 /// The public state after `what`, seen from the state before it; `None` means it is gone.
-pub fn fold(before: Option<PublicState>, what: What) -> Option<PublicState> {
+pub fn fold(before: Option<PublicState>, what: EventKind) -> Option<PublicState> {
     use PublicState as P;
     match what {
-        What::Submitted { from: Some(_) }
-        | What::Retrying { from: Some(_) }
-        | What::Delayed { until: Some(_) } => Some(P::Delayed),
-        What::Blocked => Some(P::RateLimited),
-        What::Unblocked { resumes: false }
-        | What::Submitted { from: None }
-        | What::Retrying { from: None }
-        | What::Woken { resumes: false }
-        | What::Reclaimed
-        | What::Replayed => Some(P::Waiting),
-        What::Delayed { until: None }
-        | What::Unblocked { resumes: true }
-        | What::Woken { resumes: true }
-        | What::HandedBack
-        | What::Revoked => Some(P::Resumable),
-        What::Claimed { .. } | What::Cancelling => Some(P::Active),
-        What::Completed => Some(P::Completed),
-        What::Failed => Some(P::Failed),
-        What::Cancelled => Some(P::Cancelled),
-        What::Expired => Some(P::Expired),
-        What::Granted | What::GrantExpired => before,
-        What::Retired => None,
+        EventKind::Submitted { from: Some(_) }
+        | EventKind::Retrying { from: Some(_) }
+        | EventKind::Delayed { until: Some(_) } => Some(P::Delayed),
+        EventKind::Blocked => Some(P::RateLimited),
+        EventKind::Unblocked { resumes: false }
+        | EventKind::Submitted { from: None }
+        | EventKind::Retrying { from: None }
+        | EventKind::Woken { resumes: false }
+        | EventKind::Reclaimed
+        | EventKind::Replayed => Some(P::Waiting),
+        EventKind::Delayed { until: None }
+        | EventKind::Unblocked { resumes: true }
+        | EventKind::Woken { resumes: true }
+        | EventKind::HandedBack
+        | EventKind::Revoked => Some(P::Resumable),
+        EventKind::Claimed { .. } | EventKind::Cancelling => Some(P::Active),
+        EventKind::Completed => Some(P::Completed),
+        EventKind::Failed => Some(P::Failed),
+        EventKind::Cancelled => Some(P::Cancelled),
+        EventKind::Expired => Some(P::Expired),
+        EventKind::Granted | EventKind::GrantExpired => before,
+        EventKind::Retired => None,
     }
 }

@@ -1,29 +1,29 @@
 //! Why an execution stands where it stands: one sentence for people, and the same as a list.
 
 use crate::capability::Capabilities;
-use crate::control::Blocker;
+use crate::limits::Blocker;
 use crate::name::Lane;
 use crate::record::Description;
 use crate::resource::{Body, LaneState, Registration, Resource, ResourceKind};
-use crate::state::{Pause, State, Worker};
+use crate::state::{DelayReason, State, Worker};
 use crate::time::{Millis, Time};
 use crate::view::{BlockingReason, EligibilityState, PublicState, StateVector};
 
 /// What is around a queued execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ExplainInputs {
     /// Every live worker of its namespace.
     pub workers: Vec<Registration>,
     /// Who was seen to claim in its namespace, as far as is known, registered or not.
     pub claimers: Vec<Claimer>,
-    /// What was said of its lane.
+    /// The settings of its lane.
     pub lane: Option<LaneState>,
     /// How many come before it in its queue.
     pub ahead: Option<u64>,
     /// The budget or quota that it waits for, as it is now.
-    pub allowance: Option<Resource>,
+    pub limit: Option<Resource>,
     /// It is there and cannot be read.
-    pub allowance_is_unreadable: bool,
+    pub limit_is_unreadable: bool,
 }
 
 /// A worker that was seen to claim, and what it offered.
@@ -37,7 +37,7 @@ pub struct Claimer {
     pub capabilities: Capabilities,
 }
 
-impl Surroundings {
+impl ExplainInputs {
     /// Whoever serves `lane`, each once, and what it offers.
     fn serving<'a>(
         &'a self,
@@ -130,7 +130,7 @@ pub enum Reason {
         /// When.
         until: Time,
         /// What it waits for.
-        why: Pause,
+        why: DelayReason,
     },
     /// A budget or a quota has no room for it.
     Blocked {
@@ -195,7 +195,7 @@ impl Reason {
 }
 
 /// Explains where `record` stands at `now`.
-pub fn explain(record: &Description, now: Time, around: &Surroundings) -> Explanation {
+pub fn explain(record: &Description, now: Time, around: &ExplainInputs) -> Explanation {
     let reasons = match &record.state {
         State::Queued { .. } => queued(record, around),
         State::Delayed { until, why } => vec![Reason::NotBefore { until: *until, why: *why }],
@@ -221,7 +221,7 @@ pub fn explain(record: &Description, now: Time, around: &Surroundings) -> Explan
     }
 }
 
-fn queued(record: &Description, around: &Surroundings) -> Vec<Reason> {
+fn queued(record: &Description, around: &ExplainInputs) -> Vec<Reason> {
     let (lane, requires) = (&record.spec.lane, &record.spec.requires);
     let mut reasons = Vec::new();
     if let Some(said) = around.lane.as_ref().filter(|said| said.paused) {
@@ -245,12 +245,12 @@ fn queued(record: &Description, around: &Surroundings) -> Vec<Reason> {
 fn blocked(
     record: &Description,
     now: Time,
-    around: &Surroundings,
+    around: &ExplainInputs,
     on: &Blocker,
     detail: &str,
 ) -> Reason {
     if let Some(lane) = on.name.lane() {
-        let quota = around.allowance.as_ref().and_then(Resource::as_quota);
+        let quota = around.limit.as_ref().and_then(Resource::as_quota);
         let max_active = quota.and_then(|quota| quota.limits.max_active);
         return Reason::LaneLimit {
             lane,
@@ -258,9 +258,9 @@ fn blocked(
             max_active,
         };
     }
-    let (detail, until) = match around.allowance.as_ref().map(|found| &found.body) {
+    let (detail, until) = match around.limit.as_ref().map(|found| &found.body) {
         Some(Body::Budget(budget)) => {
-            let estimate = &record.spec.control.estimate;
+            let estimate = &record.spec.limits.estimate;
             let short = budget.shortage(estimate);
             let until = budget.resets_at().filter(|_| budget.impossible(estimate).is_none());
             (short.map(|(_, detail)| detail), until)
@@ -272,7 +272,7 @@ fn blocked(
                 (next.and(quota.pace()), next)
             }
         },
-        _ if around.allowance_is_unreadable => (Some(on.unreadable()), None),
+        _ if around.limit_is_unreadable => (Some(on.unreadable()), None),
         _ => (Some(detail.to_owned()), None),
     };
     let detail = detail.unwrap_or_else(|| "there is room again".to_owned());
@@ -333,9 +333,9 @@ fn words(reason: &Reason, record: &Description, now: Time) -> String {
         }
         Reason::NotBefore { until, why } => {
             let what = match why {
-                Pause::Start => "was submitted to start",
-                Pause::Backoff => "is tried again",
-                Pause::Hold => "was put off by its worker and continues",
+                DelayReason::Start => "was submitted to start",
+                DelayReason::Backoff => "is tried again",
+                DelayReason::Hold => "was put off by its worker and continues",
             };
             format!("{what} {}", within(until.since(now)))
         }
@@ -370,14 +370,10 @@ fn words(reason: &Reason, record: &Description, now: Time) -> String {
     }
 }
 
-/// A length of time as people say it.
+/// When something happens that is `span` ahead.
 fn within(span: Millis) -> String {
-    match span.get() {
-        0 => "now".to_owned(),
-        ms @ 1..=9_999 => format!("in {}.{} s", ms / 1_000, ms % 1_000 / 100),
-        ms @ 10_000..=119_999 => format!("in {} s", ms / 1_000),
-        ms @ 120_000..=7_199_999 => format!("in {} min", ms / 60_000),
-        ms @ 7_200_000..=172_799_999 => format!("in {} h", ms / 3_600_000),
-        ms => format!("in {} days", ms / 86_400_000),
+    match span {
+        Millis::ZERO => "now".to_owned(),
+        span => format!("in {}", span.rounded()),
     }
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, Variant};
 
-use crate::limits::PARTITIONS;
+use crate::bounds::PARTITIONS;
 use crate::name::{IdempotencyKey, Namespace};
 use crate::refusal::Refusal;
 use crate::time::Time;

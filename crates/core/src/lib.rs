@@ -4,11 +4,9 @@
 //! what it [reads](machine::reads), [decides](machine::apply) on what was loaded, and answers with
 //! a [`Transition`](machine::Transition) to write or a [`Refusal`]. Every store runs this one machine.
 
-pub mod amend;
-pub mod ask;
+pub mod bounds;
 pub mod budget;
 pub mod capability;
-pub mod control;
 pub mod digest;
 pub mod event;
 pub mod explain;
@@ -16,6 +14,8 @@ pub mod id;
 pub mod limits;
 pub mod machine;
 pub mod name;
+pub mod overrides;
+pub mod patch;
 pub mod payload;
 pub mod placement;
 pub mod policy;
@@ -30,14 +30,14 @@ pub mod timer;
 pub mod view;
 pub mod warning;
 
-pub use amend::Amend;
-pub use ask::Ask;
 pub use capability::Capabilities;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId};
 pub use name::{
     Category, Dimension, IdempotencyKey, Kind, Lane, Namespace, ResourceName, TagKey, TagValue,
     WorkerId, WorkerInstanceId,
 };
+pub use overrides::PolicyOverrides;
+pub use patch::Patch;
 pub use payload::Payload;
 pub use record::{Description, Execution};
 pub use refusal::{Code, Full, Refusal};

@@ -1,165 +1,105 @@
-//! Every bound of the system, in one place.
-//!
-//! An input past a bound is refused by name; nothing is cut short silently. The reference page
-//! `docs/reference/limits.md` is printed from [`ALL`].
+//! What limits an execution besides workers: the budgets it spends from and the quotas it counts
+//! against.
 
-use crate::time::Millis;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest namespace, lane, kind, worker, tag key or failure category, in bytes.
-pub const NAME_BYTES: usize = 64;
-/// Longest idempotency key, in bytes.
-pub const IDEMPOTENCY_KEY_BYTES: usize = 256;
-/// Longest tag value, in bytes.
-pub const TAG_VALUE_BYTES: usize = 256;
-/// Most tags on one execution.
-pub const TAGS: usize = 32;
-/// Longest content type, in bytes.
-pub const CONTENT_TYPE_BYTES: usize = 128;
-/// Largest input or result, in bytes.
-pub const PAYLOAD_BYTES: usize = 1 << 20;
-/// Longest failure, progress or cancel message, in bytes.
-pub const MESSAGE_BYTES: usize = 4_096;
-/// Most capability tokens in one set.
-pub const CAPABILITY_TOKENS: usize = 256;
-/// Longest capability set, joined by commas, in bytes.
-pub const CAPABILITY_BYTES: usize = 4_096;
-/// Most distinct required sets queued in one lane at submit.
-pub const CLASSES_PER_LANE: usize = 1_024;
-/// Highest priority; the default is 0.
-pub const PRIORITY: i16 = 9_000;
-/// Lowest priority.
-pub const PRIORITY_MIN: i16 = -PRIORITY;
-/// Most attempts ended by failure in one run.
-pub const ATTEMPTS: u32 = 1_000;
-/// Most leases lost in one run.
-pub const RECLAIMS: u32 = 1_000;
-/// Most runs of one execution: the first and its replays.
-pub const RUNS: u32 = 64;
-/// Most failure categories in a retry policy.
-pub const CATEGORIES: usize = 32;
-/// Most commands in one batch.
-pub const BATCH: usize = 1_000;
-/// Most bytes of payload in one submitted batch or one claim (a claim takes at least one execution).
-pub const BATCH_BYTES: usize = 1 << 20;
-/// Most executions taken by one claim.
-pub const CLAIM: usize = 256;
-/// Most entries on one page of a listing.
-pub const PAGE: usize = 1_000;
-/// Most records examined for one page of a listing.
-pub const PAGE_SCAN: usize = 10_000;
-/// Most partitions: what the 12 bits of an id can name.
-pub const PARTITIONS: u16 = 4_096;
+use serde::{Deserialize, Serialize};
 
-/// Longest delay, backoff or absolute distance of a timer.
-pub const DELAY: Millis = Millis::from_days(3_650);
-/// Shortest lease.
-pub const LEASE_TTL_MIN: Millis = Millis::new(100);
-/// Longest lease.
-pub const LEASE_TTL_MAX: Millis = Millis::from_hours(24);
-/// Shortest attempt timeout, deadline, grant or cancel grace.
-pub const SPAN_MIN: Millis = Millis::new(1);
-/// Longest grant.
-pub const GRANT_TTL_MAX: Millis = Millis::from_secs(300);
-/// Longest cancel grace.
-pub const GRACE_MAX: Millis = Millis::from_hours(24);
-/// Shortest retention of a finished execution.
-pub const RETENTION_MIN: Millis = Millis::new(1);
-/// Longest retention of a finished execution.
-pub const RETENTION_MAX: Millis = Millis::from_days(3_650);
-/// How long at least an idempotency key outlives the end of its execution.
-pub const DEDUP_WINDOW: Millis = Millis::from_hours(24);
-/// Most budgets that one execution spends from.
-pub const BUDGETS: usize = 8;
-/// Most quotas that one execution counts against.
-pub const QUOTAS: usize = 8;
-/// Most dimensions of one budget or report.
-pub const DIMENSIONS: usize = 16;
-/// Largest amount of one dimension.
-pub const AMOUNT: u64 = 1 << 53;
-/// Most requests in a window, and most executions at once, of one quota.
-pub const QUOTA: u32 = 1_000_000;
-/// Most dimensions of all that one execution has used: as many as all its budgets can count.
-pub const USED_DIMENSIONS: usize = BUDGETS * DIMENSIONS;
-/// Usage reports of one execution whose keys are remembered.
-pub const USAGE_REPORTS: usize = 32;
-/// Shortest window of a quota.
-pub const WINDOW_MIN: Millis = Millis::new(1);
-/// Shortest period of a budget: each end of one is a write, whether anybody uses the budget or not.
-pub const PERIOD_MIN: Millis = Millis::from_secs(1);
-/// Longest window of a quota or period of a budget.
-pub const WINDOW_MAX: Millis = Millis::from_days(3_650);
-/// Longest jitter of a quota.
-pub const JITTER_MAX: Millis = Millis::from_secs(60);
-/// Most lanes that one worker serves.
-pub const WORKER_LANES: usize = 64;
-/// Shortest time after which a silent worker counts as gone.
-pub const WORKER_TTL_MIN: Millis = Millis::from_secs(1);
-/// Longest time after which a silent worker counts as gone.
-pub const WORKER_TTL_MAX: Millis = Millis::from_hours(24);
-/// Longest wait of a waiting claim.
-pub const CLAIM_WAIT_MAX: Millis = Millis::from_secs(60);
+use crate::bounds;
+use crate::digest::Fields;
+use crate::name::{Dimension, ResourceName};
+use crate::refusal::Refusal;
+use crate::resource::ResourceKind;
 
-/// One documented bound.
-#[derive(Debug, Clone, Copy)]
-pub struct Limit {
-    /// What is bounded.
-    pub what: &'static str,
-    /// The bound.
-    pub most: u64,
-    /// What the number counts.
-    pub unit: &'static str,
+/// Amounts by dimension, in whole units.
+pub type Amounts = BTreeMap<Dimension, u64>;
+
+/// What an execution spends from and counts against.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ExecutionLimits {
+    /// The budgets that its usage is charged to.
+    pub budgets: BTreeSet<ResourceName>,
+    /// The quotas that must admit it, all or none.
+    pub quotas: BTreeSet<ResourceName>,
+    /// What it is expected to use at most: reserved when it is admitted, settled when it stops.
+    pub estimate: Amounts,
 }
 
-/// Every bound, for the reference page.
-pub const ALL: &[Limit] = &[
-    limit(
-        "name (namespace, lane, kind, worker, tag key, failure category)",
-        NAME_BYTES as u64,
-        "bytes",
-    ),
-    limit("idempotency key", IDEMPOTENCY_KEY_BYTES as u64, "bytes"),
-    limit("tag value", TAG_VALUE_BYTES as u64, "bytes"),
-    limit("tags on one execution", TAGS as u64, "tags"),
-    limit("content type", CONTENT_TYPE_BYTES as u64, "bytes"),
-    limit("input or result", PAYLOAD_BYTES as u64, "bytes"),
-    limit("failure, progress or cancel message", MESSAGE_BYTES as u64, "bytes"),
-    limit("capability set, tokens", CAPABILITY_TOKENS as u64, "tokens"),
-    limit("capability set, joined by commas", CAPABILITY_BYTES as u64, "bytes"),
-    limit("distinct required sets queued in one lane", CLASSES_PER_LANE as u64, "sets"),
-    limit("priority, up and down from 0", PRIORITY as u64, ""),
-    limit("attempts ended by failure in one run", ATTEMPTS as u64, "attempts"),
-    limit("leases lost in one run", RECLAIMS as u64, "leases"),
-    limit("runs of one execution", RUNS as u64, "runs"),
-    limit("failure categories in a retry policy", CATEGORIES as u64, "categories"),
-    limit("commands in one batch", BATCH as u64, "commands"),
-    limit("payload of one submitted batch or one claim", BATCH_BYTES as u64, "bytes"),
-    limit("executions taken by one claim", CLAIM as u64, "executions"),
-    limit("entries on one page of a listing", PAGE as u64, "entries"),
-    limit("records examined for one page of a listing", PAGE_SCAN as u64, "records"),
-    limit("partitions", PARTITIONS as u64, "partitions"),
-    limit("delay or backoff", DELAY.get(), "ms"),
-    limit("lease, shortest", LEASE_TTL_MIN.get(), "ms"),
-    limit("lease, longest", LEASE_TTL_MAX.get(), "ms"),
-    limit("grant", GRANT_TTL_MAX.get(), "ms"),
-    limit("cancel grace", GRACE_MAX.get(), "ms"),
-    limit("retention", RETENTION_MAX.get(), "ms"),
-    limit("retention with an idempotency key, at least", DEDUP_WINDOW.get(), "ms"),
-    limit("budgets that one execution spends from", BUDGETS as u64, "budgets"),
-    limit("quotas that one execution counts against", QUOTAS as u64, "quotas"),
-    limit("dimensions of one budget or usage report", DIMENSIONS as u64, "dimensions"),
-    limit("dimensions that one execution has used", USED_DIMENSIONS as u64, "dimensions"),
-    limit("amount of one dimension", AMOUNT, "units"),
-    limit("requests in a window, or executions at once, of one quota", QUOTA as u64, ""),
-    limit("usage reports of one execution that are known again", USAGE_REPORTS as u64, "reports"),
-    limit("period of a budget, shortest", PERIOD_MIN.get(), "ms"),
-    limit("window of a quota or period of a budget", WINDOW_MAX.get(), "ms"),
-    limit("jitter of a quota", JITTER_MAX.get(), "ms"),
-    limit("lanes that one worker serves", WORKER_LANES as u64, "lanes"),
-    limit("silence of a registered worker, shortest", WORKER_TTL_MIN.get(), "ms"),
-    limit("silence of a registered worker, longest", WORKER_TTL_MAX.get(), "ms"),
-    limit("wait of a waiting claim", CLAIM_WAIT_MAX.get(), "ms"),
-];
+impl ExecutionLimits {
+    /// Whether nothing limits it.
+    pub fn is_empty(&self) -> bool {
+        self.budgets.is_empty() && self.quotas.is_empty()
+    }
 
-const fn limit(what: &'static str, most: u64, unit: &'static str) -> Limit {
-    Limit { what, most, unit }
+    /// Checks every bound; a refusal names the field.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        for (field, names, most) in
+            [("budgets", &self.budgets, bounds::BUDGETS), ("quotas", &self.quotas, bounds::QUOTAS)]
+        {
+            Refusal::cap(field, names.len(), most, "names")?;
+            names.iter().try_for_each(|name| name.check_free(field))?;
+        }
+        if self.budgets.is_empty() && !self.estimate.is_empty() {
+            let why = "needs a budget to be reserved from; name one, or leave it out";
+            return Err(Refusal::invalid("estimate", why));
+        }
+        check_amounts("estimate", &self.estimate)
+    }
+
+    pub(crate) fn fingerprint(&self, fields: &mut Fields) {
+        for names in [&self.budgets, &self.quotas] {
+            fields.number(names.len() as u64);
+            names.iter().for_each(|name| fields.text(name.as_str()));
+        }
+        fields.number(self.estimate.len() as u64);
+        for (dimension, amount) in &self.estimate {
+            fields.text(dimension.as_str());
+            fields.number(*amount);
+        }
+    }
+}
+
+/// Refuses too many dimensions and amounts that no counter holds.
+pub(crate) fn check_amounts(field: &'static str, amounts: &Amounts) -> Result<(), Refusal> {
+    Refusal::cap(field, amounts.len(), bounds::DIMENSIONS, "dimensions")?;
+    match amounts.values().all(|amount| *amount <= bounds::AMOUNT) {
+        true => Ok(()),
+        false => {
+            let why = format!("has an amount over {}; give less", bounds::AMOUNT);
+            Err(Refusal::invalid(field, why))
+        }
+    }
+}
+
+/// What keeps an execution from being claimed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Blocker {
+    /// A budget or a quota.
+    pub kind: ResourceKind,
+    /// Which one.
+    pub name: ResourceName,
+}
+
+impl Blocker {
+    /// The text for one that cannot be read.
+    pub(crate) fn unreadable(&self) -> String {
+        format!("the {} cannot be read; run `ff check`", self.kind.as_str())
+    }
+}
+
+/// `amount` more of each dimension.
+pub(crate) fn add(to: &mut Amounts, amounts: &Amounts) {
+    for (dimension, amount) in amounts {
+        let sum = to.entry(dimension.clone()).or_default();
+        *sum = sum.saturating_add(*amount).min(bounds::AMOUNT);
+    }
+}
+
+/// `amount` less of each dimension, at least nothing.
+pub(crate) fn subtract(from: &mut Amounts, amounts: &Amounts) {
+    for (dimension, amount) in amounts {
+        if let Some(sum) = from.get_mut(dimension) {
+            *sum = sum.saturating_sub(*amount);
+        }
+    }
 }

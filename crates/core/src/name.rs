@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{IDEMPOTENCY_KEY_BYTES, NAME_BYTES, TAG_VALUE_BYTES};
 use crate::id::ExecutionId;
-use crate::limits::{IDEMPOTENCY_KEY_BYTES, NAME_BYTES, TAG_VALUE_BYTES};
 use crate::refusal::Refusal;
 
 macro_rules! text {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{CONTENT_TYPE_BYTES, PAYLOAD_BYTES};
 use crate::digest::Fields;
 use crate::id::ExecutionId;
-use crate::limits::{CONTENT_TYPE_BYTES, PAYLOAD_BYTES};
 use crate::refusal::Refusal;
 
 /// The media type of a payload; absent means `application/octet-stream`.

@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capabilities;
-use crate::control::Blocker;
 use crate::digest::Digest;
 use crate::id::RequestId;
+use crate::limits::Blocker;
 use crate::name::{IdempotencyKey, Lane, Namespace};
 use crate::record::{Execution, Spec};
 use crate::state::{Outcome, State};
@@ -78,7 +78,7 @@ impl AdmissionClass {
         let digest = Digest::of(|fields| {
             fields.text(spec.lane.as_str());
             fields.text(spec.requires.as_str());
-            spec.control.fingerprint(fields);
+            spec.limits.fingerprint(fields);
         });
         AdmissionClass(digest.get())
     }

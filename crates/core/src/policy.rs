@@ -1,5 +1,5 @@
 //! What holds for an execution: retries, timeouts, leases, retention. What a caller says of it is an
-//! [`Ask`](crate::Ask).
+//! [`PolicyOverrides`](crate::Ask).
 
 use std::collections::BTreeSet;
 

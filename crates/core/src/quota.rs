@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::bounds;
 use crate::name::ResourceName;
 use crate::refusal::Refusal;
 use crate::time::{Millis, Time};
@@ -38,13 +38,13 @@ impl QuotaLimits {
         }
         for (field, most) in [("max_requests", self.max_requests), ("max_active", self.max_active)]
         {
-            if most.is_some_and(|most| most == 0 || most > limits::QUOTA) {
-                let why = format!("is out of range; give 1 to {}", limits::QUOTA);
+            if most.is_some_and(|most| most == 0 || most > bounds::QUOTA) {
+                let why = format!("is out of range; give 1 to {}", bounds::QUOTA);
                 return Err(Refusal::invalid(field, why));
             }
         }
-        self.window.within("window", limits::WINDOW_MIN, limits::WINDOW_MAX)?;
-        self.jitter.within("jitter", Millis::ZERO, limits::JITTER_MAX).map(drop)
+        self.window.within("window", bounds::WINDOW_MIN, bounds::WINDOW_MAX)?;
+        self.jitter.within("jitter", Millis::ZERO, bounds::JITTER_MAX).map(drop)
     }
 
     fn step(&self) -> u64 {
@@ -109,7 +109,7 @@ impl Quota {
 
     /// What keeps the limit of a lane; `None` is no limit.
     pub(crate) fn of_lane(max_active: Option<u32>, created_at: Time) -> Quota {
-        let (window, jitter) = (limits::WINDOW_MIN, Millis::ZERO);
+        let (window, jitter) = (bounds::WINDOW_MIN, Millis::ZERO);
         Quota::new(QuotaLimits { max_requests: None, window, max_active, jitter }, created_at)
     }
 

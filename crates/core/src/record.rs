@@ -9,9 +9,9 @@ use std::ops::{Deref, DerefMut};
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capabilities;
-use crate::control::{Amounts, Control};
 use crate::digest::Digest;
 use crate::id::{AdmissionId, ExecutionId, Fence, LeaseId};
+use crate::limits::{Amounts, ExecutionLimits};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue};
 use crate::payload::PayloadShape;
 use crate::placement::Placement;
@@ -105,7 +105,7 @@ pub struct Spec {
     /// The submitter's own name for it.
     pub key: Option<IdempotencyKey>,
     /// What it spends from and counts against.
-    pub control: Control,
+    pub limits: ExecutionLimits,
 }
 
 /// Changes with every write: a counter and 32 random bits, because a failover that loses writes
@@ -141,7 +141,7 @@ impl Version {
     }
 }
 
-/// The counters of the current run. A replay starts them anew.
+/// The counters of the current run. A replay resets them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// 0 for the first.
@@ -180,7 +180,7 @@ pub struct Attempt {
     pub lease: LeaseId,
     /// The newest worker that ran it.
     pub worker: Worker,
-    /// What its holder last said of it.
+    /// The holder's last progress report.
     pub progress: Option<Progress>,
     /// How it ended; `None` while it runs or is paused.
     pub end: Option<AttemptEnd>,

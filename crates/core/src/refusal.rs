@@ -82,7 +82,7 @@ pub enum Refusal {
     /// Another live process has registered under this worker instance id.
     #[error(
         "another process has registered as this worker instance and was heard of; give each \
-         process its own instance id, or stop the other one: it counts as gone in {} ms", left.get()
+         process its own instance id, or stop the other one: it counts as gone in {left}"
     )]
     WorkerAlive {
         /// How long until the other one counts as gone.
@@ -302,25 +302,20 @@ impl Code {
                  execution and replay its current run."
             }
             Code::WorkerAlive => {
-                "Another live process has registered under the same worker instance id. Give each \
-                 process its own; a process that is gone is replaced as soon as its silence is too \
-                 long."
+                "Another live process is registered under the same worker instance id. Give each process its own; a dead process is replaced once its registration expires."
             }
             Code::NotRegistered => {
-                "The worker is not registered in this namespace, was silent for too long, or another \
-                 process has taken its instance id over. Register, then go on."
+                "The worker is not registered in this namespace, was silent for too long, or another process took over its instance id. Register again, then continue."
             }
             Code::LanePaused => {
                 "An operator has paused the lane, so a reservation in it cannot be claimed now. It \
                  returns to the queue when it expires."
             }
             Code::LaneDraining => {
-                "An operator drains the lane: what is in it is still worked on, and nothing new is \
-                 taken. Submit to another lane, or resume this one."
+                "An operator is draining the lane: existing executions still run, and new ones are refused. Submit to another lane, or resume this one."
             }
             Code::LimitReached => {
-                "A bounded collection is full (see the limits page): runs of one execution, or \
-                 distinct required capability sets in one lane."
+                "A bounded collection is full (see the limits page): runs of one execution, or distinct required capability sets queued in one lane."
             }
         }
     }

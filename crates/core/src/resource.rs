@@ -11,12 +11,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ask::Ask;
 use crate::budget::Budget;
 use crate::capability::Capabilities;
-use crate::control::{Amounts, subtract};
 use crate::id::{AdmissionId, ExecutionId, Partition, RequestId};
+use crate::limits::{Amounts, subtract};
 use crate::name::{Lane, Namespace, ResourceName, WorkerInstanceId};
+use crate::overrides::PolicyOverrides;
 use crate::quota::Quota;
 use crate::record::Version;
 use crate::state::Worker;
@@ -35,7 +35,7 @@ pub enum ResourceKind {
     Lane,
     /// A quota.
     Quota,
-    /// What an execution holds of quotas and budgets.
+    /// What an execution holds in quotas and budgets.
     Ticket,
     /// A registered worker.
     Worker,
@@ -148,7 +148,7 @@ pub enum Body {
     Lane(LaneState),
     /// A quota.
     Quota(Quota),
-    /// What an execution holds of quotas and budgets.
+    /// What an execution holds in quotas and budgets.
     Ticket(Ticket),
     /// A registered worker.
     Worker(Registration),
@@ -276,7 +276,7 @@ impl Registration {
     }
 }
 
-/// What an operator has said of a lane.
+/// The operator's settings for a lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneState {
     /// Nothing of it is claimed.
@@ -286,7 +286,7 @@ pub struct LaneState {
     /// How many of it may run at once; `None` is any number. A quota of its own keeps count.
     pub max_active: Option<u32>,
     /// What its submits ask for where they say nothing; `None` leaves that to what is built in.
-    pub defaults: Option<Box<Ask>>,
+    pub defaults: Option<Box<PolicyOverrides>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
     /// When this was said.

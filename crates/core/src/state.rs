@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::Blocker;
 use crate::id::{LeaseId, RequestId};
+use crate::limits::Blocker;
 use crate::name::{Category, WorkerId, WorkerInstanceId};
 use crate::payload::PayloadShape;
 use crate::time::Time;
@@ -14,21 +14,21 @@ pub enum State {
     /// In its lane's queue, claimable by any worker that covers its requirements.
     Queued {
         /// What it waits to do.
-        why: Why,
+        why: Intent,
     },
     /// Not claimable before a moment.
     Delayed {
         /// When it becomes claimable.
         until: Time,
         /// What it waits for.
-        why: Pause,
+        why: DelayReason,
     },
     /// Out of the queue until a budget or a quota has room for it.
     Blocked {
         /// What has no room.
         on: Blocker,
         /// What it waits to do; it returns to its queue with this.
-        why: Why,
+        why: Intent,
         /// More about it, for people.
         detail: Box<str>,
     },
@@ -37,7 +37,7 @@ pub enum State {
         /// The reservation.
         grant: Grant,
         /// What it waits to do; an expired grant puts it back with this.
-        why: Why,
+        why: Intent,
     },
     /// Held by a worker.
     Active {
@@ -57,7 +57,7 @@ pub enum State {
 
 /// What a queued execution waits to do, which tells whether its next lease starts an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Why {
+pub enum Intent {
     /// Start its first attempt.
     Fresh,
     /// Try again after a failure.
@@ -74,16 +74,16 @@ pub enum Why {
     Revoke,
 }
 
-impl Why {
+impl Intent {
     /// Whether the next lease starts a new attempt instead of continuing the last one.
     pub const fn starts_attempt(self) -> bool {
-        matches!(self, Why::Fresh | Why::Retry | Why::Reclaim | Why::Replay)
+        matches!(self, Intent::Fresh | Intent::Retry | Intent::Reclaim | Intent::Replay)
     }
 }
 
 /// What a delayed execution waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Pause {
+pub enum DelayReason {
     /// The start its submitter asked for.
     Start,
     /// The end of a retry's backoff.
@@ -92,13 +92,13 @@ pub enum Pause {
     Hold,
 }
 
-impl Pause {
+impl DelayReason {
     /// What it waits to do once the pause is over.
-    pub const fn then(self) -> Why {
+    pub const fn then(self) -> Intent {
         match self {
-            Pause::Start => Why::Fresh,
-            Pause::Backoff => Why::Retry,
-            Pause::Hold => Why::Resume,
+            DelayReason::Start => Intent::Fresh,
+            DelayReason::Backoff => Intent::Retry,
+            DelayReason::Hold => Intent::Resume,
         }
     }
 }

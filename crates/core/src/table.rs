@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use crate::machine::Action;
+use crate::machine::{Action, Moves};
 use crate::record::Execution;
 use crate::state::{Outcome, State};
-use crate::timer::Due;
+use crate::timer::DueAction;
 
 /// A place in the diagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,47 +119,17 @@ pub enum Verb {
     /// Tell what was used.
     Usage,
     /// Let time pass.
-    Tick(Due),
+    Tick(DueAction),
 }
 
 impl Verb {
     /// The verb of `action`, if it concerns executions; `due` is what time had done to its execution.
-    pub fn of(action: &Action, due: Option<Due>) -> Option<Verb> {
-        Some(match action {
-            Action::Submit(_) => Verb::Submit,
-            Action::GrantNext(_) => Verb::Grant,
-            Action::Claim(_) => Verb::Claim,
-            Action::ClaimGranted(_) => Verb::ClaimGranted,
-            Action::Renew(_) => Verb::Renew,
-            Action::ReportProgress(_) => Verb::Progress,
-            Action::Complete(_) => Verb::Complete,
-            Action::Fail(_) => Verb::Fail,
-            Action::Delay(_) => Verb::Delay,
-            Action::CancelHeld(_) => Verb::CancelHeld,
-            Action::HandBack(_) => Verb::HandBack,
-            Action::Cancel(_) => Verb::Cancel,
-            Action::Revoke(_) => Verb::Revoke,
-            Action::SetPriority(_) => Verb::SetPriority,
-            Action::SetTags(_) => Verb::SetTags,
-            Action::Replay(_) => Verb::Replay,
-            Action::Tick(_) => return due.map(Verb::Tick),
-            Action::Register(_)
-            | Action::Heartbeat(_)
-            | Action::Disconnect(_)
-            | Action::SetLane(_)
-            | Action::CopyLane(_)
-            | Action::LaneSpread(_)
-            | Action::TickResource(_)
-            | Action::PutBudget(_)
-            | Action::ResetBudget(_)
-            | Action::PutQuota(_)
-            | Action::Discard(_)
-            | Action::SetWaiters(_)
-            | Action::Admit(_) => return None,
-            Action::Block(_) => Verb::Block,
-            Action::Unblock(_) => Verb::Unblock,
-            Action::ReportUsage(_) => Verb::Usage,
-        })
+    pub fn of(action: &Action, due: Option<DueAction>) -> Option<Verb> {
+        match action.facts().moves {
+            Moves::Nothing => None,
+            Moves::By(verb) => Some(verb),
+            Moves::Due => due.map(Verb::Tick),
+        }
     }
 }
 
@@ -185,13 +155,13 @@ impl fmt::Display for Verb {
             Verb::Block => "block",
             Verb::Unblock => "unblock",
             Verb::Usage => "report usage",
-            Verb::Tick(Due::Deadline) => "deadline",
-            Verb::Tick(Due::CancelGrace) => "grace over",
-            Verb::Tick(Due::AttemptTimeout) => "attempt timeout",
-            Verb::Tick(Due::LeaseExpired) => "lease expired",
-            Verb::Tick(Due::DelayOver) => "delay over",
-            Verb::Tick(Due::GrantExpired) => "grant expired",
-            Verb::Tick(Due::Retention) => "retention over",
+            Verb::Tick(DueAction::Deadline) => "deadline",
+            Verb::Tick(DueAction::CancelGrace) => "grace over",
+            Verb::Tick(DueAction::AttemptTimeout) => "attempt timeout",
+            Verb::Tick(DueAction::LeaseExpired) => "lease expired",
+            Verb::Tick(DueAction::DelayOver) => "delay over",
+            Verb::Tick(DueAction::GrantExpired) => "grant expired",
+            Verb::Tick(DueAction::Retention) => "retention over",
         })
     }
 }
@@ -203,7 +173,7 @@ pub type Arrow = (Node, Verb, Node);
 #[rustfmt::skip]
 pub const ARROWS: &[Arrow] = {
     use Node::{Absent, Active, Blocked, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued};
-    use Due::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
+    use DueAction::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
     use Verb::Tick;
     &[
         (Absent, Verb::Submit, Queued),

@@ -8,8 +8,8 @@ use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds;
 use crate::digest::Fields;
-use crate::limits;
 use crate::refusal::Refusal;
 
 /// A point in time: milliseconds since the Unix epoch, by the store's clock.
@@ -102,18 +102,47 @@ impl Millis {
     /// `self`, when it lies in `least..=most`; otherwise a refusal that names `field`.
     pub fn within(self, field: &'static str, least: Millis, most: Millis) -> Result<Self, Refusal> {
         if self < least || self > most {
-            return Err(Refusal::invalid(
-                field,
-                format!("is {} ms; give {} to {} ms", self.0, least.0, most.0),
-            ));
+            return Err(Refusal::invalid(field, format!("is {self}; give {least} to {most}")));
         }
         Ok(self)
     }
+
+    /// About this long, for a length that was measured: tenths of a second below ten seconds, then
+    /// the two largest units.
+    pub const fn rounded(self) -> Millis {
+        let step = match self.0 {
+            0..1_000 => 1,
+            1_000..10_000 => 100,
+            10_000..3_600_000 => 1_000,
+            3_600_000..86_400_000 => 60_000,
+            _ => 3_600_000,
+        };
+        Millis(self.0.saturating_add(step / 2) / step * step)
+    }
 }
 
+/// The one way to write a length of time for people, exact to the millisecond: `250ms`, `9.6s`,
+/// `10s`, `1m 30s`, `1h 5m`, `7d`.
 impl fmt::Display for Millis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ms", self.0)
+        const UNITS: [(&str, u64); 5] =
+            [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+        match self.0 {
+            0 => return f.pad("0s"),
+            ms @ 1_000..60_000 if ms % 1_000 > 0 => {
+                let fraction = format!("{:03}", ms % 1_000);
+                return f.pad(&format!("{}.{}s", ms / 1_000, fraction.trim_end_matches('0')));
+            }
+            _ => {}
+        }
+        let (mut rest, mut parts) = (self.0, Vec::new());
+        for (unit, scale) in UNITS {
+            if rest >= scale {
+                parts.push(format!("{}{unit}", rest / scale));
+                rest %= scale;
+            }
+        }
+        f.pad(&parts.join(" "))
     }
 }
 
@@ -142,7 +171,7 @@ impl When {
     pub(crate) fn check(self, field: &'static str) -> Result<(), Refusal> {
         match self {
             When::Now => Ok(()),
-            When::After(span) => span.within(field, Millis::ZERO, limits::DELAY).map(drop),
+            When::After(span) => span.within(field, Millis::ZERO, bounds::DELAY).map(drop),
             When::At(at) if at == Time::MAX => {
                 Err(Refusal::invalid(field, "is past the year 9999; give an earlier time"))
             }
@@ -158,5 +187,48 @@ impl When {
         };
         fields.number(form);
         fields.number(ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_written_exactly_in_the_units_it_has() {
+        for (ms, text) in [
+            (0, "0s"),
+            (1, "1ms"),
+            (999, "999ms"),
+            (1_000, "1s"),
+            (1_500, "1.5s"),
+            (9_605, "9.605s"),
+            (59_990, "59.99s"),
+            (90_000, "1m 30s"),
+            (60_001, "1m 1ms"),
+            (3_900_000, "1h 5m"),
+            (86_400_001, "1d 1ms"),
+            (604_800_000, "7d"),
+        ] {
+            assert_eq!(Millis::new(ms).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_measured_length_is_rounded_to_two_figures_or_units() {
+        for (ms, text) in [
+            (0, "0s"),
+            (437, "437ms"),
+            (1_249, "1.2s"),
+            (9_960, "10s"),
+            (59_499, "59s"),
+            (59_500, "1m"),
+            (61_400, "1m 1s"),
+            (3_929_000, "1h 5m"),
+            (90_000_000, "1d 1h"),
+        ] {
+            assert_eq!(Millis::new(ms).rounded().to_string(), text);
+        }
+        assert!(Millis::new(u64::MAX).rounded() > Millis::from_days(1_000_000));
     }
 }

@@ -8,7 +8,7 @@ use crate::time::Time;
 
 /// What time alone does to an execution. At equal times the first one listed happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Due {
+pub enum DueAction {
     /// Its deadline has passed: it ends `expired`.
     Deadline,
     /// The grace of a cancel is over: it ends `cancelled`.
@@ -26,24 +26,24 @@ pub enum Due {
 }
 
 /// The earliest thing that time will do to `record`.
-pub fn next(record: &Description) -> Option<(Time, Due)> {
+pub fn next(record: &Description) -> Option<(Time, DueAction)> {
     let own = match &record.state {
         State::Queued { .. } | State::Blocked { .. } => None,
-        State::Delayed { until, .. } => Some((*until, Due::DelayOver)),
-        State::Granted { grant, .. } => Some((grant.until, Due::GrantExpired)),
+        State::Delayed { until, .. } => Some((*until, DueAction::DelayOver)),
+        State::Granted { grant, .. } => Some((grant.until, DueAction::GrantExpired)),
         State::Active { lease, cancel } => {
-            let grace = cancel.as_ref().map(|request| (request.by, Due::CancelGrace));
-            let timeout = lease.timeout_at.map(|at| (at, Due::AttemptTimeout));
-            let hold = Some((lease.until, Due::LeaseExpired));
+            let grace = cancel.as_ref().map(|request| (request.by, DueAction::CancelGrace));
+            let timeout = lease.timeout_at.map(|at| (at, DueAction::AttemptTimeout));
+            let hold = Some((lease.until, DueAction::LeaseExpired));
             [grace, timeout, hold].into_iter().flatten().min()
         }
-        State::Finished { .. } => return record.retired_at().map(|at| (at, Due::Retention)),
+        State::Finished { .. } => return record.retired_at().map(|at| (at, DueAction::Retention)),
     };
-    let deadline = record.run.deadline.map(|at| (at, Due::Deadline));
+    let deadline = record.run.deadline.map(|at| (at, DueAction::Deadline));
     [deadline, own].into_iter().flatten().min()
 }
 
 /// What time has already done to `record`, if anything.
-pub fn due(record: &Description, now: Time) -> Option<Due> {
+pub fn due(record: &Description, now: Time) -> Option<DueAction> {
     next(record).filter(|(at, _)| *at <= now).map(|(_, due)| due)
 }

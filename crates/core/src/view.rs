@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::record::Description;
 use crate::refusal::Refusal;
 use crate::resource::ResourceKind;
-use crate::state::{Outcome, Pause, State, Why};
+use crate::state::{DelayReason, Intent, Outcome, State};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -198,8 +198,8 @@ impl Description {
         match &self.state {
             State::Queued { why } | State::Granted { why, .. } => StateVector {
                 ownership_state: match why {
-                    Why::Reclaim => OwnershipState::LeaseExpiredReclaimable,
-                    Why::Revoke => OwnershipState::LeaseRevoked,
+                    Intent::Reclaim => OwnershipState::LeaseExpiredReclaimable,
+                    Intent::Revoke => OwnershipState::LeaseRevoked,
                     _ => OwnershipState::Unowned,
                 },
                 attempt_state: pending(*why),
@@ -208,9 +208,9 @@ impl Description {
             State::Delayed { why, .. } => StateVector {
                 eligibility_state: EligibilityState::NotEligibleUntilTime,
                 blocking_reason: match why {
-                    Pause::Start => BlockingReason::WaitingForDelay,
-                    Pause::Backoff => BlockingReason::WaitingForRetryBackoff,
-                    Pause::Hold => BlockingReason::WaitingForResumeDelay,
+                    DelayReason::Start => BlockingReason::WaitingForDelay,
+                    DelayReason::Backoff => BlockingReason::WaitingForRetryBackoff,
+                    DelayReason::Hold => BlockingReason::WaitingForResumeDelay,
                 },
                 attempt_state: pending(why.then()),
                 ..waiting
@@ -255,12 +255,12 @@ impl Description {
     }
 }
 
-fn pending(why: Why) -> AttemptState {
+fn pending(why: Intent) -> AttemptState {
     match why {
-        Why::Fresh => AttemptState::PendingFirstAttempt,
-        Why::Retry | Why::Reclaim => AttemptState::PendingRetryAttempt,
-        Why::Replay => AttemptState::PendingReplayAttempt,
-        Why::Resume | Why::HandBack | Why::Revoke => AttemptState::AttemptInterrupted,
+        Intent::Fresh => AttemptState::PendingFirstAttempt,
+        Intent::Retry | Intent::Reclaim => AttemptState::PendingRetryAttempt,
+        Intent::Replay => AttemptState::PendingReplayAttempt,
+        Intent::Resume | Intent::HandBack | Intent::Revoke => AttemptState::AttemptInterrupted,
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ff_core::machine::{Reply, Submit};
 use ff_core::table::{ARROWS, Arrow};
-use ff_core::{Capabilities, Code, Full, Refusal, limits};
+use ff_core::{Capabilities, Code, Full, Refusal, bounds};
 use world::make::{brief, cancel, complete, id, replay, submit};
 use world::random::{Move, Script};
 use world::{World, report};
@@ -76,14 +76,14 @@ fn random_histories_see_every_refusal_but_those_of_resources_and_limits_of_colle
 fn the_number_of_runs_is_bounded() {
     let mut world = World::new();
     world.submitted(1, brief());
-    for run in 0..limits::RUNS - 1 {
+    for run in 0..bounds::RUNS - 1 {
         world.act(cancel(id(1), None)).unwrap();
         assert_eq!(world.act(replay(id(1), run)), Ok(Reply::Replayed(run + 1)));
     }
     let last = world.claimed("a");
     world.act(complete(last.hold(), "done")).unwrap();
-    let refusal = world.act(replay(id(1), limits::RUNS - 1));
-    let what = Full::Runs { most: limits::RUNS };
+    let refusal = world.act(replay(id(1), bounds::RUNS - 1));
+    let what = Full::Runs { most: bounds::RUNS };
     assert_eq!(refusal, Err(Refusal::LimitReached { what }));
 }
 
@@ -91,7 +91,7 @@ fn the_number_of_runs_is_bounded() {
 fn the_number_of_required_sets_queued_in_a_lane_is_bounded() {
     let requires = |n: u32| Capabilities::new([format!("c{n}")]).unwrap();
     let mut world = World::new();
-    let most = limits::CLASSES_PER_LANE as u32;
+    let most = bounds::CLASSES_PER_LANE as u32;
     for n in 0..most {
         world.act(Submit { requires: requires(n), ..submit(n, brief()) }).unwrap();
     }

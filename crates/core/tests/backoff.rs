@@ -5,13 +5,13 @@ mod world;
 use ff_core::machine::{Command, Reply};
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::Exited;
-use ff_core::{Millis, limits};
+use ff_core::{Millis, bounds};
 use proptest::prelude::*;
 use world::World;
 use world::make::{brief, fail, id, ms};
 
 fn any_backoff() -> impl Strategy<Value = Backoff> {
-    let most = limits::DELAY.get();
+    let most = bounds::DELAY.get();
     let span = prop_oneof![0..=most, 0..=1_000u64, Just(most)].prop_map(Millis::new);
     let growth = prop_oneof![Just(Growth::Fixed), Just(Growth::Exponential)];
     (growth, span.clone(), span, 0..=100u8).prop_map(|(growth, base, cap, jitter_percent)| {

@@ -18,7 +18,7 @@ fn cancelling(world: &World, grace: Millis) -> Result<Reply, Refusal> {
     Ok(Cancelled::Cancelling { by: world.now + grace }.into())
 }
 
-/// What was said of the cancel that ended the execution.
+/// The record of the cancel that ended the execution.
 fn reason(world: &World) -> Option<&str> {
     match world.record(id(1)).outcome() {
         Some((Outcome::Cancelled { reason }, _)) => reason.as_deref(),

@@ -10,9 +10,9 @@ mod world;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use bytes::Bytes;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{
-    Action, Block, ClaimGranted, ClaimRequest, Command, GrantNext, Hold, Revoke, Submit, Tick,
+    Action, Block, ClaimGranted, ClaimRequest, Command, GrantNext, LeaseRef, Revoke, Submit, Tick,
     Unblock,
 };
 use ff_core::payload::{BlobKey, BlobPart};
@@ -21,7 +21,7 @@ use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::{AttemptEnd, EndReason, Exited, Version};
 use ff_core::state::{Outcome, State};
 use ff_core::table::{ARROWS, Arrow, Node, Verb};
-use ff_core::timer::Due;
+use ff_core::timer::DueAction;
 use ff_core::{
     Category, Execution, Fence, LeaseId, Millis, RequestId, ResourceKind, ResourceName, Time, When,
 };
@@ -73,9 +73,9 @@ fn every_state_on_the_way_to_a_deadline_keeps_the_invariants() {
     let unreachable = &[
         (Node::Active, Verb::Delay, Node::Queued),
         (Node::Active, Verb::Fail, Node::Queued),
-        (Node::Active, Verb::Tick(Due::AttemptTimeout), Node::Queued),
-        (Node::Active, Verb::Tick(Due::AttemptTimeout), Node::Failed),
-        (Node::Active, Verb::Tick(Due::LeaseExpired), Node::Failed),
+        (Node::Active, Verb::Tick(DueAction::AttemptTimeout), Node::Queued),
+        (Node::Active, Verb::Tick(DueAction::AttemptTimeout), Node::Failed),
+        (Node::Active, Verb::Tick(DueAction::LeaseExpired), Node::Failed),
     ];
     explore(&Space { policy, delay: STEP, late_retries: false, unreachable });
 }
@@ -86,17 +86,17 @@ fn every_state_of_an_execution_without_a_deadline_keeps_the_invariants() {
     let unreachable = &[
         (Node::Queued, Verb::Grant, Node::Expired),
         (Node::Queued, Verb::Claim, Node::Expired),
-        (Node::Queued, Verb::Tick(Due::Deadline), Node::Expired),
-        (Node::Delayed, Verb::Tick(Due::Deadline), Node::Expired),
-        (Node::Blocked, Verb::Tick(Due::Deadline), Node::Expired),
-        (Node::Granted, Verb::Tick(Due::Deadline), Node::Expired),
-        (Node::Active, Verb::Tick(Due::Deadline), Node::Expired),
-        (Node::Cancelling, Verb::Tick(Due::Deadline), Node::Expired),
+        (Node::Queued, Verb::Tick(DueAction::Deadline), Node::Expired),
+        (Node::Delayed, Verb::Tick(DueAction::Deadline), Node::Expired),
+        (Node::Blocked, Verb::Tick(DueAction::Deadline), Node::Expired),
+        (Node::Granted, Verb::Tick(DueAction::Deadline), Node::Expired),
+        (Node::Active, Verb::Tick(DueAction::Deadline), Node::Expired),
+        (Node::Cancelling, Verb::Tick(DueAction::Deadline), Node::Expired),
         (Node::Expired, Verb::Replay, Node::Queued),
-        (Node::Expired, Verb::Tick(Due::Retention), Node::Absent),
+        (Node::Expired, Verb::Tick(DueAction::Retention), Node::Absent),
         (Node::Active, Verb::Delay, Node::Delayed),
         (Node::Active, Verb::Fail, Node::Delayed),
-        (Node::Active, Verb::Tick(Due::AttemptTimeout), Node::Delayed),
+        (Node::Active, Verb::Tick(DueAction::AttemptTimeout), Node::Delayed),
     ];
     explore(&Space { policy: policy(), delay: Millis::ZERO, late_retries: true, unreachable });
 }
@@ -187,7 +187,7 @@ fn actions(record: Option<&Execution>, space: &Space) -> Vec<Action> {
         }
     }
     if let Some(fence) = record.fence() {
-        let hold = || Hold { target: target(id(1)), fence };
+        let hold = || LeaseRef { target: target(id(1)), fence };
         actions.extend([
             Action::from(renew(hold())),
             complete(hold(), "done").into(),

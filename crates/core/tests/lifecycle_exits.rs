@@ -8,7 +8,7 @@ use ff_core::placement::Entry;
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::EndReason;
 use ff_core::table::Node;
-use ff_core::timer::{self, Due};
+use ff_core::timer::{self, DueAction};
 use ff_core::{Payload, Time};
 use world::World;
 use world::make::{
@@ -22,7 +22,7 @@ struct Exit {
     leave: fn(&mut World, &Assignment),
     node: Node,
     /// The only timer entry, if any: what it is for.
-    timer: Option<Due>,
+    timer: Option<DueAction>,
     /// Whether there is a queue entry.
     queued: bool,
     /// How the attempt ended; `None` while it is to continue.
@@ -62,7 +62,7 @@ type Leave = fn(&mut World, &Assignment);
 
 /// The execution ends.
 fn over(name: &'static str, policy: Policy, leave: Leave, node: Node, end: &'static str) -> Exit {
-    let timer = Some(Due::Retention);
+    let timer = Some(DueAction::Retention);
     Exit { name, policy, leave, node, timer, queued: false, end: Some(end) }
 }
 
@@ -78,7 +78,7 @@ fn back(name: &'static str, policy: Policy, leave: Leave) -> Exit {
 
 /// It waits for a moment.
 fn later(name: &'static str, policy: Policy, leave: Leave, end: Option<&'static str>) -> Exit {
-    let timer = Some(Due::DelayOver);
+    let timer = Some(DueAction::DelayOver);
     Exit { name, policy, leave, node: Node::Delayed, timer, queued: false, end }
 }
 
@@ -96,7 +96,7 @@ fn send_cancel(world: &mut World, held: &Assignment) {
 
 fn outlive_grace(world: &mut World, held: &Assignment) {
     world.act(cancel(held.execution, Some(ms(30)))).unwrap();
-    assert_eq!(world.fire(held.execution).did, Some(Due::CancelGrace));
+    assert_eq!(world.fire(held.execution).did, Some(DueAction::CancelGrace));
 }
 
 fn send_cancel_held(world: &mut World, held: &Assignment) {

@@ -3,9 +3,10 @@
 
 mod world;
 
-use ff_core::event::What;
+use ff_core::event::EventKind;
 use ff_core::machine::{
-    CancelHeld, ClaimRequest, Command, Complete, Delay, Fail, Hold, Renewed, Reply, Revoke, Submit,
+    CancelHeld, ClaimRequest, Command, Complete, Delay, Fail, LeaseRef, Renewed, Reply, Revoke,
+    Submit,
 };
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::policy::{Backoff, Policy, Retry};
@@ -13,10 +14,10 @@ use ff_core::record::{EndReason, Exited};
 use ff_core::refusal::Stale;
 use ff_core::state::{Failure, Outcome, State};
 use ff_core::table::Node;
-use ff_core::timer::Due;
+use ff_core::timer::DueAction;
 use ff_core::{
     Category, Code, Fence, IdempotencyKey, LeaseId, Millis, Namespace, Payload, Refusal, When,
-    limits,
+    bounds,
 };
 use world::invariants::code;
 use world::make::{
@@ -106,10 +107,10 @@ fn an_attempt_timeout_feeds_the_retry_policy() {
     let (mut world, held) = World::held(timed());
     world.advance(ms(70));
     world.act(renew(held.hold())).unwrap();
-    assert_eq!(world.fire(id(1)).did, Some(Due::AttemptTimeout));
+    assert_eq!(world.fire(id(1)).did, Some(DueAction::AttemptTimeout));
     assert_eq!(world.now, START + ms(80), "a renewal does not extend the attempt");
     assert_eq!(world.claimed("b").fence.attempt, 1);
-    assert_eq!(world.fire(id(1)).did, Some(Due::AttemptTimeout));
+    assert_eq!(world.fire(id(1)).did, Some(DueAction::AttemptTimeout));
     let (outcome, _) = world.record(id(1)).outcome().unwrap();
     let Outcome::Failed { failure } = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.category, Category::timeout());
@@ -131,7 +132,7 @@ fn a_deadline_ends_the_execution_wherever_it_is() {
         let mut world = World::new();
         world.submitted(1, policy.clone());
         reach(&mut world);
-        assert_eq!(world.fire(id(1)).did, Some(Due::Deadline));
+        assert_eq!(world.fire(id(1)).did, Some(DueAction::Deadline));
         assert_eq!(world.now, START + ms(60));
         assert_eq!(Node::of(world.get(id(1))), Node::Expired);
     }
@@ -139,7 +140,7 @@ fn a_deadline_ends_the_execution_wherever_it_is() {
 
 #[test]
 fn the_attempt_timeout_is_armed_whole_at_each_claim() {
-    let leave: [fn(&mut World, Hold); 3] = [
+    let leave: [fn(&mut World, LeaseRef); 3] = [
         |world, hold| {
             world.act(delay(hold, ms(40))).unwrap();
             world.fire(id(1));
@@ -160,7 +161,7 @@ fn the_attempt_timeout_is_armed_whole_at_each_claim() {
 #[test]
 fn a_reclaimed_execution_does_not_inherit_the_old_attempts_timeout() {
     let (mut world, _) = World::held(Policy { attempt_timeout: Some(ms(150)), ..brief() });
-    assert_eq!(world.fire(id(1)).did, Some(Due::LeaseExpired));
+    assert_eq!(world.fire(id(1)).did, Some(DueAction::LeaseExpired));
     assert_eq!(world.claimed("b").fence.attempt, 1);
     assert_eq!(timeout(&world), ms(150));
 }
@@ -234,7 +235,7 @@ fn an_expired_lease_hides_no_later_one() {
     }
     world.advance(ms(500));
     for n in [3, 2, 1] {
-        assert_eq!(world.tick(id(n)).did, Some(Due::LeaseExpired));
+        assert_eq!(world.tick(id(n)).did, Some(DueAction::LeaseExpired));
     }
     let reply = world.act(ClaimRequest { max: 3, ..claim("b", 9) }).unwrap();
     assert_eq!(assignments(reply).len(), 3);
@@ -251,12 +252,12 @@ fn the_reclaim_cap_closes_the_attempt_and_tells() {
     assert_eq!(failure.category, Category::lease_lost());
     let end = record.attempt.as_ref().and_then(|attempt| attempt.end.as_ref()).unwrap();
     assert_eq!(end.reason, EndReason::LeaseLost);
-    assert_eq!(world.events[&id(1)].last(), Some(&What::Failed));
+    assert_eq!(world.events[&id(1)].last(), Some(&EventKind::Failed));
 }
 
 #[test]
 fn cancelling_paused_work_ends_its_attempt() {
-    let pause: [fn(&mut World, Hold); 3] = [
+    let pause: [fn(&mut World, LeaseRef); 3] = [
         |world, hold| drop(world.act(delay(hold, ms(50))).unwrap()),
         |world, hold| drop(world.act(hand_back(hold)).unwrap()),
         |world, hold| {
@@ -292,7 +293,7 @@ fn what_the_caller_believes_of_the_attempt_must_be_what_the_record_says() {
     world.fire(id(1));
     let second = world.claimed("b");
     let wrong = Fence { attempt: held.fence.attempt, ..second.fence };
-    let hold = Hold { fence: wrong, ..second.hold() };
+    let hold = LeaseRef { fence: wrong, ..second.hold() };
     assert_eq!(code(&world.act(renew(hold))), Some(Code::StaleLease));
     let mut hold = second.hold();
     hold.target.namespace = Namespace::new("other").unwrap();
@@ -305,8 +306,8 @@ fn a_refused_command_changes_nothing() {
     world.submitted(2, brief());
     world.act(cancel(id(2), None)).unwrap();
     let stored = world.store.clone();
-    let long: Box<str> = "x".repeat(limits::MESSAGE_BYTES + 1).into();
-    let result = Payload::bytes(vec![0; limits::PAYLOAD_BYTES + 1]);
+    let long: Box<str> = "x".repeat(bounds::MESSAGE_BYTES + 1).into();
+    let result = Payload::bytes(vec![0; bounds::PAYLOAD_BYTES + 1]);
     let refused = [
         world.act(Complete { hold: held.hold(), result }),
         world.act(CancelHeld { hold: held.hold(), reason: Some(long) }),
@@ -327,7 +328,7 @@ fn a_refused_command_changes_nothing() {
 #[test]
 fn an_idempotency_key_with_another_body_is_refused() {
     let key = IdempotencyKey::new("order-1").ok();
-    let policy = Policy { retention: limits::DEDUP_WINDOW, ..brief() };
+    let policy = Policy { retention: bounds::DEDUP_WINDOW, ..brief() };
     let order = Submit { key, ..submit(1, policy) };
     let mut world = World::new();
     world.act(order.clone()).unwrap();
@@ -366,7 +367,7 @@ fn a_burst_of_renewals_extends_a_lease_no_further_than_one() {
 
 #[test]
 fn a_payload_of_exactly_the_limit_comes_out_as_it_went_in() {
-    let bytes: Vec<u8> = (0..limits::PAYLOAD_BYTES).map(|n| (n % 256) as u8).collect();
+    let bytes: Vec<u8> = (0..bounds::PAYLOAD_BYTES).map(|n| (n % 256) as u8).collect();
     let input = Payload::json(bytes);
     let mut world = World::new();
     world.act(Submit { input: input.clone(), ..submit(1, brief()) }).unwrap();

@@ -7,7 +7,7 @@ mod world;
 use ff_core::machine::{ClaimRequest, SetPriority, Submit};
 use ff_core::placement::Score;
 use ff_core::policy::{Backoff, Policy, Retry};
-use ff_core::{Capabilities, ExecutionId, Lane, Namespace, Time, When, limits};
+use ff_core::{Capabilities, ExecutionId, Lane, Namespace, Time, When, bounds};
 use proptest::prelude::*;
 use world::make::{
     assignments, brief, cancel, claim, delay, fail, hand_back, id, ms, replay, revoke, submit,
@@ -22,7 +22,7 @@ fn order(world: &mut World) -> Vec<ExecutionId> {
 }
 
 /// A held execution, ten milliseconds after its submission.
-fn held(policy: Policy) -> (World, ff_core::machine::Hold) {
+fn held(policy: Policy) -> (World, ff_core::machine::LeaseRef) {
     let (mut world, assignment) = World::held(policy);
     world.advance(ms(10));
     (world, assignment.hold())
@@ -37,7 +37,7 @@ fn queued_at(world: &World) -> Time {
 #[test]
 fn a_higher_priority_goes_first_and_equals_go_first_in_first_out() {
     let mut world = World::new();
-    let (most, least) = (limits::PRIORITY, limits::PRIORITY_MIN);
+    let (most, least) = (bounds::PRIORITY, bounds::PRIORITY_MIN);
     for (n, priority) in [(1, 0), (6, least), (7, -1), (2, 5), (3, 0), (4, 5), (5, most), (8, -1)] {
         world.act(Submit { priority, ..submit(n, brief()) }).unwrap();
         world.advance(ms(1));
@@ -71,8 +71,8 @@ fn a_claim_sees_only_its_namespace_its_lane_and_what_it_covers() {
 proptest! {
     #[test]
     fn scores_order_by_priority_then_time_and_stay_exact(
-        a in (limits::PRIORITY_MIN..=limits::PRIORITY, 0..=1_000_000_000_000u64),
-        b in (limits::PRIORITY_MIN..=limits::PRIORITY, 0..=1_000_000_000_000u64),
+        a in (bounds::PRIORITY_MIN..=bounds::PRIORITY, 0..=1_000_000_000_000u64),
+        b in (bounds::PRIORITY_MIN..=bounds::PRIORITY, 0..=1_000_000_000_000u64),
     ) {
         let score = |(priority, at): (i16, u64)| Score::of(priority, START + ms(at));
         let earlier = a.0 > b.0 || (a.0 == b.0 && a.1 < b.1);
@@ -85,7 +85,7 @@ proptest! {
 
 #[test]
 fn every_score_that_a_record_can_have_is_exact() {
-    for priority in [limits::PRIORITY_MIN, -1, 0, 1, limits::PRIORITY] {
+    for priority in [bounds::PRIORITY_MIN, -1, 0, 1, bounds::PRIORITY] {
         for at in [Time::EPOCH, START, Time::MAX] {
             assert!(Score::of(priority, at).get().unsigned_abs() < 1 << 53);
         }

@@ -4,7 +4,7 @@
 
 mod world;
 
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, GrantNext, Reply, Submit};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::{ExecutionId, ResourceName};
@@ -98,9 +98,11 @@ fn a_grant_of_nothing_readable_offers_nothing() {
 fn limited_work_behind_an_unreadable_head_is_asked_for() {
     for spoil in SPOILS {
         let mut world = lane(1, 1, spoil);
-        let control =
-            Control { quotas: [ResourceName::new("api").unwrap()].into(), ..Control::default() };
-        world.act(Submit { control, ..submit(2, brief()) }).unwrap();
+        let limits = ExecutionLimits {
+            quotas: [ResourceName::new("api").unwrap()].into(),
+            ..ExecutionLimits::default()
+        };
+        world.act(Submit { limits, ..submit(2, brief()) }).unwrap();
         let Ok(Reply::Claimed(claimed)) = world.act(claim("a", 1)) else { panic!("refused") };
         let needs: Vec<_> = claimed.needs_admission.iter().map(|needs| needs.execution).collect();
         assert_eq!(needs, [id(2)]);

@@ -89,13 +89,13 @@ pub(crate) fn submit(
     limits: Limits<'_>,
     policy: Value,
 ) -> Request {
-    let mut control = json!({"budgets": limits.budgets, "quotas": limits.quotas});
+    let mut named = json!({"budgets": limits.budgets, "quotas": limits.quotas});
     if limits.tokens > 0 {
-        control["estimate"] = json!({"tokens": limits.tokens});
+        named["estimate"] = json!({"tokens": limits.tokens});
     }
     let body = json!({
         "idempotency_key": key, "lane": lane, "kind": kind, "input": key,
-        "control": control, "policy": policy,
+        "limits": named, "policy": policy,
     });
     Request::post("submit", "/v1/executions", body)
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ff_store::audit::{Auditor, Report, Rule};
-use ff_store::{EngineBackend, Share, StoreError};
+use ff_store::{EngineBackend, PartitionSet, StoreError};
 
-use crate::meter;
+use crate::metrics;
 use crate::scanner::{Scanned, Scanner};
 
 /// How many violations are told one by one.
@@ -22,7 +22,7 @@ const TOLD: usize = 20;
 pub struct AuditScanner {
     /// How long it is from one look to the next.
     pub interval: Duration,
-    /// How many rows are read in one go.
+    /// How many rows are read at a time.
     pub batch: u64,
     /// How long it rests after so many.
     pub rest: Duration,
@@ -54,7 +54,7 @@ impl Scanner for AuditScanner {
     async fn scan(
         &self,
         backend: &dyn EngineBackend,
-        share: &Share,
+        share: &PartitionSet,
     ) -> Result<Scanned, StoreError> {
         if !share.has(0) {
             return Ok(Scanned::default());
@@ -100,6 +100,6 @@ fn tell(report: &Report) {
         tracing::error!(rule = violation.rule.as_str(), %violation, "violation");
     }
     for (rule, count) in counts {
-        meter::violations(rule.as_str(), count);
+        metrics::violations(rule.as_str(), count);
     }
 }

@@ -1,12 +1,12 @@
 //! Background services of the engine.
 
 pub mod audit;
-mod meter;
+mod metrics;
+mod ownership;
 pub mod scanner;
 pub mod services;
-mod shares;
 pub mod supervisor;
 pub mod timers;
 pub mod unblock;
 
-pub use meter::METRICS;
+pub use metrics::METRICS;

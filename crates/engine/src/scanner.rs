@@ -1,17 +1,17 @@
 //! Scanners: what looks over a store again and again, as a net for what nobody was told of.
 //!
-//! A scanner is bounded: it looks at so much in one go, and goes on with its next one. An error
+//! A scanner is bounded: each cycle examines a limited amount, and the next one continues there. An error
 //! costs the item it is about; nothing is ever decided from an error.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use ff_store::{EngineBackend, Share, StoreError, outage};
+use ff_store::{EngineBackend, PartitionSet, StoreError, outage};
 use tokio_util::sync::CancellationToken;
 
-use crate::meter;
-use crate::shares::Shares;
+use crate::metrics;
+use crate::ownership::PartitionOwnership;
 
 /// Something that is looked over again and again.
 #[async_trait]
@@ -23,8 +23,11 @@ pub trait Scanner: Send + Sync + 'static {
     fn interval(&self) -> Duration;
 
     /// Looks once at a share of the store.
-    async fn scan(&self, backend: &dyn EngineBackend, share: &Share)
-    -> Result<Scanned, StoreError>;
+    async fn scan(
+        &self,
+        backend: &dyn EngineBackend,
+        share: &PartitionSet,
+    ) -> Result<Scanned, StoreError>;
 }
 
 /// What one look did.
@@ -42,7 +45,7 @@ pub struct Scanned {
 pub struct Scanning<S> {
     scanner: S,
     backend: Arc<dyn EngineBackend>,
-    shares: Arc<Shares>,
+    shares: Arc<PartitionOwnership>,
 }
 
 impl<S: Scanner> Scanning<S> {
@@ -52,7 +55,7 @@ impl<S: Scanner> Scanning<S> {
     }
 
     /// Acts on the share that other services of the process act on.
-    pub(crate) fn sharing(self, shares: Arc<Shares>) -> Scanning<S> {
+    pub(crate) fn sharing(self, shares: Arc<PartitionOwnership>) -> Scanning<S> {
         Scanning { shares, ..self }
     }
 
@@ -78,7 +81,7 @@ impl<S: Scanner> Scanning<S> {
         let began = Instant::now();
         let share = self.shares.present(&*self.backend).await;
         let scanned = self.scanner.scan(&*self.backend, &share).await;
-        meter::cycle(self.scanner.name(), scanned.as_ref().ok().copied(), began.elapsed());
+        metrics::cycle(self.scanner.name(), scanned.as_ref().ok().copied(), began.elapsed());
         scanned
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ff_store::EngineBackend;
 
 use crate::audit::AuditScanner;
+use crate::ownership::PartitionOwnership;
 use crate::scanner::Scanning;
-use crate::shares::Shares;
 use crate::supervisor::Supervisor;
 use crate::timers::{self, Timers};
 use crate::unblock::UnblockScanner;
@@ -17,11 +17,11 @@ use crate::unblock::UnblockScanner;
 pub struct Services {
     /// Lets time pass.
     pub timers: Arc<Timers>,
-    /// Lets go who waits for nothing any more.
+    /// Releases executions whose limit has room.
     pub unblock: Arc<Scanning<UnblockScanner>>,
     /// Looks for what must not be.
     pub audit: Arc<Scanning<AuditScanner>>,
-    shares: Arc<Shares>,
+    shares: Arc<PartitionOwnership>,
     backend: Arc<dyn EngineBackend>,
 }
 
@@ -33,7 +33,7 @@ impl Services {
 
     /// The same, with this unblock scanner.
     pub fn with(backend: Arc<dyn EngineBackend>, unblock: UnblockScanner) -> Services {
-        let shares = Arc::new(Shares::default());
+        let shares = Arc::new(PartitionOwnership::default());
         let timers = Timers::new(backend.clone(), timers::Options::default());
         let unblock = Scanning::new(unblock, backend.clone());
         let audit = Scanning::new(AuditScanner::default(), backend.clone());

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::meter;
+use crate::metrics;
 
 /// The pause before a service is started again for the first time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut pause = FIRST_PAUSE;
-    meter::restarted(name, 0);
+    metrics::restarted(name, 0);
     loop {
         let started = Instant::now();
         // In a task of its own, so that a panic in it ends here.
@@ -63,7 +63,7 @@ where
             Ok(()) => tracing::error!(service = name, "a service ended by itself"),
             Err(error) => tracing::error!(service = name, %error, "a service fell"),
         }
-        meter::restarted(name, 1);
+        metrics::restarted(name, 1);
         if started.elapsed() >= RECOVERED {
             pause = FIRST_PAUSE;
         }

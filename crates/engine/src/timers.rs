@@ -12,8 +12,8 @@ use ff_store::{EngineBackend, StoreError, outage};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::meter;
-use crate::shares::Shares;
+use crate::metrics;
+use crate::ownership::PartitionOwnership;
 
 /// How many budgets, quotas and tickets time acts on at once.
 const SIDE_BY_SIDE: usize = 16;
@@ -57,7 +57,7 @@ pub struct Report {
 pub struct Timers {
     backend: Arc<dyn EngineBackend>,
     options: Options,
-    shares: Arc<Shares>,
+    shares: Arc<PartitionOwnership>,
 }
 
 impl Timers {
@@ -67,7 +67,7 @@ impl Timers {
     }
 
     /// Acts on the share that other services of the process act on.
-    pub(crate) fn sharing(self, shares: Arc<Shares>) -> Timers {
+    pub(crate) fn sharing(self, shares: Arc<PartitionOwnership>) -> Timers {
         Timers { shares, ..self }
     }
 
@@ -84,7 +84,7 @@ impl Timers {
                 if report.errors == 0 {
                     outage::answered();
                 }
-                meter::timers(report.fired, report.stale, report.errors);
+                metrics::timers(report.fired, report.stale, report.errors);
             }
             let sleep = match cycle {
                 // What fired may have set timers that are due already: look again at once.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ff_core::Namespace;
-use ff_core::control::Blocker;
-use ff_store::{EngineBackend, Share, StoreError, outage};
+use ff_core::limits::Blocker;
+use ff_store::{EngineBackend, PartitionSet, StoreError, outage};
 
 use crate::scanner::{Scanned, Scanner};
 
@@ -60,7 +60,7 @@ impl Scanner for UnblockScanner {
     async fn scan(
         &self,
         backend: &dyn EngineBackend,
-        share: &Share,
+        share: &PartitionSet,
     ) -> Result<Scanned, StoreError> {
         let mut scanned = Scanned::default();
         let after = self.cursor();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admit, Assignment, ClaimRequest, Complete, Home,
     NeedsAdmission, ReportUsage, Submit,
@@ -20,15 +20,15 @@ use ff_core::{
     PublicState, ResourceKind, ResourceName,
 };
 use ff_engine::services::Services;
-use ff_store::roles::{Backend, Registering};
-use ff_store::{AllowanceBackend, ClientBackend, ResourceScan, Store, WorkerBackend, audit, mint};
+use ff_store::roles::{Engine, Registering};
+use ff_store::{ClientBackend, LimitsBackend, ResourceScan, Store, WorkerBackend, audit, mint};
 use ff_testkit::TokioClock;
 
 /// Everything is put right within this time.
 const LIMIT: Duration = Duration::from_secs(300);
 
 struct Lab {
-    backend: Backend<MemoryStore>,
+    backend: Engine<MemoryStore>,
 }
 
 impl Lab {
@@ -40,7 +40,7 @@ impl Lab {
     fn seeded(seed: u64) -> Lab {
         let faults = Faults { seed, conflict_percent: 10, pause_percent: 50 };
         let store = MemoryStore::optimistic(Arc::new(TokioClock::start()), faults);
-        Lab { backend: Backend::new(store) }
+        Lab { backend: Engine::new(store) }
     }
 
     async fn put_quota(&self, name: &str, most: u32) {
@@ -62,10 +62,13 @@ impl Lab {
 
     async fn submit(&self, budgets: &[&str], quotas: &[&str]) -> ExecutionId {
         let names = |names: &[&str]| names.iter().map(|name| named(name)).collect();
-        let control =
-            Control { budgets: names(budgets), quotas: names(quotas), ..Control::default() };
+        let limits = ExecutionLimits {
+            budgets: names(budgets),
+            quotas: names(quotas),
+            ..ExecutionLimits::default()
+        };
         let submit =
-            Submit { control, ..Submit::new(self.backend.new_id(&Namespace::default(), None)) };
+            Submit { limits, ..Submit::new(self.backend.new_id(&Namespace::default(), None)) };
         self.backend.submit(vec![submit]).await.unwrap().remove(0).unwrap().execution
     }
 

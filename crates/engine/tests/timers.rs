@@ -9,12 +9,12 @@ use ff_core::machine::{Submit, Target};
 use ff_core::{Millis, Namespace, PublicState, When};
 use ff_engine::timers::{Options, Timers};
 use ff_store::EngineBackend;
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_testkit::ManualClock;
 use tokio_util::sync::CancellationToken;
 
 fn engine(clock: &ManualClock) -> Arc<dyn EngineBackend> {
-    Arc::new(Backend::new(MemoryStore::serial(Arc::new(clock.clone()))))
+    Arc::new(Engine::new(MemoryStore::serial(Arc::new(clock.clone()))))
 }
 
 async fn delayed(backend: &dyn EngineBackend, ms: u64) -> Target {

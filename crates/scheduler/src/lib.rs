@@ -28,7 +28,7 @@ const ROUNDS: usize = 8;
 /// How a scheduler looks for work that it does not know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedulerConfig {
-    /// How many partitions it looks at in one go.
+    /// How many partitions one call scans.
     pub max_partitions_per_scan: u16,
     /// It does so once in this time.
     pub rotation_window: Duration,

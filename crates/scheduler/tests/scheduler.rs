@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ff_backend_memory::MemoryStore;
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Submit, Target};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
@@ -13,14 +13,14 @@ use ff_core::{
     Capabilities, Code, ExecutionId, Lane, Millis, Namespace, PublicState, ResourceName,
 };
 use ff_scheduler::{ClaimGrant, Scheduler, SchedulerConfig, SchedulerError};
-use ff_store::roles::Backend;
-use ff_store::{AllowanceBackend, ClientBackend, EngineBackend, MaintenanceBackend, Share};
+use ff_store::roles::Engine;
+use ff_store::{ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend, PartitionSet};
 use ff_testkit::ManualClock;
 
 const TTL: Millis = Millis::from_secs(5);
 
 struct Lab {
-    store: Backend<MemoryStore>,
+    store: Engine<MemoryStore>,
     clock: ManualClock,
     scheduler: Scheduler,
 }
@@ -28,7 +28,7 @@ struct Lab {
 impl Lab {
     fn new() -> Lab {
         let clock = ManualClock::default();
-        let store = Backend::new(MemoryStore::serial(Arc::new(clock.clone())));
+        let store = Engine::new(MemoryStore::serial(Arc::new(clock.clone())));
         let backend: Arc<dyn EngineBackend> = Arc::new(store.clone());
         let scheduler = Scheduler::new(backend, SchedulerConfig::default()).unwrap();
         Lab { store, clock, scheduler }
@@ -70,7 +70,7 @@ impl Lab {
     async fn pass(&self, span: Millis) {
         self.clock.advance(span);
         for _ in 0..10 {
-            let timers = self.store.due(&Share::All, None, 100).await.unwrap();
+            let timers = self.store.due(&PartitionSet::All, None, 100).await.unwrap();
             let ids: Vec<_> = timers.due.iter().map(|(_, id)| *id).collect();
             if !ids.is_empty() {
                 self.store.tick(ids).await.unwrap();
@@ -90,8 +90,8 @@ fn ada() -> Worker {
     Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() }
 }
 
-fn under(quota: &str) -> Control {
-    Control { quotas: [name(quota)].into(), ..Control::default() }
+fn under(quota: &str) -> ExecutionLimits {
+    ExecutionLimits { quotas: [name(quota)].into(), ..ExecutionLimits::default() }
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn a_grant_takes_work_out_of_its_queue_and_becomes_a_lease() {
 async fn a_grant_that_nobody_uses_returns_its_work_and_its_place() {
     let lab = Lab::new();
     lab.one_at_a_time("api").await;
-    let id = lab.submit(|submit| submit.control = under("api")).await;
+    let id = lab.submit(|submit| submit.limits = under("api")).await;
     let stale = lab.grant(&[]).await.unwrap();
     assert_eq!(lab.active("api").await, 1);
     lab.pass(TTL).await;
@@ -130,11 +130,11 @@ async fn work_that_the_worker_cannot_run_takes_no_place() {
     lab.one_at_a_time("api").await;
     lab.submit(|submit| {
         submit.requires = Capabilities::new(["gpu"]).unwrap();
-        submit.control = under("api");
+        submit.limits = under("api");
         submit.priority = 9;
     })
     .await;
-    let plain = lab.submit(|submit| submit.control = under("api")).await;
+    let plain = lab.submit(|submit| submit.limits = under("api")).await;
     assert_eq!(lab.grant(&[]).await.unwrap().execution, plain);
     assert_eq!(lab.active("api").await, 1);
 }
@@ -143,8 +143,8 @@ async fn work_that_the_worker_cannot_run_takes_no_place() {
 async fn what_a_quota_refuses_waits_and_the_next_is_tried() {
     let lab = Lab::new();
     lab.one_at_a_time("api").await;
-    let first = lab.submit(|submit| submit.control = under("api")).await;
-    let second = lab.submit(|submit| submit.control = under("api")).await;
+    let first = lab.submit(|submit| submit.limits = under("api")).await;
+    let second = lab.submit(|submit| submit.limits = under("api")).await;
     let plain = lab.submit(|_| ()).await;
     assert_eq!(lab.grant(&[]).await.unwrap().execution, first);
     assert_eq!(lab.grant(&[]).await.unwrap().execution, plain);

@@ -11,11 +11,10 @@ use ff_core::{
     PublicState, Refusal, ResourceName, TagKey, TagValue, When,
 };
 use ff_store::{ClientBackend, StoreError};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::allowances::amounts_of;
 use crate::error::SdkError;
+use crate::limits::amounts_of;
+use crate::payload::{FromPayload, ToPayload};
 use crate::retry::Backoff;
 
 /// Submits work, looks at it, waits for it.
@@ -45,9 +44,40 @@ impl Client {
     pub async fn submit(
         &self,
         kind: &str,
-        input: &(impl Serialize + ?Sized),
+        input: &(impl ToPayload + ?Sized),
     ) -> Result<Submitted, SdkError> {
         self.task(kind)?.input(input)?.send().await
+    }
+
+    /// Submits work that is described already, in whatever namespace it names. A lost reply is repeated
+    /// with the same id, so it is made once. The answer tells, in its `warnings`, what the work names
+    /// that is not there.
+    pub async fn send(&self, submit: &Submit) -> Result<Submitted, SdkError> {
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+        let mut tries = 5;
+        loop {
+            let error = match self.try_send(submit).await {
+                Ok(submitted) => {
+                    for warning in &submitted.warnings {
+                        let execution = submitted.execution;
+                        tracing::warn!(%execution, "submitted, but {warning}");
+                    }
+                    return Ok(submitted);
+                }
+                Err(error) => error,
+            };
+            tries -= 1;
+            if tries == 0 || !error.is_retryable() {
+                return Err(error.into());
+            }
+            backoff.wait().await;
+        }
+    }
+
+    async fn try_send(&self, submit: &Submit) -> Result<Submitted, StoreError> {
+        let answers = self.backend.submit(vec![submit.clone()]).await?;
+        let no_answer = || Err(StoreError::Corrupt("a command was not answered".into()));
+        answers.into_iter().next().unwrap_or_else(no_answer)
     }
 
     /// Begins to describe work.
@@ -69,9 +99,19 @@ impl Client {
     }
 
     /// Waits until the execution ends and decodes its result.
-    pub async fn wait<T: DeserializeOwned>(&self, execution: ExecutionId) -> Result<T, SdkError> {
+    pub async fn wait<T: FromPayload>(&self, execution: ExecutionId) -> Result<T, SdkError> {
         let payload = self.wait_payload(execution).await?;
-        Ok(serde_json::from_slice(&payload.bytes)?)
+        Ok(T::from_payload(&payload)?)
+    }
+
+    /// Waits for at most `longest`; then it is a [`SdkError::Timeout`], and the execution runs on.
+    pub async fn wait_within<T: FromPayload>(
+        &self,
+        execution: ExecutionId,
+        longest: Duration,
+    ) -> Result<T, SdkError> {
+        let late = |_| SdkError::Timeout { waited: longest };
+        tokio::time::timeout(longest, self.wait(execution)).await.map_err(late)?
     }
 
     /// Waits until the execution ends and gives its result as it is.
@@ -139,8 +179,8 @@ pub struct NewTask<'a> {
 
 impl NewTask<'_> {
     /// What it is to work on, as JSON.
-    pub fn input(mut self, input: &(impl Serialize + ?Sized)) -> Result<Self, SdkError> {
-        self.submit.input = Payload::json(serde_json::to_vec(input)?);
+    pub fn input(mut self, input: &(impl ToPayload + ?Sized)) -> Result<Self, SdkError> {
+        self.submit.input = input.to_payload()?;
         Ok(self)
     }
 
@@ -190,56 +230,31 @@ impl NewTask<'_> {
 
     /// A budget that what it uses is charged to. It waits while that has no room.
     pub fn budget(mut self, name: &str) -> Result<Self, Refusal> {
-        self.submit.control.budgets.insert(ResourceName::new(name)?);
+        self.submit.limits.budgets.insert(ResourceName::new(name)?);
         Ok(self)
     }
 
     /// A quota that must let it through. It waits until all that it names do.
     pub fn quota(mut self, name: &str) -> Result<Self, Refusal> {
-        self.submit.control.quotas.insert(ResourceName::new(name)?);
+        self.submit.limits.quotas.insert(ResourceName::new(name)?);
         Ok(self)
     }
 
     /// What it is expected to use at most: reserved in its budgets from its start to its end, so that
     /// what runs at once does not pass their limits together.
     pub fn estimate(mut self, amounts: &[(&str, u64)]) -> Result<Self, Refusal> {
-        self.submit.control.estimate = amounts_of(amounts)?;
+        self.submit.limits.estimate = amounts_of(amounts)?;
         Ok(self)
     }
 
     /// What it asks of the engine. What it leaves unsaid is what its lane says, or built in.
-    pub fn policy(mut self, change: impl FnOnce(&mut ff_core::Ask)) -> Self {
+    pub fn policy(mut self, change: impl FnOnce(&mut ff_core::PolicyOverrides)) -> Self {
         change(&mut self.submit.policy);
         self
     }
 
-    /// Submits it. A lost reply is repeated with the same id, so it is made once. The answer tells, in
-    /// its `warnings`, what the work names that is not there.
+    /// Submits it: see [`Client::send`].
     pub async fn send(self) -> Result<Submitted, SdkError> {
-        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
-        let mut tries = 5;
-        loop {
-            let error = match self.try_send().await {
-                Ok(submitted) => {
-                    for warning in &submitted.warnings {
-                        let execution = submitted.execution;
-                        tracing::warn!(%execution, "submitted, but {warning}");
-                    }
-                    return Ok(submitted);
-                }
-                Err(error) => error,
-            };
-            tries -= 1;
-            if tries == 0 || !error.is_retryable() {
-                return Err(error.into());
-            }
-            backoff.wait().await;
-        }
-    }
-
-    async fn try_send(&self) -> Result<Submitted, StoreError> {
-        let answers = self.client.backend.submit(vec![self.submit.clone()]).await?;
-        let no_answer = || Err(StoreError::Corrupt("a command was not answered".into()));
-        answers.into_iter().next().unwrap_or_else(no_answer)
+        self.client.send(&self.submit).await
     }
 }

@@ -7,7 +7,7 @@ use ff_core::{Capabilities, Lane, Namespace, WorkerId, WorkerInstanceId};
 use ff_store::WorkerBackend;
 
 use crate::background::Heartbeats;
-use crate::turns::ServedLane;
+use crate::round_robin::ServedLane;
 
 /// How long a worker may be silent when nothing is said: two leases of the default length.
 const REGISTRATION_TTL: Duration = Duration::from_secs(60);

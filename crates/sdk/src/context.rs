@@ -1,17 +1,19 @@
 //! What a handler knows of its task.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ff_core::control::Amounts;
+use ff_core::limits::Amounts;
 use ff_core::machine::Assignment;
-use ff_core::record::{Progress, Tags};
-use ff_core::{ExecutionId, Fence, Kind, Lane, Payload, ResourceName};
+use ff_core::record::Progress;
+use ff_core::{ExecutionId, Fence, Payload};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{SdkError, TaskError};
+use crate::error::SdkError;
 use crate::task::{ClaimedTask, Reporter, StopReason};
+use crate::task_error::TaskError;
+use crate::testing::Recorder;
 
 /// Values shared by all handlers of a runtime, one per type.
 pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
@@ -20,19 +22,39 @@ pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 #[derive(Clone)]
 pub struct TaskContext {
     assignment: Arc<Assignment>,
-    reporter: Reporter,
+    reports: Reports,
     stop: CancellationToken,
     shared: Arc<Shared>,
+}
+
+/// Where reports of a handler go.
+#[derive(Clone)]
+pub(crate) enum Reports {
+    /// To the engine.
+    Sent(Reporter),
+    /// To a test, which reads them.
+    Recorded(Arc<Recorder>),
 }
 
 impl TaskContext {
     pub(crate) fn new(task: &ClaimedTask, shared: Arc<Shared>) -> TaskContext {
         TaskContext {
             assignment: Arc::new(task.assignment().clone()),
-            reporter: task.reporter(),
+            reports: Reports::Sent(task.reporter()),
             stop: task.stop(),
             shared,
         }
+    }
+
+    /// The view of a task that no engine knows.
+    pub(crate) fn recorded(
+        assignment: Assignment,
+        recorder: Arc<Recorder>,
+        stop: CancellationToken,
+        shared: Arc<Shared>,
+    ) -> TaskContext {
+        let reports = Reports::Recorded(recorder);
+        TaskContext { assignment: Arc::new(assignment), reports, stop, shared }
     }
 
     /// The execution's id.
@@ -41,18 +63,28 @@ impl TaskContext {
     }
 
     /// What sort of work it is.
-    pub fn kind(&self) -> &Kind {
-        &self.assignment.kind
+    pub fn kind(&self) -> &str {
+        self.assignment.kind.as_str()
+    }
+
+    /// The tenant.
+    pub fn namespace(&self) -> &str {
+        self.assignment.namespace.as_str()
     }
 
     /// The queue it came from.
-    pub fn lane(&self) -> &Lane {
-        &self.assignment.lane
+    pub fn lane(&self) -> &str {
+        self.assignment.lane.as_str()
     }
 
-    /// Its labels.
-    pub fn tags(&self) -> &Tags {
-        &self.assignment.tags
+    /// Its labels, in the order of their keys.
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.assignment.tags.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// One of its labels.
+    pub fn tag(&self, key: &str) -> Option<&str> {
+        self.assignment.tags.get(key).map(|value| value.as_str())
     }
 
     /// The attempt: 0 for the first try.
@@ -75,14 +107,14 @@ impl TaskContext {
         self.assignment.priority
     }
 
-    /// The budgets that its usage is charged to.
-    pub fn budgets(&self) -> &BTreeSet<ResourceName> {
-        &self.assignment.budgets
+    /// The budgets that its usage is charged to, in the order of their names.
+    pub fn budgets(&self) -> impl Iterator<Item = &str> {
+        self.assignment.budgets.iter().map(|name| name.as_str())
     }
 
-    /// What it had used when it was claimed, over its whole life.
-    pub fn used(&self) -> &Amounts {
-        &self.assignment.used
+    /// What it had used when it was claimed, over its whole life, by dimension.
+    pub fn used(&self) -> BTreeMap<String, u64> {
+        by_name(&self.assignment.used)
     }
 
     /// What an earlier hold of this attempt last reported, if one did: an attempt that was delayed or
@@ -113,40 +145,69 @@ impl TaskContext {
 
     /// Why the handler should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.reporter.stop_reason()
+        match &self.reports {
+            Reports::Sent(reporter) => reporter.stop_reason(),
+            Reports::Recorded(_) => self.stop.is_cancelled().then_some(StopReason::CancelRequested),
+        }
     }
 
     /// Says how far the task is.
     pub async fn progress(&self, percent: u8, message: &str) -> Result<(), SdkError> {
-        self.reporter.progress(Some(percent), Some(message)).await
+        match &self.reports {
+            Reports::Sent(reporter) => reporter.progress(Some(percent), Some(message)).await,
+            Reports::Recorded(recorder) => recorder.progress(percent, message),
+        }
     }
 
-    /// Adds to what the task has used, and charges it to its budgets. Answers all that it has used.
-    /// `key` names this usage, so that it counts once however often it is told: see
+    /// Adds to what the task has used, and charges it to its budgets. Answers all that it has used, by
+    /// dimension. `key` names this usage, so that it counts once however often it is reported: see
     /// [`ClaimedTask::report_usage`].
     pub async fn report_usage(
         &self,
         key: &str,
         amounts: &[(&str, u64)],
-    ) -> Result<Amounts, SdkError> {
-        self.reporter.report_usage(key, amounts).await
+    ) -> Result<BTreeMap<String, u64>, SdkError> {
+        let used = match &self.reports {
+            Reports::Sent(reporter) => reporter.report_usage(key, amounts).await?,
+            Reports::Recorded(recorder) => recorder.report_usage(key, amounts)?,
+        };
+        Ok(by_name(&used))
     }
 
     /// Takes back from what was reported, at most all of it, under a key of its own. Answers what is
-    /// left.
+    /// left, by dimension.
     pub async fn release_usage(
         &self,
         key: &str,
         amounts: &[(&str, u64)],
-    ) -> Result<Amounts, SdkError> {
-        self.reporter.release_usage(key, amounts).await
+    ) -> Result<BTreeMap<String, u64>, SdkError> {
+        let used = match &self.reports {
+            Reports::Sent(reporter) => reporter.release_usage(key, amounts).await?,
+            Reports::Recorded(recorder) => recorder.release_usage(key, amounts)?,
+        };
+        Ok(by_name(&used))
     }
 
-    /// A value the runtime was given with [`WorkerRuntime::state`](crate::WorkerRuntime::state).
+    /// A value the runtime was given with [`WorkerRuntime::state`](crate::WorkerRuntime::state). A
+    /// handler that takes [`State`](crate::State) instead learns of a missing one before it starts.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, TaskError> {
         let value = self.shared.get(&TypeId::of::<T>()).cloned();
         value.and_then(|value| value.downcast().ok()).ok_or_else(|| {
             TaskError::permanent(format!("the runtime was given no {}", std::any::type_name::<T>()))
         })
     }
+}
+
+impl std::fmt::Debug for TaskContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskContext")
+            .field("execution", &self.assignment.execution)
+            .field("kind", &self.assignment.kind)
+            .field("fence", &self.assignment.fence)
+            .finish_non_exhaustive()
+    }
+}
+
+fn by_name(amounts: &Amounts) -> BTreeMap<String, u64> {
+    amounts.iter().map(|(dimension, amount)| (dimension.to_string(), *amount)).collect()
 }

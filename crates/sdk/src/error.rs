@@ -1,15 +1,17 @@
-//! What can go wrong, for those who use the SDK and for those whose handlers run in it.
+//! Why a call of the SDK failed. How a handler fails is a [`TaskError`](crate::TaskError).
 
-use ff_core::state::Failure;
-use ff_core::{Category, Code, Millis, Refusal, When};
+use std::time::Duration;
+
+use ff_core::{Code, PublicState, Refusal};
 use ff_store::StoreError;
 
 /// Why a call of the SDK failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SdkError {
     /// The backend refused or failed.
     #[error(transparent)]
-    Backend(#[from] StoreError),
+    Engine(#[from] StoreError),
     /// Every permit is taken: nothing was claimed.
     #[error("the worker is at capacity; finish a task first")]
     WorkerAtCapacity,
@@ -31,97 +33,76 @@ pub enum SdkError {
     #[error("the execution ended {state}: {reason}")]
     Ended {
         /// How.
-        state: ff_core::PublicState,
+        state: PublicState,
         /// Why.
         reason: String,
+    },
+    /// The execution has not ended within the time that its caller waits. It runs on.
+    #[error("the execution has not ended within {} ms; it runs on, so ask again", waited.as_millis())]
+    Timeout {
+        /// How long the caller waited.
+        waited: Duration,
     },
 }
 
 impl From<Refusal> for SdkError {
     fn from(refusal: Refusal) -> SdkError {
-        SdkError::Backend(refusal.into())
+        SdkError::Engine(refusal.into())
     }
 }
 
 impl SdkError {
-    pub(crate) fn config(field: &'static str, why: impl Into<String>) -> SdkError {
+    /// A configuration that cannot work: which field, and what is wrong with it.
+    pub fn config(field: &'static str, why: impl Into<String>) -> SdkError {
         SdkError::Config { field, why: why.into() }
     }
 
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            SdkError::Backend(error) => error.is_retryable(),
-            SdkError::WorkerAtCapacity => true,
+            SdkError::Engine(error) => error.is_retryable(),
+            SdkError::WorkerAtCapacity | SdkError::Timeout { .. } => true,
             _ => false,
+        }
+    }
+
+    /// The stable code of the error, for programs: that of the refusal or failure behind it, or one of
+    /// `worker_at_capacity`, `invalid_argument`, `thread_failed`, `bad_payload`, `timeout`, and the
+    /// state in which an execution without a result has ended, such as `failed` or `cancelled`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SdkError::Engine(error) => error.code(),
+            SdkError::WorkerAtCapacity => "worker_at_capacity",
+            SdkError::Config { .. } => Code::InvalidArgument.as_str(),
+            SdkError::Thread(_) => "thread_failed",
+            SdkError::Decode(_) => "bad_payload",
+            SdkError::Ended { state, .. } => state.as_str(),
+            SdkError::Timeout { .. } => "timeout",
+        }
+    }
+
+    /// The argument at fault, when one is.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            SdkError::Engine(error) => error.field(),
+            SdkError::Config { field, .. } => Some(field),
+            _ => None,
         }
     }
 
     /// The code of the refusal, when that is what it is.
     pub fn refused(&self) -> Option<Code> {
         match self {
-            SdkError::Backend(error) => error.refused(),
+            SdkError::Engine(error) => error.refused(),
             _ => None,
         }
-    }
-}
-
-/// How a handler ends when it has no result.
-///
-/// Any error converts into a retryable failure, so `?` works in handlers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskError {
-    /// It failed; the retry policy and `retryable` decide what follows.
-    Failed(Failure),
-    /// Continue the same attempt later.
-    Delay(When),
-    /// The task cancels itself.
-    Cancel(String),
-}
-
-impl TaskError {
-    /// A failure that another try may overcome.
-    pub fn retryable(message: impl Into<String>) -> TaskError {
-        TaskError::failed(Category::error(), true, message.into())
-    }
-
-    /// A failure that no further try will overcome.
-    pub fn permanent(message: impl Into<String>) -> TaskError {
-        TaskError::failed(Category::error(), false, message.into())
-    }
-
-    /// A retryable failure of a category that a retry policy may know.
-    pub fn of(category: Category, message: impl Into<String>) -> TaskError {
-        TaskError::failed(category, true, message.into())
-    }
-
-    /// Continue the same attempt after this long.
-    pub fn delay(span: Millis) -> TaskError {
-        TaskError::Delay(When::After(span))
-    }
-
-    fn failed(category: Category, retryable: bool, message: String) -> TaskError {
-        TaskError::Failed(Failure { category, retryable, message: shorten(message).into() })
-    }
-}
-
-impl<E: std::error::Error> From<E> for TaskError {
-    fn from(error: E) -> TaskError {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(deeper) = cause {
-            message.push_str(": ");
-            message.push_str(&deeper.to_string());
-            cause = deeper.source();
-        }
-        TaskError::retryable(message)
     }
 }
 
 /// Cuts a message at a character boundary within its bound: a failure must not be refused because
 /// it has too much to say.
 pub(crate) fn shorten(mut message: String) -> String {
-    let mut end = ff_core::limits::MESSAGE_BYTES.min(message.len());
+    let mut end = ff_core::bounds::MESSAGE_BYTES.min(message.len());
     while !message.is_char_boundary(end) {
         end -= 1;
     }

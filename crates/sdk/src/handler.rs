@@ -3,105 +3,85 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use ff_core::{Category, Payload};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use ff_core::Payload;
 
 use crate::context::TaskContext;
-use crate::error::TaskError;
-
-/// JSON in or out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Json<T>(pub T);
-
-/// The bytes as they are, in or out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bytes(pub Payload);
-
-/// What a handler can take.
-pub trait Input: Sized + Send {
-    /// Decodes the payload of a task.
-    fn from_payload(payload: &Payload) -> Result<Self, TaskError>;
-}
-
-impl<T: DeserializeOwned + Send> Input for Json<T> {
-    fn from_payload(payload: &Payload) -> Result<Self, TaskError> {
-        // An input that does not decode now will not decode at the next try either.
-        serde_json::from_slice(&payload.bytes).map(Json).map_err(|error| {
-            let message = format!("the input is not what the handler takes: {error}");
-            TaskError::bad_input(message)
-        })
-    }
-}
-
-impl Input for Bytes {
-    fn from_payload(payload: &Payload) -> Result<Self, TaskError> {
-        Ok(Bytes(payload.clone()))
-    }
-}
-
-/// What a handler can give.
-pub trait Output: Send {
-    /// Encodes the result of a task.
-    fn into_payload(self) -> Result<Payload, TaskError>;
-}
-
-impl<T: Serialize + Send> Output for Json<T> {
-    fn into_payload(self) -> Result<Payload, TaskError> {
-        Ok(Payload::json(serde_json::to_vec(&self.0)?))
-    }
-}
-
-impl Output for Bytes {
-    fn into_payload(self) -> Result<Payload, TaskError> {
-        Ok(self.0)
-    }
-}
-
-impl Output for () {
-    fn into_payload(self) -> Result<Payload, TaskError> {
-        Ok(Payload::default())
-    }
-}
+use crate::extract::{FromTask, NeededState};
+use crate::payload::{FromPayload, ToPayload};
+use crate::task_error::TaskError;
 
 /// The future of a handler.
-pub(crate) type Handling = Pin<Box<dyn Future<Output = Result<Payload, TaskError>> + Send>>;
+pub type Handling = Pin<Box<dyn Future<Output = Result<Payload, TaskError>> + Send>>;
 
-/// Something that can do a kind of work: any `async fn(TaskContext, I) -> Result<O, TaskError>`.
-pub trait Handler<I, O>: Send + Sync + 'static {
+/// Something that can do a kind of work: an async function whose last argument is the input, after up
+/// to three of [`TaskContext`] and [`State`](crate::State), and whose error converts into a
+/// [`TaskError`].
+///
+/// ```
+/// use ff_sdk::{Handler, State, TaskContext, TaskError};
+/// # struct Database;
+/// async fn plain(input: String) -> Result<usize, TaskError> { Ok(input.len()) }
+/// async fn with_task(task: TaskContext, input: u32) -> Result<u32, std::io::Error> { Ok(input) }
+/// async fn with_state(db: State<Database>, input: u32) -> Result<(), TaskError> { Ok(()) }
+/// async fn both(task: TaskContext, db: State<Database>, input: u32) -> Result<(), TaskError> {
+///     Ok(())
+/// }
+///
+/// fn takes<Args>(handler: impl Handler<Args>) {}
+/// takes(plain);
+/// takes(with_task);
+/// takes(with_state);
+/// takes(both);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler",
+    label = "this cannot handle tasks",
+    note = "a handler is an async function: up to three of `TaskContext` and `State<S>`, then an input \
+            that is `Deserialize`; its result is `Serialize`, its error converts into `TaskError`, and \
+            its future is `Send`"
+)]
+pub trait Handler<Args>: Send + Sync + 'static {
     /// Does it.
-    fn handle(
-        &self,
-        context: TaskContext,
-    ) -> Pin<Box<dyn Future<Output = Result<Payload, TaskError>> + Send>>;
+    fn handle(&self, context: TaskContext) -> Handling;
+
+    /// The state that its arguments need.
+    fn needs() -> Vec<NeededState>;
 }
 
-impl<F, Fut, I, O> Handler<I, O> for F
-where
-    F: Fn(TaskContext, I) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<O, TaskError>> + Send + 'static,
-    I: Input,
-    O: Output,
-{
-    fn handle(&self, context: TaskContext) -> Handling {
-        match I::from_payload(context.input()) {
-            Ok(input) => {
-                let work = self(context, input);
-                Box::pin(async move { work.await?.into_payload() })
+macro_rules! handler_of {
+    ($($extracted:ident),*) => {
+        #[allow(non_snake_case, reason = "a type and the argument of it share a name")]
+        impl<F, Fut, $($extracted,)* T, R, E> Handler<($($extracted,)* T,)> for F
+        where
+            F: Fn($($extracted,)* T) -> Fut + Send + Sync + 'static,
+            Fut: Future<Output = Result<R, E>> + Send + 'static,
+            $($extracted: FromTask,)*
+            T: FromPayload,
+            R: ToPayload,
+            E: Into<TaskError>,
+        {
+            fn handle(&self, context: TaskContext) -> Handling {
+                let work = (|| {
+                    $(let $extracted = $extracted::from_task(&context)?;)*
+                    let input = T::from_payload(context.input());
+                    let input = input.map_err(|error| TaskError::bad_input(&error))?;
+                    Ok::<Fut, TaskError>(self($($extracted,)* input))
+                })();
+                Box::pin(async move {
+                    let result = work?.await.map_err(Into::<TaskError>::into)?;
+                    Ok(result.to_payload()?)
+                })
             }
-            Err(error) => Box::pin(async move { Err(error) }),
+
+            fn needs() -> Vec<NeededState> {
+                let needs: Vec<Option<NeededState>> = vec![$($extracted::needs()),*];
+                needs.into_iter().flatten().collect()
+            }
         }
-    }
+    };
 }
 
-impl TaskError {
-    fn bad_input(message: String) -> TaskError {
-        match TaskError::permanent(message) {
-            TaskError::Failed(mut failure) => {
-                failure.category = Category::bad_input();
-                TaskError::Failed(failure)
-            }
-            other => other,
-        }
-    }
-}
+handler_of!();
+handler_of!(A);
+handler_of!(A, B);
+handler_of!(A, B, C);

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ff_core::machine::{Hold, Renewed};
+use ff_core::machine::{LeaseRef, Renewed};
 use ff_core::{Code, LeaseId, Millis};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::Notify;
@@ -25,10 +25,10 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A lease that is kept alive.
 #[derive(Debug)]
-pub(crate) struct Pulse {
-    pub(crate) hold: Hold,
+pub(crate) struct KeptLease {
+    pub(crate) hold: LeaseRef,
     ttl: Duration,
-    state: Mutex<PulseState>,
+    state: Mutex<KeptState>,
     /// Set once the holder should stop.
     pub(crate) stop: CancellationToken,
     /// Set once nothing the holder does counts any more.
@@ -36,18 +36,18 @@ pub(crate) struct Pulse {
 }
 
 #[derive(Debug)]
-struct PulseState {
+struct KeptState {
     renew_at: Instant,
     /// When the lease has surely ended, by this process's own clock.
     ends: Instant,
     reason: Option<StopReason>,
 }
 
-impl Pulse {
-    pub(crate) fn new(hold: Hold, ttl: Duration) -> Pulse {
+impl KeptLease {
+    pub(crate) fn new(hold: LeaseRef, ttl: Duration) -> KeptLease {
         let now = Instant::now();
-        let state = PulseState { renew_at: now + ttl / 3, ends: now + ttl, reason: None };
-        Pulse {
+        let state = KeptState { renew_at: now + ttl / 3, ends: now + ttl, reason: None };
+        KeptLease {
             hold,
             ttl,
             state: Mutex::new(state),
@@ -65,7 +65,7 @@ impl Pulse {
         self.state().ends
     }
 
-    fn state(&self) -> MutexGuard<'_, PulseState> {
+    fn state(&self) -> MutexGuard<'_, KeptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -121,7 +121,7 @@ impl Pulse {
 
 /// Renews the leases of one worker until dropped, and warns of handlers that block.
 pub(crate) struct Heartbeat {
-    pulses: Arc<Pulses>,
+    pulses: Arc<KeptLeases>,
     handlers: Arc<Handlers>,
     /// What is asked from where the heartbeats run.
     backend: Arc<dyn WorkerBackend>,
@@ -130,14 +130,14 @@ pub(crate) struct Heartbeat {
 }
 
 #[derive(Debug, Default)]
-struct Pulses {
-    all: Mutex<HashMap<LeaseId, Arc<Pulse>>>,
+struct KeptLeases {
+    all: Mutex<HashMap<LeaseId, Arc<KeptLease>>>,
     changed: Notify,
 }
 
 impl Heartbeat {
     pub(crate) fn start(backend: Arc<dyn WorkerBackend>, background: Background) -> Heartbeat {
-        let (pulses, handlers) = (Arc::new(Pulses::default()), Arc::new(Handlers::new()));
+        let (pulses, handlers) = (Arc::new(KeptLeases::default()), Arc::new(Handlers::new()));
         let stop = CancellationToken::new();
         let (beating, watching, stopped) = (pulses.clone(), handlers.clone(), stop.clone());
         let asked = backend.clone();
@@ -164,18 +164,18 @@ impl Heartbeat {
         self.background.spawn(call(self.backend.clone()));
     }
 
-    pub(crate) fn add(&self, pulse: Arc<Pulse>) {
+    pub(crate) fn add(&self, pulse: Arc<KeptLease>) {
         self.pulses.all().insert(pulse.hold.fence.lease, pulse);
         self.pulses.changed.notify_one();
     }
 
-    pub(crate) fn remove(&self, pulse: &Pulse) {
+    pub(crate) fn remove(&self, pulse: &KeptLease) {
         self.pulses.all().remove(&pulse.hold.fence.lease);
     }
 }
 
-impl Pulses {
-    fn all(&self) -> MutexGuard<'_, HashMap<LeaseId, Arc<Pulse>>> {
+impl KeptLeases {
+    fn all(&self) -> MutexGuard<'_, HashMap<LeaseId, Arc<KeptLease>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -184,13 +184,13 @@ impl Pulses {
     }
 
     /// Leases to renew now: what is due, and what is due soon enough to share the call.
-    fn due(&self, now: Instant) -> Vec<Arc<Pulse>> {
-        let due = |p: &&Arc<Pulse>| p.beats() && p.state().renew_at <= now + p.ttl / 10;
-        self.all().values().filter(due).take(ff_core::limits::BATCH).cloned().collect()
+    fn due(&self, now: Instant) -> Vec<Arc<KeptLease>> {
+        let due = |p: &&Arc<KeptLease>| p.beats() && p.state().renew_at <= now + p.ttl / 10;
+        self.all().values().filter(due).take(ff_core::bounds::BATCH).cloned().collect()
     }
 }
 
-async fn beat(backend: Arc<dyn WorkerBackend>, pulses: Arc<Pulses>) {
+async fn beat(backend: Arc<dyn WorkerBackend>, pulses: Arc<KeptLeases>) {
     loop {
         match pulses.next() {
             Some(at) => {
@@ -230,7 +230,7 @@ async fn beat(backend: Arc<dyn WorkerBackend>, pulses: Arc<Pulses>) {
 /// must not keep a holder from hearing that its lease has ended.
 async fn renew(
     backend: &dyn WorkerBackend,
-    due: &[Arc<Pulse>],
+    due: &[Arc<KeptLease>],
     sent: Instant,
 ) -> Result<Vec<Result<Renewed, StoreError>>, StoreError> {
     let first_end = due.iter().map(|pulse| pulse.ends()).min().unwrap_or(sent);

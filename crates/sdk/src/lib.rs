@@ -7,17 +7,17 @@
 //! ```
 //! use std::sync::Arc;
 //! use ff_backend_memory::MemoryStore;
-//! use ff_sdk::{Client, Json, TaskContext, TaskError, WorkerRuntime};
-//! use ff_store::{EngineBackend, SystemClock, roles::Backend};
+//! use ff_sdk::{Client, TaskError, WorkerRuntime};
+//! use ff_store::{EngineBackend, SystemClock, roles::Engine};
 //!
-//! async fn greet(_task: TaskContext, Json(name): Json<String>) -> Result<Json<String>, TaskError> {
-//!     Ok(Json(format!("hello, {name}")))
+//! async fn greet(name: String) -> Result<String, TaskError> {
+//!     Ok(format!("hello, {name}"))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let backend: Arc<dyn EngineBackend> =
-//!     Arc::new(Backend::new(MemoryStore::serial(Arc::new(SystemClock))));
+//!     Arc::new(Engine::new(MemoryStore::serial(Arc::new(SystemClock))));
 //! let worker = WorkerRuntime::new(backend.clone()).lane("default")?.on("greet", greet)?;
 //! let running = worker.start().await?;
 //!
@@ -29,7 +29,6 @@
 //! # }
 //! ```
 
-mod allowances;
 mod background;
 mod blocking;
 mod client;
@@ -37,29 +36,35 @@ mod config;
 mod context;
 mod dropped;
 mod error;
+mod extract;
 mod granted;
 mod handler;
 mod heartbeat;
-mod presence;
+mod limits;
+mod payload;
+mod registration;
 mod retry;
+mod round_robin;
 mod runtime;
 mod task;
-mod turns;
+mod task_error;
+mod testing;
+mod time;
 mod worker;
 
 pub use background::Heartbeats;
 pub use client::{Client, NewTask};
 pub use config::WorkerConfig;
 pub use context::TaskContext;
-pub use error::{SdkError, TaskError};
-pub use handler::{Bytes, Handler, Json, Output};
-pub use presence::Presence;
-pub use runtime::{Running, WorkerRuntime};
+pub use error::SdkError;
+pub use extract::{FromTask, NeededState, State};
+pub use handler::{Handler, Handling};
+pub use payload::{Bytes, FromPayload, Json, ToPayload};
+pub use registration::Presence;
+pub use round_robin::ServedLane;
+pub use runtime::{Running, WorkerRuntime, stop_signal};
 pub use task::{ClaimedTask, Reporter, StopReason};
-pub use turns::ServedLane;
+pub use task_error::TaskError;
+pub use testing::TestTask;
+pub use time::millis;
 pub use worker::FlowFabricWorker;
-
-/// The worker in the README is compiled as it stands there.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

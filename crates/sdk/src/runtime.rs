@@ -13,11 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::background::Heartbeats;
 use crate::config::WorkerConfig;
 use crate::context::{Shared, TaskContext};
-use crate::error::{SdkError, TaskError};
-use crate::handler::{Handler, Handling, Input, Output};
+use crate::error::SdkError;
+use crate::extract::NeededState;
+use crate::handler::{Handler, Handling};
 use crate::retry::Backoff;
+use crate::round_robin::ServedLane;
 use crate::task::ClaimedTask;
-use crate::turns::ServedLane;
+use crate::task_error::{self, Ending, TaskError};
 use crate::worker::FlowFabricWorker;
 
 type Route = Arc<dyn Fn(TaskContext) -> Handling + Send + Sync>;
@@ -27,6 +29,7 @@ pub struct WorkerRuntime {
     config: WorkerConfig,
     default_lane: bool,
     routes: HashMap<Kind, Route>,
+    needs: Vec<(Kind, NeededState)>,
     shared: Shared,
     drain: Duration,
 }
@@ -39,6 +42,7 @@ impl WorkerRuntime {
             config: WorkerConfig::new(backend, worker),
             default_lane: true,
             routes: HashMap::new(),
+            needs: Vec::new(),
             shared: Shared::new(),
             drain: Duration::from_secs(10),
         }
@@ -102,24 +106,25 @@ impl WorkerRuntime {
         self
     }
 
-    /// A value all handlers can ask for with [`TaskContext::state`].
+    /// A value all handlers can take as [`State`](crate::State).
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.shared.insert(TypeId::of::<T>(), Arc::new(value));
         self
     }
 
-    /// Handles one kind of work.
-    pub fn on<I: Input, O: Output>(
-        mut self,
-        kind: &str,
-        handler: impl Handler<I, O>,
-    ) -> Result<Self, Refusal> {
+    /// Handles one kind of work. A kind has one handler.
+    pub fn on<Args, H: Handler<Args>>(mut self, kind: &str, handler: H) -> Result<Self, Refusal> {
+        let kind = Kind::new(kind)?;
         let route: Route = Arc::new(move |context| handler.handle(context));
-        self.routes.insert(Kind::new(kind)?, route);
+        if self.routes.insert(kind.clone(), route).is_some() {
+            let why = format!("{kind} has two handlers; give it one");
+            return Err(Refusal::invalid("kind", why));
+        }
+        self.needs.extend(H::needs().into_iter().map(|state| (kind.clone(), state)));
         Ok(self)
     }
 
-    /// Connects and runs until the process is told to stop (SIGTERM or Ctrl-C), then drains.
+    /// Connects and runs until the process is told to stop (Ctrl-C or, on Unix, SIGTERM), then drains.
     pub async fn run(self) -> Result<(), SdkError> {
         let running = self.start().await?;
         stop_signal().await;
@@ -128,8 +133,15 @@ impl WorkerRuntime {
         Ok(())
     }
 
-    /// Connects and runs in the background.
+    /// Connects and runs in the background. A handler that takes a [`State`](crate::State) of which the
+    /// runtime was given no value is refused.
     pub async fn start(self) -> Result<Running, SdkError> {
+        if let Some((kind, state)) =
+            self.needs.iter().find(|(_, s)| !self.shared.contains_key(&s.id))
+        {
+            let why = format!("lacks {}, which the handler of {kind} takes; give it", state.name);
+            return Err(SdkError::config("state", why));
+        }
         let worker = FlowFabricWorker::connect(self.config).await?;
         let service = Service {
             worker,
@@ -152,6 +164,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// Tells it to stop, without waiting until it has.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
     /// Stops claiming, lets running tasks finish for the drain time, hands back the rest.
     pub async fn shutdown(self) {
         self.stop.cancel();
@@ -218,19 +235,22 @@ impl Service {
         };
         match reported {
             Ok(exited) => tracing::debug!(%execution, ?exited, "task ended"),
-            Err(error) => tracing::warn!(%execution, %error, "the end of a task was not taken"),
+            Err(error) => {
+                tracing::warn!(%execution, %error, "the outcome of a task was not accepted")
+            }
         }
     }
 
     /// How the handler ended; `None` when its end counts for nothing or the task goes back.
     async fn handle(&self, task: &ClaimedTask) -> Option<Result<ff_core::Payload, TaskError>> {
         let context = TaskContext::new(task, self.shared.clone());
-        let Some(route) = self.routes.get(context.kind()) else {
-            return Some(Err(self.no_handler(context.kind())));
+        let kind = &task.assignment().kind;
+        let Some(route) = self.routes.get(kind) else {
+            return Some(Err(self.no_handler(kind)));
         };
         // A task of its own, so that a panic is seen here, also one before the first await: the
         // handler is called in it.
-        let (kind, execution, route) = (context.kind().clone(), context.execution(), route.clone());
+        let (kind, execution, route) = (kind.clone(), context.execution(), route.clone());
         let work = async move { route(context).await };
         let mut work = tokio::spawn(self.worker.handlers().watch(kind, execution, work));
         let ended = tokio::select! {
@@ -262,9 +282,9 @@ async fn report(
 ) -> Result<ff_core::record::Exited, SdkError> {
     match outcome {
         Ok(result) => task.complete(result).await,
-        Err(TaskError::Failed(failure)) => task.fail(failure).await,
-        Err(TaskError::Delay(until)) => task.delay_execution(until).await,
-        Err(TaskError::Cancel(reason)) => task.cancel(Some(reason)).await,
+        Err(TaskError(Ending::Failed(failure))) => task.fail(failure).await,
+        Err(TaskError(Ending::PutOff(span))) => task.delay_execution(task_error::until(span)).await,
+        Err(TaskError(Ending::Cancel(reason))) => task.cancel(Some(reason)).await,
     }
 }
 
@@ -276,21 +296,30 @@ fn panicked(message: &str) -> TaskError {
     TaskError::of(Category::panic(), format!("the handler panicked: {message}"))
 }
 
-/// Waits for SIGTERM or Ctrl-C.
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let interrupted = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminated) => {
-            tokio::select! {
-                () = interrupted => {}
-                _ = terminated.recv() => {}
-            }
-        }
-        Err(_) => interrupted.await,
+/// Waits until the process is told to stop: by Ctrl-C or, on Unix, SIGTERM.
+pub async fn stop_signal() {
+    tokio::select! {
+        () = interrupted() => {}
+        () = terminated() => {}
     }
+}
+
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminated) => drop(terminated.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
 }

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ff_core::control::Amounts;
+use ff_core::limits::Amounts;
 use ff_core::machine::{
-    Assignment, CancelHeld, Complete, Delay, Fail, Hold, ReportProgress, ReportUsage,
+    Assignment, CancelHeld, Complete, Delay, Fail, LeaseRef, ReportProgress, ReportUsage,
 };
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
@@ -15,10 +15,10 @@ use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use crate::allowances::amounts_of;
 use crate::dropped::{Dropped, Drops};
 use crate::error::{SdkError, shorten};
-use crate::heartbeat::{Heartbeat, Pulse};
+use crate::heartbeat::{Heartbeat, KeptLease};
+use crate::limits::amounts_of;
 use crate::retry::Backoff;
 
 /// Why a holder should stop.
@@ -42,7 +42,7 @@ pub enum StopReason {
 pub struct ClaimedTask {
     assignment: Assignment,
     backend: Arc<dyn WorkerBackend>,
-    pulse: Arc<Pulse>,
+    pulse: Arc<KeptLease>,
     heartbeat: Arc<Heartbeat>,
     drops: Arc<Drops>,
     settled: bool,
@@ -67,7 +67,7 @@ impl ClaimedTask {
         permit: OwnedSemaphorePermit,
     ) -> ClaimedTask {
         let ttl = Duration::from_millis(assignment.lease_ttl.get());
-        let pulse = Arc::new(Pulse::new(assignment.hold(), ttl));
+        let pulse = Arc::new(KeptLease::new(assignment.hold(), ttl));
         heartbeat.add(pulse.clone());
         let settled = false;
         ClaimedTask { assignment, backend, pulse, heartbeat, drops, settled, _permit: permit }
@@ -84,7 +84,7 @@ impl ClaimedTask {
     }
 
     /// How the holder names the execution.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> LeaseRef {
         self.assignment.hold()
     }
 
@@ -274,7 +274,7 @@ impl Drop for ClaimedTask {
 /// Ends the hold of a dropped task.
 async fn release(
     backend: Arc<dyn WorkerBackend>,
-    hold: Hold,
+    hold: LeaseRef,
     dropped: Dropped,
 ) -> Result<Exited, StoreError> {
     match dropped {
@@ -293,7 +293,7 @@ async fn release(
 #[derive(Clone)]
 pub struct Reporter {
     backend: Arc<dyn WorkerBackend>,
-    pulse: Arc<Pulse>,
+    pulse: Arc<KeptLease>,
 }
 
 impl Reporter {
@@ -348,7 +348,7 @@ impl Reporter {
 }
 
 /// Makes a call until it is answered, refused, or the lease has surely ended.
-async fn insist<T, F>(pulse: &Pulse, call: impl Fn() -> F) -> Result<T, StoreError>
+async fn insist<T, F>(pulse: &KeptLease, call: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
@@ -367,7 +367,7 @@ where
     }
 }
 
-async fn hand_back(backend: Arc<dyn WorkerBackend>, hold: Hold) -> Result<Exited, StoreError> {
+async fn hand_back(backend: Arc<dyn WorkerBackend>, hold: LeaseRef) -> Result<Exited, StoreError> {
     let answers = backend.hand_back(vec![hold]).await?;
     answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
 }

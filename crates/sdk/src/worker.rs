@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use ff_core::machine::{Assignment, ClaimRequest};
 use ff_core::state::Worker;
@@ -17,10 +16,11 @@ use crate::config::WorkerConfig;
 use crate::dropped::Drops;
 use crate::error::SdkError;
 use crate::heartbeat::Heartbeat;
-use crate::presence::Presence;
+use crate::registration::Presence;
 use crate::retry::Backoff;
+use crate::round_robin::Turns;
 use crate::task::ClaimedTask;
-use crate::turns::Turns;
+use crate::time::millis;
 
 /// A connected worker. A permit is taken before anything is claimed and travels with the task.
 pub struct FlowFabricWorker {
@@ -93,7 +93,7 @@ impl FlowFabricWorker {
     /// Claims up to as many tasks as permits are free, waiting up to the poll interval.
     pub async fn claim_many(&self, most: usize) -> Result<Vec<ClaimedTask>, SdkError> {
         let mut permits = vec![self.permit()?];
-        while permits.len() < most.min(ff_core::limits::CLAIM) {
+        while permits.len() < most.min(ff_core::bounds::CLAIM) {
             match self.permit() {
                 Ok(permit) => permits.push(permit),
                 Err(_) => break,
@@ -187,10 +187,6 @@ pub(crate) fn name(config: &WorkerConfig) -> Worker {
 fn lane_names(config: &WorkerConfig) -> String {
     let names: Vec<_> = config.lanes.iter().map(|served| served.lane.as_str()).collect();
     names.join(",")
-}
-
-fn millis(span: Duration) -> Millis {
-    Millis::new(span.as_millis().try_into().unwrap_or(u64::MAX))
 }
 
 /// Tries to register until the backend answers or time is up.

@@ -14,8 +14,8 @@ use common::served::Served;
 use ff_backend_memory::MemoryStore;
 use ff_core::{ExecutionId, Millis, Namespace};
 use ff_sdk::{Client, Json, TaskContext, TaskError, WorkerRuntime};
-use ff_store::roles::Backend;
-use ff_store::{Roles, SystemClock};
+use ff_store::roles::Engine;
+use ff_store::{ClientAndWorker, SystemClock};
 use ff_testkit::wait::until_async;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ async fn watch(client: Client, execution: ExecutionId, release: Sender<()>) {
 }
 
 /// A handler blocks the runtime it was started on, and loses nothing by it.
-async fn nothing_is_lost(worker: Arc<dyn Roles>, observer: Arc<dyn Roles>) {
+async fn nothing_is_lost(worker: Arc<dyn ClientAndWorker>, observer: Arc<dyn ClientAndWorker>) {
     capture_log();
     let (release, released) = channel();
     let runtime = WorkerRuntime::new(worker.clone()).registration_ttl(Duration::from_secs(1));
@@ -86,7 +86,7 @@ async fn nothing_is_lost(worker: Arc<dyn Roles>, observer: Arc<dyn Roles>) {
 #[tokio::test]
 async fn leases_are_renewed_while_a_handler_blocks_the_runtime() {
     let store = MemoryStore::serial(Arc::new(SystemClock));
-    let backend: Arc<dyn Roles> = Arc::new(Backend::new(store));
+    let backend: Arc<dyn ClientAndWorker> = Arc::new(Engine::new(store));
     nothing_is_lost(backend.clone(), backend).await;
 }
 

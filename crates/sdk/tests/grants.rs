@@ -14,7 +14,7 @@ use ff_core::state::{State, Worker};
 use ff_core::{Capabilities, Code, ExecutionId, Lane, Millis, Namespace, Payload, PublicState};
 use ff_scheduler::{ClaimGrant, Scheduler, SchedulerConfig};
 use ff_sdk::{Client, FlowFabricWorker, Heartbeats, SdkError, WorkerConfig};
-use ff_store::{Roles, mint};
+use ff_store::{ClientAndWorker, mint};
 use ff_testkit::proxy::Proxy;
 use ff_testkit::wait::until_async;
 
@@ -45,7 +45,7 @@ async fn granted(world: &World, worker: &FlowFabricWorker) -> Option<ClaimGrant>
 }
 
 /// What holds in process and over HTTP alike.
-async fn the_server_chooses(backend: Arc<dyn Roles>) {
+async fn the_server_chooses(backend: Arc<dyn ClientAndWorker>) {
     let client = Client::new(backend.clone());
     let config = WorkerConfig::new(backend, "tester".parse().unwrap());
     let config = WorkerConfig { concurrency: 2, heartbeats: Heartbeats::SameRuntime, ..config };

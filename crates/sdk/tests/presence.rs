@@ -11,7 +11,7 @@ use ff_core::state::Worker;
 use ff_core::{Capabilities, Code, Millis, Namespace, Payload, PublicState};
 use ff_sdk::{FlowFabricWorker, Json, ServedLane, TaskContext, TaskError, WorkerConfig};
 use ff_store::mint;
-use ff_store::roles::{LaneOrder, Registering, Session};
+use ff_store::roles::{LaneUpdate, Registering, Session};
 use tokio::time::timeout;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -148,13 +148,13 @@ async fn lanes_have_their_turns_by_weight_and_none_starves() {
 #[tokio::test(start_paused = true)]
 async fn a_waiting_worker_gets_the_work_of_a_lane_that_is_resumed() {
     let world = World::start();
-    let order = |paused| LaneOrder { paused: Some(paused), ..LaneOrder::default() };
-    world.backend.order_lane(order(true)).await.unwrap();
+    let order = |paused| LaneUpdate { paused: Some(paused), ..LaneUpdate::default() };
+    world.backend.update_lane(order(true)).await.unwrap();
     let target = world.submit().await;
     let worker = world.worker().await;
     assert!(worker.claim_next().await.unwrap().is_none());
     let (task, resumed) =
-        tokio::join!(timeout(MINUTE, worker.claim_next()), world.backend.order_lane(order(false)));
+        tokio::join!(timeout(MINUTE, worker.claim_next()), world.backend.update_lane(order(false)));
     assert!(!resumed.unwrap().paused);
     let task = task.unwrap().unwrap().unwrap();
     assert_eq!(task.assignment().execution, target.execution);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::World;
-use ff_core::limits::PAYLOAD_BYTES;
-use ff_core::{Millis, Payload, PublicState};
+use ff_core::bounds::PAYLOAD_BYTES;
+use ff_core::{Payload, PublicState};
 use ff_sdk::{Bytes, Client, Json, SdkError, TaskContext, TaskError, WorkerRuntime};
 use tokio::time::timeout;
 
@@ -46,7 +46,7 @@ async fn describe(task: TaskContext, Json(()): Json<()>) -> Result<Json<String>,
     }
     let Some(progress) = task.last_progress() else {
         task.progress(50, "half").await?;
-        return Err(TaskError::delay(Millis::from_secs(1)));
+        return Err(TaskError::retry_after(Duration::from_secs(1)));
     };
     let (attempt, most, last) = (task.attempt(), task.max_attempts(), task.is_last_attempt());
     let (priority, percent) = (task.priority(), progress.percent.unwrap_or(0));
@@ -62,7 +62,7 @@ async fn doomed(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError>
 async fn patient(task: TaskContext, Json(()): Json<()>) -> Result<Json<u32>, TaskError> {
     let calls = task.state::<Calls>()?;
     match calls.0.fetch_add(1, Ordering::SeqCst) {
-        0 => Err(TaskError::delay(Millis::from_secs(3_600))),
+        0 => Err(TaskError::retry_after(Duration::from_secs(3_600))),
         _ => Ok(Json(task.attempt())),
     }
 }

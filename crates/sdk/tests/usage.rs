@@ -9,12 +9,12 @@ use std::time::Duration;
 use common::World;
 use common::served::Served;
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Amounts;
+use ff_core::limits::Amounts;
 use ff_core::machine::Cancel;
 use ff_core::quota::QuotaLimits;
 use ff_core::{Code, Dimension, Millis, Payload, PublicState};
 use ff_sdk::{ClaimedTask, Client, FlowFabricWorker, Json, TaskContext, TaskError, WorkerConfig};
-use ff_store::Roles;
+use ff_store::ClientAndWorker;
 use ff_testkit::proxy::{Mode, Proxy};
 use ff_testkit::wait::until_async;
 use tokio::time::timeout;
@@ -43,7 +43,7 @@ async fn used(client: &Client) -> u64 {
 }
 
 /// What holds in process and over HTTP alike.
-async fn a_report_counts_once_and_can_be_taken_back(backend: Arc<dyn Roles>) {
+async fn a_report_counts_once_and_can_be_taken_back(backend: Arc<dyn ClientAndWorker>) {
     let client = Client::new(backend.clone());
     let config = WorkerConfig::new(backend, "tester".parse().unwrap());
     let worker = FlowFabricWorker::connect(config).await.unwrap();

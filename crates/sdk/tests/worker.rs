@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::World;
-use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES};
+use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES};
 use ff_core::machine::{Cancel, Target};
 use ff_core::state::{Failure, Outcome};
 use ff_core::{Category, Code, Millis, Payload, PublicState, When};

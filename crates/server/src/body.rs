@@ -7,8 +7,8 @@ use ff_api::http::Object;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
-use crate::complaint;
 use crate::error::ApiError;
+use crate::parse_error;
 use crate::state::AppState;
 
 /// Most bytes of a body that carries one payload, in JSON or base64.
@@ -70,9 +70,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         let path = error.path().to_string();
         let why = error.into_inner().to_string();
         if path == "." {
-            return invalid(complaint::anywhere(&why));
+            return invalid(parse_error::anywhere(&why));
         }
-        let (field, detail) = complaint::at(&path, &why);
+        let (field, detail) = parse_error::at(&path, &why);
         ApiError { field: Some(field), ..invalid(detail) }
     })?;
     json.end().map_err(|error| invalid(error.to_string()))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ff_core::Millis;
-use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::bounds::CLAIM_WAIT_MAX;
 use sha2::{Digest, Sha256};
 
 use crate::tls::Tls;

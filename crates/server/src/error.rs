@@ -19,12 +19,12 @@ pub(crate) struct ApiError {
 
 /// Codes of HTTP itself, their status and what they mean, for the reference page.
 pub const HTTP_CODES: &[(&str, u16, &str)] = &[
-    ("invalid_json", 400, "The body is not the JSON that the route takes; the message says where."),
     (
-        "invalid_query",
+        "invalid_json",
         400,
-        "The query is not what the route takes; the message says what is wrong.",
+        "The body is not the JSON that the route accepts; the message says where.",
     ),
+    ("invalid_query", 400, "The query string is invalid; the message says what is wrong."),
     (Failure::Unauthenticated.code(), 401, Failure::Unauthenticated.help()),
     (
         "host_not_allowed",
@@ -35,15 +35,15 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
     (
         "origin_not_allowed",
         403,
-        "A server without a token takes nothing from web pages of other origins.",
+        "A server without a token accepts nothing from web pages of other origins.",
     ),
     ("no_such_route", 404, "The server has no such path."),
     ("method_not_allowed", 405, "The path exists, but not with this method; see `Allow`."),
     ("request_timeout", 408, "The body did not arrive in time."),
-    ("uri_too_long", 414, "The path and query are longer than the server reads; ask for less."),
-    ("unsupported_media_type", 415, "The route takes `application/json`, not compressed."),
+    ("uri_too_long", 414, "The path and query are longer than the server accepts."),
+    ("unsupported_media_type", 415, "The route accepts uncompressed `application/json` only."),
     (Failure::Overloaded.code(), 429, Failure::Overloaded.help()),
-    ("headers_too_large", 431, "The headers are more or longer than the server reads; send fewer."),
+    ("headers_too_large", 431, "The headers are larger than the server accepts; send fewer."),
     (Failure::Internal.code(), 500, Failure::Internal.help()),
 ];
 
@@ -166,7 +166,7 @@ fn told(failure: Failure) -> &'static str {
     }
 }
 
-/// What is said of one entry of a batch.
+/// The problem of one entry of a batch.
 pub(crate) fn view(error: &StoreError) -> ErrorView {
     let ApiError { code, detail, field, retryable, .. } = error.clone().into();
     ErrorView { code: code.to_owned(), message: detail, field, retryable }

@@ -6,17 +6,17 @@
 //! client costs only itself.
 
 mod auth;
+mod backlog;
 mod body;
 mod bounds;
 mod browser;
-mod census;
-mod complaint;
 mod config;
 mod error;
-mod finish;
 mod health;
 mod metrics;
+mod middleware;
 mod params;
+mod parse_error;
 mod router;
 mod routes;
 mod serve;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use ff_core::machine::Claimed;
 use ff_store::StoreError;
-use ff_store::meter::{Metric, MetricKind};
+use ff_store::metrics::{Metric, MetricKind};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 /// Every metric of the server itself.
@@ -15,36 +15,39 @@ const OWN: &[Metric] = &[
     Metric::histogram(
         "ff_http_request_seconds",
         "method, route",
-        "How long requests took, waiting included.",
+        "Duration of requests, including waiting claims.",
     ),
     Metric::counter("ff_submitted_total", "", "Executions accepted; repeats are not counted."),
     Metric::counter("ff_claimed_total", "", "Executions handed to workers."),
     Metric::counter("ff_renewals_total", "status", "Leases renewed, cancelled, lost or unknown."),
     Metric::counter("ff_exits_total", "outcome", "Leases ended by their holders, by outcome."),
     Metric::counter("ff_refusals_total", "code", "Commands refused or failed, by code."),
-    Metric::gauge("ff_queue_depth", "lane", "Executions that wait for a worker, of all tenants."),
+    Metric::gauge(
+        "ff_queue_depth",
+        "lane",
+        "Executions waiting for a worker, over all namespaces.",
+    ),
     Metric::gauge(
         "ff_queue_oldest_seconds",
         "lane",
-        "How long the execution that comes next has waited, the longest of all tenants.",
+        "Age of the execution at the head of the queue; the maximum over all namespaces.",
     ),
     Metric::gauge(
         "ff_blocked",
         "reason",
-        "Executions that wait for something else: waiting_for_budget or waiting_for_quota.",
+        "Executions blocked on a limit: waiting_for_budget or waiting_for_quota.",
     ),
     Metric::gauge(
         "ff_unroutable",
         "lane",
-        "Executions in a queue that require capabilities which no live worker offers, in up to 100 \
-         namespaces.",
+        "Queued executions whose required capabilities no live worker offers, in up to 100 namespaces.",
     ),
-    Metric::gauge("ff_workers", "", "Workers that are registered."),
+    Metric::gauge("ff_workers", "", "Registered workers."),
 ];
 
 /// Every metric that a process with a server may show.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    OWN.iter().chain(ff_store::meter::METRICS).chain(ff_engine::METRICS)
+    OWN.iter().chain(ff_store::metrics::METRICS).chain(ff_engine::METRICS)
 }
 
 /// The buckets of what is measured in seconds: from a fast read to the longest wait for work.

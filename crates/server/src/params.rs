@@ -1,6 +1,7 @@
-//! What the path and the query say.
+//! Parameters in the path and the query.
 
 use std::error::Error;
+use std::str::FromStr;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Path, Query};
@@ -8,28 +9,28 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use ff_api::http::schema::Name;
 use ff_core::machine::Target;
-use ff_core::{Lane, Namespace, Refusal, ResourceName, WorkerId};
+use ff_core::{Namespace, Refusal, ResourceName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
-use crate::complaint;
 use crate::error::ApiError;
+use crate::parse_error;
 use crate::state::AppState;
 
 /// The query of most routes.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Scope {
+pub(crate) struct NamespaceQuery {
     /// The tenant; `default` when absent.
     #[serde(default)]
     #[param(value_type = Option<Name>)]
     pub(crate) namespace: Namespace,
 }
 
-/// How long a page is when nothing is said.
-pub(crate) fn hundred() -> usize {
+/// The length of a page when none is given.
+pub(crate) fn default_page_size() -> usize {
     100
 }
 
@@ -61,9 +62,9 @@ fn wrong(rejection: &QueryRejection) -> (Option<String>, String) {
         if let Some(error) = error.downcast_ref::<QueryError>() {
             let (path, why) = (error.path(), error.inner().to_string());
             if path.iter().next().is_none() {
-                return (None, complaint::anywhere(&why));
+                return (None, parse_error::anywhere(&why));
             }
-            let (field, detail) = complaint::at(&path.to_string(), &why);
+            let (field, detail) = parse_error::at(&path.to_string(), &why);
             return (Some(field), detail);
         }
         cause = error.source();
@@ -84,82 +85,50 @@ pub(crate) struct Page {
     #[param(value_type = Option<Name>)]
     pub(crate) after: Option<ResourceName>,
     /// How many at most; 100 when absent.
-    #[serde(default = "hundred")]
+    #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
     pub(crate) limit: usize,
 }
 
 /// The text in the path.
-pub(crate) struct Named(pub(crate) String);
+pub(crate) struct PathText(pub(crate) String);
 
-impl FromRequestParts<AppState> for Named {
+impl FromRequestParts<AppState> for PathText {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         match Path::<String>::from_request_parts(parts, state).await {
-            Ok(Path(text)) => Ok(Named(text)),
+            Ok(Path(text)) => Ok(PathText(text)),
             Err(_) => Err(Refusal::invalid("path", "is not readable text; check the URL").into()),
         }
     }
 }
 
 /// The execution in the path and the namespace in the query.
-pub(crate) struct At(pub(crate) Target);
+pub(crate) struct ExecutionPath(pub(crate) Target);
 
-impl FromRequestParts<AppState> for At {
+impl FromRequestParts<AppState> for ExecutionPath {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
-        let Named(execution) = Named::from_request_parts(parts, state).await?;
-        Ok(At(Target { namespace: scope.namespace, execution: execution.parse()? }))
+        let Params(scope) = Params::<NamespaceQuery>::from_request_parts(parts, state).await?;
+        let PathText(execution) = PathText::from_request_parts(parts, state).await?;
+        Ok(ExecutionPath(Target { namespace: scope.namespace, execution: execution.parse()? }))
     }
 }
 
-/// The worker in the path and the namespace in the query.
-pub(crate) struct As {
-    pub(crate) worker: WorkerId,
+/// A name in the path and the namespace in the query.
+pub(crate) struct InPath<T> {
+    pub(crate) name: T,
     pub(crate) namespace: Namespace,
 }
 
-impl FromRequestParts<AppState> for As {
+impl<T: FromStr<Err = Refusal>> FromRequestParts<AppState> for InPath<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
-        let Named(worker) = Named::from_request_parts(parts, state).await?;
-        Ok(As { worker: WorkerId::new(worker)?, namespace: scope.namespace })
-    }
-}
-
-/// The lane in the path and the namespace in the query.
-pub(crate) struct In {
-    pub(crate) lane: Lane,
-    pub(crate) namespace: Namespace,
-}
-
-impl FromRequestParts<AppState> for In {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
-        let Named(lane) = Named::from_request_parts(parts, state).await?;
-        Ok(In { lane: Lane::new(lane)?, namespace: scope.namespace })
-    }
-}
-
-/// The budget or quota in the path and the namespace in the query.
-pub(crate) struct Of {
-    pub(crate) name: ResourceName,
-    pub(crate) namespace: Namespace,
-}
-
-impl FromRequestParts<AppState> for Of {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let Params(scope) = Params::<Scope>::from_request_parts(parts, state).await?;
-        let Named(name) = Named::from_request_parts(parts, state).await?;
-        Ok(Of { name: ResourceName::new(name)?, namespace: scope.namespace })
+        let Params(scope) = Params::<NamespaceQuery>::from_request_parts(parts, state).await?;
+        let PathText(name) = PathText::from_request_parts(parts, state).await?;
+        Ok(InPath { name: name.parse()?, namespace: scope.namespace })
     }
 }

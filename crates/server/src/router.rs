@@ -12,10 +12,8 @@ use utoipa_axum::routes;
 
 use crate::auth::authenticate;
 use crate::error::ApiError;
-use crate::finish::finish;
-use crate::routes::{
-    allowances, claim, executions, holder, lanes, meta, operator, registry, workers,
-};
+use crate::middleware::finish;
+use crate::routes::{claim, executions, holder, lanes, limits, meta, operator, registry, workers};
 use crate::state::AppState;
 
 #[derive(OpenApi)]
@@ -105,12 +103,12 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(workers::grant))
         .routes(routes!(workers::claim_granted))
         .routes(routes!(lanes::list_lanes))
-        .routes(routes!(lanes::lane, lanes::order_lane))
-        .routes(routes!(allowances::list_budgets))
-        .routes(routes!(allowances::budget, allowances::put_budget, allowances::delete_budget))
-        .routes(routes!(allowances::reset_budget))
-        .routes(routes!(allowances::list_quotas))
-        .routes(routes!(allowances::quota, allowances::put_quota, allowances::delete_quota))
+        .routes(routes!(lanes::lane, lanes::update_lane))
+        .routes(routes!(limits::list_budgets))
+        .routes(routes!(limits::budget, limits::put_budget, limits::delete_budget))
+        .routes(routes!(limits::reset_budget))
+        .routes(routes!(limits::list_quotas))
+        .routes(routes!(limits::quota, limits::put_quota, limits::delete_quota))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::openapi))
 }

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::backlog::Counting;
 use crate::config::Config;
 use crate::health::Health;
 
@@ -19,6 +20,8 @@ pub(crate) struct AppState {
     pub(crate) config: Arc<Config>,
     /// Whether the store answers.
     pub(crate) health: Arc<Health>,
+    /// The count of what waits.
+    pub(crate) counting: Arc<Counting>,
     /// A permit per claim that waits for work.
     pub(crate) waiting: Arc<Semaphore>,
     /// Set when the server stops: waiting claims answer at once.
@@ -36,7 +39,7 @@ impl AppState {
         let scheduler = Scheduler::new(backend.clone(), SchedulerConfig::default())?;
         let waiting = Arc::new(Semaphore::new(config.waiting_claims));
         let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
-        let (health, tasks) = (Arc::default(), TaskTracker::new());
-        Ok(AppState { backend, scheduler, config, health, waiting, stopping, tasks })
+        let (health, counting, tasks) = (Arc::default(), Arc::default(), TaskTracker::new());
+        Ok(AppState { backend, scheduler, config, health, counting, waiting, stopping, tasks })
     }
 }

@@ -13,11 +13,11 @@ use ff_api::client::HttpClient;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::Subject;
 use ff_core::budget::{BudgetLimits, BudgetView};
-use ff_core::control::{Amounts, Blocker};
 use ff_core::explain::Explanation;
+use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
-    GrantNext, Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
+    GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
     SetPriority, SetTags, Submit, Submitted, Target, Ticked,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
@@ -28,18 +28,18 @@ use ff_core::{
     ResourceName, Time, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
-use ff_store::census::Census;
+use ff_store::backlog::Backlog;
 use ff_store::listing::{ListPage, Listing};
-use ff_store::roles::{Answer, Backend, LaneOrder, LaneView, Registering, Session};
+use ff_store::roles::{Answer, Engine, LaneUpdate, LaneView, Registering, Session};
 use ff_store::{
-    AllowanceBackend, ClientBackend, DueTimers, EngineId, MaintenanceBackend, Repaired, Share,
+    ClientBackend, DueTimers, EngineId, LimitsBackend, MaintenanceBackend, PartitionSet, Repaired,
     Stats, StoreError, Wakeups, WorkerBackend,
 };
 
 /// Two roles over HTTP, the third in process.
 struct OverHttp {
     http: HttpClient,
-    store: Backend<MemoryStore>,
+    store: Engine<MemoryStore>,
 }
 
 async fn over_http() -> Subject {
@@ -81,7 +81,7 @@ pass!(ClientBackend to http {
     workers(
         namespace: &Namespace, after: Option<&WorkerInstanceId>, limit: usize
     ) -> Vec<Registration>;
-    order_lane(order: LaneOrder) -> LaneState;
+    update_lane(order: LaneUpdate) -> LaneState;
     lane(namespace: &Namespace, lane: &Lane) -> LaneState;
     lanes(namespace: &Namespace, after: Option<&Lane>, limit: usize) -> Vec<LaneView>;
     explain(target: &Target) -> Explanation;
@@ -89,7 +89,7 @@ pass!(ClientBackend to http {
     self.http.new_id(namespace, key)
 });
 
-pass!(AllowanceBackend to http {
+pass!(LimitsBackend to http {
     put_budget(namespace: &Namespace, name: &ResourceName, limits: BudgetLimits) -> BudgetView;
     reset_budget(namespace: &Namespace, name: &ResourceName) -> BudgetView;
     budget(namespace: &Namespace, name: &ResourceName) -> BudgetView;
@@ -106,13 +106,13 @@ pass!(WorkerBackend to http {
     claim(claim: ClaimRequest, wait: Millis) -> Claimed;
     grant(grant: GrantNext) -> Granted;
     claim_granted(claim: ClaimGranted) -> Claimed;
-    renew(holds: Vec<Hold>) -> Vec<Answer<Renewed>>;
+    renew(holds: Vec<LeaseRef>) -> Vec<Answer<Renewed>>;
     progress(report: ReportProgress) -> ();
     complete(batch: Vec<Complete>) -> Vec<Answer<Exited>>;
     fail(fail: Fail) -> Exited;
     delay(delay: Delay) -> Exited;
     cancel_held(cancel: CancelHeld) -> Exited;
-    hand_back(holds: Vec<Hold>) -> Vec<Answer<Exited>>;
+    hand_back(holds: Vec<LeaseRef>) -> Vec<Answer<Exited>>;
     report_usage(report: ReportUsage) -> Amounts;
     register(worker: Registering) -> Registered;
     heartbeat(session: &Session) -> Registered;
@@ -122,16 +122,16 @@ pass!(WorkerBackend to http {
 });
 
 pass!(MaintenanceBackend to store {
-    due(share: &Share, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
-    alive(engine: EngineId) -> Vec<EngineId>;
+    due(share: &PartitionSet, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
+    engine_heartbeat(engine: EngineId) -> Vec<EngineId>;
     leave(engine: EngineId) -> ();
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     tick_resource(key: ResourceKey) -> bool;
     blockers(
-        share: &Share, after: Option<&(Namespace, Blocker)>, limit: usize
+        share: &PartitionSet, after: Option<&(Namespace, Blocker)>, limit: usize
     ) -> Vec<(Namespace, Blocker)>;
     release(namespace: &Namespace, on: &Blocker) -> u64;
-    census() -> Census;
+    backlog() -> Backlog;
     rows() -> Rows;
     repair() -> Repaired;
 } fn wakeups(&self) -> &Wakeups {

@@ -42,3 +42,28 @@ impl Clock for SystemClock {
         Millis::new(sum.as_millis().try_into().unwrap_or(u64::MAX))
     }
 }
+
+/// A clock that follows tokio's time. Where that is paused, a store, its timers and its workers share
+/// one virtual time.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioClock(tokio::time::Instant);
+
+/// What a [`TokioClock`] shows when it starts, in milliseconds since the Unix epoch.
+const TOKIO_START: u64 = 1_700_000_000_000;
+
+impl TokioClock {
+    /// A clock that starts now.
+    pub fn start() -> TokioClock {
+        TokioClock(tokio::time::Instant::now())
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Time {
+        Time::from_ms(TOKIO_START.saturating_add(self.elapsed().get()))
+    }
+
+    fn elapsed(&self) -> Millis {
+        Millis::new(self.0.elapsed().as_millis().try_into().unwrap_or(u64::MAX))
+    }
+}

@@ -44,35 +44,27 @@ failures!(
          try again.";
     /// The store has no room.
     Full = "store_full", later,
-        "The store has reached its memory limit or its disk is full, and it takes no more work; on \
-         Valkey, what ends or frees work still runs. Nothing was changed; an operator should free or \
-         add room.";
+        "The store has reached its memory limit or its disk is full, and accepts no more work; on Valkey, running work can still finish. Nothing was changed; an operator should free or add space.";
     /// Others kept changing the same execution.
     Contention = "store_contention", later,
-        "Others kept changing the same execution while the command was decided. Nothing was \
-         changed; try again.";
+        "The same execution kept changing while the command was decided. Nothing was changed; try again.";
     /// The store cannot be reached, or failed.
     Unavailable = "store_unavailable", later,
         "The store cannot be reached, or failed while it worked. Whether the command took effect \
          is unknown; repeat the call as it was sent.";
     /// The store does not let this user in, or not do this.
     Denied = "store_denied", never,
-        "The store does not accept the user and password that it was opened with, or does not let \
-         that user do what is needed; the message, or the server's log, names the permission. \
-         Trying again gives the same answer until an operator grants it.";
-    /// The store holds something unreadable.
+        "The store rejects the user or password it was opened with, or that user lacks a permission; the message, or the server's log, names it. Retrying does not help until an operator grants it.";
+    /// The store contains a record that cannot be read.
     Corrupt = "store_corrupt", never,
-        "The store holds something that cannot be what was written. Nothing was changed; run \
-         `ff check`.";
+        "The store contains a record that cannot be read. Nothing was changed; run `ff check`.";
     /// The store is not ours, or not of this release.
     Incompatible = "store_incompatible", never,
         "The store was written by a newer release, is not a FlowFabric store, or is set up so that \
          it would lose work. The message says which.";
     /// The store answered with an error that has no name here.
     Failed = "store_failed", never,
-        "The store answered with an error that this release does not know. Whether the command took \
-         effect is unknown, and trying again blindly is no cure; the message, or the server's log, \
-         has the store's own words. Once the cause is known the call can be repeated as it was sent.";
+        "The store returned an error that this release does not know. Whether the command took effect is unknown, and a blind retry is unlikely to help; the message, or the server's log, quotes the store. Once the cause is fixed, repeat the call as it was sent.";
     /// Too many claims wait at the server.
     Overloaded = "overloaded", later,
         "Too many claims are waiting; try again after a pause.";
@@ -89,7 +81,7 @@ failures!(
          unknown; repeat the call as it was sent.";
     /// The server does not know the caller.
     Unauthenticated = "unauthenticated", never,
-        "The request shows no token, or not the right one.";
+        "The request has no token, or a wrong one.";
     /// The server's certificate is not trusted.
     Untrusted = "server_not_trusted", never,
         "The server's certificate is not one that the caller trusts: it is of another authority, for \

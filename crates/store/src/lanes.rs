@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use ff_core::control::Blocker;
-use ff_core::limits::BATCH;
+use ff_core::bounds::BATCH;
+use ff_core::limits::Blocker;
 use ff_core::machine::{CopyLane, LaneSpread, SetLane};
 use ff_core::resource::LaneState;
-use ff_core::{Amend, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName};
+use ff_core::{Lane, Namespace, Partition, Patch, ResourceKey, ResourceKind, ResourceName};
 
 use crate::admission::release;
 use crate::error::StoreError;
 use crate::mint;
 use crate::process::Process;
-use crate::roles::{LaneOrder, done, only, run};
+use crate::roles::{LaneUpdate, done, only, run};
 use crate::store::Store;
 
 /// Carries out `order`. It is acknowledged when claims and submits in every partition see it.
 pub(crate) async fn order<S: Store>(
     process: &Arc<Process<S>>,
-    order: LaneOrder,
+    order: LaneUpdate,
 ) -> Result<LaneState, StoreError> {
-    let LaneOrder { namespace, lane, paused, draining, max_active, defaults, reason } = order;
+    let LaneUpdate { namespace, lane, paused, draining, max_active, defaults, reason } = order;
     let store = &*process.store;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
     let spread = store.partitions() > 1;
@@ -30,16 +30,16 @@ pub(crate) async fn order<S: Store>(
         true => self::spread(process, &namespace, &lane, said).await?,
         false => said,
     };
-    if max_active != Amend::Keep {
+    if max_active != Patch::Unset {
         let on = Blocker { kind: ResourceKind::Quota, name: ResourceName::of_lane(&lane) };
         release::release_or_warn(process, &namespace, &on).await;
     }
-    // Who waits may find that there is work after all.
+    // Waiting claims may find work now.
     store.wakeups().announce_maybe();
     Ok(said)
 }
 
-/// Copies what was said of a lane to every partition.
+/// Copies a lane's settings to every partition.
 pub(crate) async fn spread<S: Store>(
     process: &Arc<Process<S>>,
     namespace: &Namespace,

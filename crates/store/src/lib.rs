@@ -8,7 +8,7 @@
 mod admission;
 pub mod after_commit;
 pub mod audit;
-pub mod census;
+pub mod backlog;
 mod claimers;
 pub mod clock;
 pub mod error;
@@ -16,14 +16,14 @@ pub mod failure;
 mod lanes;
 pub mod listing;
 mod lock;
-pub mod meter;
+pub mod metrics;
 pub mod mint;
 pub mod optimistic;
 pub mod outage;
+pub mod partition_set;
 mod process;
 pub mod roles;
 pub mod serial;
-pub mod share;
 pub mod steady;
 pub mod store;
 mod violation;
@@ -37,7 +37,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("records of a group that one release reads", admission::release::HEADS),
     ("blocked executions that one call releases", admission::release::SLICE),
     ("rounds in which one claim asks for admission", admission::claim::ROUNDS),
-    ("settlements of one command", ff_core::limits::BATCH),
+    ("settlements of one command", ff_core::bounds::BATCH),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
 ];
@@ -46,12 +46,12 @@ pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};
 pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
+pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    AllowanceBackend, ClientBackend, EngineBackend, MaintenanceBackend, Roles, WorkerBackend,
+    ClientAndWorker, ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend, WorkerBackend,
 };
-pub use share::{EngineId, Share};
 pub use store::{
-    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, Position, Repaired, ResourceScan,
-    Stats, Store, Which,
+    BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position, Repaired,
+    ResourceScan, Stats, Store,
 };
 pub use wakeups::Wakeups;

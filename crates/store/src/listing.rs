@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use ff_core::explain::Surroundings;
-use ff_core::limits::{PAGE, PAGE_SCAN};
+use ff_core::bounds::{PAGE, PAGE_SCAN};
+use ff_core::explain::ExplainInputs;
 use ff_core::placement::Attention;
 use ff_core::view::BlockingReason;
 use ff_core::{
@@ -17,7 +17,7 @@ use ff_core::{
 };
 
 use crate::error::StoreError;
-use crate::store::{ListScan, Listed, Position, Store, Which};
+use crate::store::{ListIndex, ListScan, Listed, Position, Store};
 
 /// How many records are fetched from the store at a time.
 const STRETCH: usize = 256;
@@ -42,9 +42,10 @@ pub struct Filter {
     pub lane: Option<Lane>,
     /// Of this kind.
     pub kind: Option<Kind>,
-    /// In this state.
-    pub state: Option<PublicState>,
-    /// Queued, while no live worker of their lane offers all that they require.
+    /// In one of these states; none means any.
+    pub states: BTreeSet<PublicState>,
+    /// Queued, while no live worker of their lane offers all that they require; beside `states`, those
+    /// too.
     pub lacks_worker: bool,
     /// With all of these tags.
     pub tags: Vec<(TagKey, TagValue)>,
@@ -55,20 +56,27 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether `record` is among them.
-    pub fn matches(&self, record: &Description) -> bool {
+    /// Whether `record` is among them, if `lacks_worker` says rightly that no live worker can run it.
+    fn matches(&self, record: &Description, lacks_worker: impl FnOnce() -> bool) -> bool {
+        let stands = (self.states.is_empty() && !self.lacks_worker)
+            || self.states.contains(&record.public_state())
+            || (self.lacks_worker && lacks_worker());
+        stands && self.matches_apart_from_standing(record)
+    }
+
+    fn matches_apart_from_standing(&self, record: &Description) -> bool {
         self.lane.as_ref().is_none_or(|lane| *lane == record.spec.lane)
             && self.kind.as_ref().is_none_or(|kind| *kind == record.spec.kind)
-            && self.state.is_none_or(|state| state == record.public_state())
             && self.tags.iter().all(|(key, value)| record.tags.get(key) == Some(value))
             && self.from.is_none_or(|from| record.created >= from)
             && self.to.is_none_or(|to| record.created < to)
     }
 
-    fn which(&self) -> Which {
-        match self.state {
-            Some(PublicState::Failed) => Which::Attention(Attention::Failed),
-            _ => Which::All,
+    fn which(&self) -> ListIndex {
+        let only_failed = self.states.iter().eq([&PublicState::Failed]) && !self.lacks_worker;
+        match only_failed {
+            true => ListIndex::Attention(Attention::Failed),
+            false => ListIndex::All,
         }
     }
 }
@@ -141,6 +149,13 @@ impl FromStr for Standing {
     }
 }
 
+impl Standing {
+    /// Reads one or several, separated by commas.
+    pub fn list(text: &str) -> Result<Vec<Standing>, Refusal> {
+        text.split(',').map(str::parse).collect()
+    }
+}
+
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,22 +166,21 @@ impl fmt::Display for Standing {
 }
 
 impl Filter {
-    /// The same, of those that stand there.
-    pub fn standing(mut self, standing: Option<Standing>) -> Filter {
-        match standing {
-            Some(Standing::State(state)) => self.state = Some(state),
-            Some(Standing::LacksWorker) => self.lacks_worker = true,
-            None => {}
+    /// The same, of those that stand in one of these places; none means anywhere.
+    pub fn standing(mut self, standings: impl IntoIterator<Item = Standing>) -> Filter {
+        for standing in standings {
+            match standing {
+                Standing::State(state) => drop(self.states.insert(state)),
+                Standing::LacksWorker => self.lacks_worker = true,
+            }
         }
         self
     }
 
-    /// Where those stand that are asked for, if that is asked for.
-    pub fn stands(&self) -> Option<Standing> {
-        match self.lacks_worker {
-            true => Some(Standing::LacksWorker),
-            false => self.state.map(Standing::State),
-        }
+    /// Where those stand that are asked for; empty when that is not asked for.
+    pub fn stands(&self) -> Vec<Standing> {
+        let states = self.states.iter().copied().map(Standing::State);
+        states.chain(self.lacks_worker.then_some(Standing::LacksWorker)).collect()
     }
 }
 
@@ -174,7 +188,7 @@ impl Filter {
 pub(crate) async fn page<S: Store + ?Sized>(
     store: &S,
     listing: &Listing,
-    around: Option<&Surroundings>,
+    around: Option<&ExplainInputs>,
 ) -> Result<ListPage, StoreError> {
     if listing.limit == 0 || listing.limit > PAGE {
         let why = format!("is {}; give 1 to {PAGE}", listing.limit);
@@ -208,7 +222,7 @@ pub(crate) async fn page<S: Store + ?Sized>(
             match listed {
                 Listed::Record(record) => {
                     let lacks = || around.is_some_and(|around| around.lacks_worker_for(&record));
-                    if filter.matches(&record) && (!filter.lacks_worker || lacks()) {
+                    if filter.matches(&record, lacks) {
                         page.executions.push(record.description);
                     }
                 }

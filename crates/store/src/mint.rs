@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ff_core::limits::PARTITIONS;
+use ff_core::bounds::PARTITIONS;
 use ff_core::machine::{Action, Command};
 use ff_core::{ExecutionId, Partition, RequestId, Time};
 

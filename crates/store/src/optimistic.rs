@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use ff_core::Time;
-use ff_core::limits::BATCH_BYTES;
+use ff_core::bounds::BATCH_BYTES;
 use ff_core::machine::{
     self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet,
 };

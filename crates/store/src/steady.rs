@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ff_core::{Millis, Time};
 
 use crate::clock::Clock;
-use crate::meter;
+use crate::metrics;
 
 /// A longer step ahead between two looks must be confirmed before anything is removed.
 pub const JUMP: Millis = Millis::from_secs(5 * 60);
@@ -128,7 +128,7 @@ impl Steady {
         *told = Some(Told { mark, before, after });
         drop(told);
         if offset_before != Some(mark.offset_us) {
-            meter::clock_offset(mark.offset());
+            metrics::clock_offset(mark.offset());
         }
         if let Some(found) = found {
             report(found, &mark, since.is_none());
@@ -143,7 +143,7 @@ fn report(found: Found, mark: &Mark, first: bool) {
     let offset_ms = mark.offset().get();
     match found {
         Found::SetBack(by) => {
-            meter::clock_step("back");
+            metrics::clock_step("back");
             if by >= WORTH_A_WARNING {
                 tracing::warn!(
                     by_ms = by.get(),
@@ -154,7 +154,7 @@ fn report(found: Found, mark: &Mark, first: bool) {
         }
         Found::Jumped(_) if first => {}
         Found::Jumped(by) => {
-            meter::clock_step("ahead");
+            metrics::clock_step("ahead");
             tracing::warn!(
                 by_ms = by.get(),
                 "the system clock was set forward, or the machine slept; nothing is removed until \

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, QueueEntry, Score};
@@ -14,9 +14,9 @@ use ff_core::{
 
 use crate::after_commit::SettlementQueue;
 use crate::audit::Rows;
-use crate::census::Census;
+use crate::backlog::Backlog;
 use crate::error::StoreError;
-use crate::share::{EngineId, Share};
+use crate::partition_set::{EngineId, PartitionSet};
 use crate::wakeups::Wakeups;
 
 /// How many blocked executions of one class are in order over all partitions; of more, only those of
@@ -51,7 +51,7 @@ pub trait Store: Send + Sync + 'static {
     /// with the first page, at most `limit` of one partition.
     async fn due(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
@@ -81,13 +81,13 @@ pub trait Store: Send + Sync + 'static {
     /// after `after`, at most `limit`.
     async fn blockers(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
 
     /// How much waits, and for what.
-    async fn census(&self) -> Result<Census, StoreError>;
+    async fn backlog(&self) -> Result<Backlog, StoreError>;
 
     /// How many executions would be claimed before one that is in this place, among those that
     /// require the same.
@@ -95,7 +95,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Says that `engine` is alive, and answers all that are. Whoever has been silent for
     /// [`ENGINE_TTL`](crate::share::ENGINE_TTL) is not.
-    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+    async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
     /// Says that `engine` is gone. The others hear of it, so that its share is theirs at once.
     async fn leave(&self, engine: EngineId) -> Result<(), StoreError>;
@@ -181,7 +181,7 @@ pub struct ListScan {
     /// The tenant.
     pub namespace: Namespace,
     /// Which listing.
-    pub which: Which,
+    pub which: ListIndex,
     /// Only what comes after this place.
     pub after: Option<Position>,
     /// At most this many.
@@ -203,7 +203,7 @@ pub struct ResourceScan {
 
 /// Which listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum ListIndex {
     /// Every execution.
     All,
     /// What a person should look at.

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::process::Process;
 use crate::store::Store;
 use crate::wakeups::{Call, Ticket};
-use crate::{meter, mint};
+use crate::{metrics, mint};
 
 /// Claims, waiting up to `wait` for work to appear. `tasks` has what goes on without the caller.
 pub(crate) async fn claim<S: Store>(
@@ -49,7 +49,7 @@ async fn look<S: Store>(
     ticket: &Ticket,
 ) -> Result<Claimed, StoreError> {
     ticket.join();
-    let measured = meter::Look::start(&claim.lane);
+    let measured = metrics::Look::start(&claim.lane);
     let claimed = claim_or_hand_back(process, claim.clone()).await;
     ticket.looked();
     match &claimed {

@@ -1,4 +1,4 @@
-//! Wake-ups inside one process: who waits for work or timers hears of it.
+//! Wake-ups inside one process: waiting claims and timer loops hear of work and timers.
 //!
 //! Hearing is a hint. A waiter registers **before** it looks at the store, so work that appears in
 //! between is either seen or announced; losing every announcement costs latency, never work.

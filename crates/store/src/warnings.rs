@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::resource::Body;
 use ff_core::{Dimension, Namespace, ResourceKey, ResourceKind, ResourceName, Warning};
 use tokio::time::Instant;
@@ -35,26 +35,26 @@ struct Found {
 }
 
 impl Known {
-    /// What is worth a word about work with `control`.
+    /// What is worth a word about work with `limits`.
     pub(crate) async fn warnings<S: Store + ?Sized>(
         &self,
         store: &S,
         namespace: &Namespace,
-        control: &Control,
+        limits: &ExecutionLimits,
     ) -> Result<Vec<Warning>, StoreError> {
         let mut warnings = Vec::new();
         let mut counted = BTreeSet::new();
-        for name in &control.budgets {
+        for name in &limits.budgets {
             match self.find(store, ResourceKind::Budget, namespace, name).await? {
                 Some(found) => counted.extend(found.counts),
                 None => warnings.push(Warning::NoBudget { name: name.clone() }),
             }
         }
         if warnings.is_empty() {
-            let missing = control.estimate.keys().filter(|dimension| !counted.contains(*dimension));
+            let missing = limits.estimate.keys().filter(|dimension| !counted.contains(*dimension));
             warnings.extend(missing.cloned().map(|dimension| Warning::NotCounted { dimension }));
         }
-        for name in &control.quotas {
+        for name in &limits.quotas {
             if self.find(store, ResourceKind::Quota, namespace, name).await?.is_none() {
                 warnings.push(Warning::NoQuota { name: name.clone() });
             }

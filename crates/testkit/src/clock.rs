@@ -51,26 +51,3 @@ impl Clock for ManualClock {
         Millis::new(self.0.elapsed.load(Ordering::SeqCst))
     }
 }
-
-/// A clock that goes with tokio's time, so that a test with paused time runs a store, its timers
-/// and its workers in one virtual time.
-#[derive(Debug, Clone, Copy)]
-pub struct TokioClock(tokio::time::Instant);
-
-impl TokioClock {
-    /// A clock that starts now.
-    pub fn start() -> TokioClock {
-        TokioClock(tokio::time::Instant::now())
-    }
-}
-
-impl Clock for TokioClock {
-    fn now(&self) -> Time {
-        let elapsed = self.0.elapsed().as_millis();
-        Time::from_ms(START + u64::try_from(elapsed).unwrap_or(u64::MAX / 2))
-    }
-
-    fn elapsed(&self) -> Millis {
-        Millis::new(u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX))
-    }
-}

@@ -7,4 +7,5 @@ pub mod report;
 pub mod valkey;
 pub mod wait;
 
-pub use clock::{ManualClock, TokioClock};
+pub use clock::ManualClock;
+pub use ff_store::clock::TokioClock;

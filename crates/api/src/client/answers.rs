@@ -67,7 +67,7 @@ pub(super) fn exits(view: ExitAnswers) -> Vec<Answer<Exited>> {
     answers.collect()
 }
 
-/// What the server said of a command. A code that is none of this release keeps whether it is worth
+/// The server's answer to a command. A code that is none of this release keeps whether it is worth
 /// trying again.
 pub(super) fn told(error: ErrorView) -> StoreError {
     let ErrorView { code, message, field, retryable } = error;

@@ -1,8 +1,8 @@
 //! From the wire back to why an execution stands where it stands.
 
-use ff_core::control::Blocker;
 use ff_core::explain::{Explanation, Reason};
-use ff_core::state::{Pause, Worker};
+use ff_core::limits::Blocker;
+use ff_core::state::{DelayReason, Worker};
 use ff_core::view::{
     AttemptState, BlockingReason, EligibilityState, LifecyclePhase, OwnershipState, StateVector,
     TerminalOutcome,
@@ -63,7 +63,7 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
         },
         ReasonView::InQueue { ahead, workers } => Reason::InQueue { ahead, workers },
         ReasonView::NotBefore { until, intent: word } => {
-            let pauses = [Pause::Start, Pause::Backoff, Pause::Hold];
+            let pauses = [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold];
             let why = pauses.into_iter().find(|pause| intent(*pause) == word);
             Reason::NotBefore { until: until.0, why: why.ok_or_else(|| broken(&word))? }
         }

@@ -4,11 +4,11 @@
 //! server did not answer (the outcome is unknown, and every call can be repeated as it was sent), it
 //! asks for its token, its answer is not understood, or it tells of a failure itself.
 
-mod allowances;
 mod answers;
 mod claiming;
 mod connect;
 mod explained;
+mod limits;
 mod roles;
 mod transport;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_core::control::Amounts;
+use ff_core::bounds::{BATCH, BATCH_BYTES};
 use ff_core::explain::Explanation;
-use ff_core::limits::{BATCH, BATCH_BYTES};
+use ff_core::limits::Amounts;
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
-    GrantNext, Granted, Hold, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
+    GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
     SetPriority, SetTags, Submit, Submitted, Target,
 };
 use ff_core::record::{Attempt, Exited};
@@ -20,7 +20,7 @@ use ff_core::{
     WorkerInstanceId,
 };
 use ff_store::listing::{ListPage, Listing};
-use ff_store::roles::{self, Answer, LaneOrder, Registering, Session};
+use ff_store::roles::{self, Answer, LaneUpdate, Registering, Session};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
@@ -40,6 +40,17 @@ use crate::{
 };
 
 impl HttpClient {
+    /// The lanes that have settings and those in which something waits, in the order of their names,
+    /// after `after`, at most `limit`.
+    pub async fn lane_page(
+        &self,
+        namespace: &Namespace,
+        after: Option<&Lane>,
+        limit: usize,
+    ) -> Result<LanePageView, StoreError> {
+        self.get(&page_path("lanes", namespace, after.map(Lane::as_str), limit)).await
+    }
+
     fn execution(target: &Target, call: &str) -> String {
         format!("/v1/executions/{}{call}?namespace={}", target.execution, target.namespace)
     }
@@ -89,7 +100,7 @@ impl HttpClient {
     async fn leases<T: DeserializeOwned>(
         &self,
         call: &str,
-        holds: &[Hold],
+        holds: &[LeaseRef],
     ) -> Result<T, StoreError> {
         let namespace = one_namespace(holds.iter().map(|hold| &hold.target.namespace))?;
         let body = Leases { leases: holds.iter().map(HoldBody::from).collect() };
@@ -221,7 +232,7 @@ impl ClientBackend for HttpClient {
         workers.collect::<Result<_, _>>().map_err(|refusal| broken(&refusal.to_string()))
     }
 
-    async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError> {
+    async fn update_lane(&self, order: LaneUpdate) -> Result<LaneState, StoreError> {
         let path = lane_path(&order.namespace, &order.lane);
         let view: LaneView = self.patch(&path, &LaneRequest::from(&order)).await?;
         lane_state(&view)
@@ -239,7 +250,7 @@ impl ClientBackend for HttpClient {
         limit: usize,
     ) -> Result<Vec<roles::LaneView>, StoreError> {
         let path = page_path("lanes", namespace, after.map(Lane::as_str), limit);
-        let page: LanePageView = self.get(&path).await?;
+        let page: LanePageView = self.get(&format!("{path}&configured=true")).await?;
         let lanes = page.lanes.into_iter();
         let said =
             |view: LaneView| Ok(roles::LaneView { state: lane_state(&view)?, lane: view.lane });
@@ -283,7 +294,7 @@ impl WorkerBackend for HttpClient {
         claimed(self.post(&path, &body, Duration::ZERO).await?)
     }
 
-    async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
+    async fn renew(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Renewed>>, StoreError> {
         check_batch(holds.len())?;
         let view: HeartbeatView = self.leases("heartbeat", &holds).await?;
         one_each(view.leases.into_iter().map(renewed).collect(), holds.len())
@@ -325,7 +336,7 @@ impl WorkerBackend for HttpClient {
         self.exit(&cancel.hold.target, "/cancel-held", &CancelHeldRequest::from(&cancel)).await
     }
 
-    async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
+    async fn hand_back(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Exited>>, StoreError> {
         check_batch(holds.len())?;
         one_each(exits(self.leases("disconnect", &holds).await?), holds.len())
     }
@@ -397,7 +408,8 @@ fn list_path(listing: &Listing) -> String {
     };
     add("lane", filter.lane.as_ref().map(ToString::to_string));
     add("kind", filter.kind.as_ref().map(ToString::to_string));
-    add("state", filter.stands().map(|standing| standing.to_string()));
+    let standings: Vec<_> = filter.stands().iter().map(ToString::to_string).collect();
+    add("state", (!standings.is_empty()).then(|| standings.join(",")));
     add("tags", (!filter.tags.is_empty()).then(|| crate::http::write_tags(&filter.tags)));
     add("from", filter.from.map(|at| crate::Timestamp(at).to_string()));
     add("to", filter.to.map(|at| crate::Timestamp(at).to_string()));

@@ -1,7 +1,7 @@
 //! What the holder of an execution says.
 
 use ff_core::id::LeaseId;
-use ff_core::machine::{CancelHeld, Complete, Delay, Fail, Hold, ReportProgress, Target};
+use ff_core::machine::{CancelHeld, Complete, Delay, Fail, LeaseRef, ReportProgress, Target};
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
 use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, When};
@@ -34,8 +34,8 @@ impl FenceBody {
     }
 
     /// The hold meant.
-    pub fn hold(&self, target: Target) -> Result<Hold, Refusal> {
-        Ok(Hold { target, fence: self.fence()? })
+    pub fn hold(&self, target: Target) -> Result<LeaseRef, Refusal> {
+        Ok(LeaseRef { target, fence: self.fence()? })
     }
 }
 
@@ -60,14 +60,14 @@ pub struct HoldBody {
 
 impl HoldBody {
     /// The hold meant.
-    pub fn hold(&self, namespace: &Namespace) -> Result<Hold, Refusal> {
+    pub fn hold(&self, namespace: &Namespace) -> Result<LeaseRef, Refusal> {
         let target = Target { namespace: namespace.clone(), execution: self.execution };
         self.fence.hold(target)
     }
 }
 
-impl From<&Hold> for HoldBody {
-    fn from(hold: &Hold) -> HoldBody {
+impl From<&LeaseRef> for HoldBody {
+    fn from(hold: &LeaseRef) -> HoldBody {
         HoldBody { execution: hold.target.execution, fence: hold.fence.into() }
     }
 }

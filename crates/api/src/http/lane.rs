@@ -1,13 +1,13 @@
 //! What operators say of lanes.
 
-use ff_core::{Amend, Lane, Namespace, Refusal};
-use ff_store::roles::LaneOrder;
+use ff_core::{Lane, Namespace, Patch, Refusal};
+use ff_store::roles::LaneUpdate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{PolicyRequest, amend, schema};
+use super::{PolicyRequest, patch, schema};
 
-/// What is said of a lane; what is absent stays as it is.
+/// Changes to a lane's settings; absent fields stay as they are.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaneRequest {
@@ -18,15 +18,15 @@ pub struct LaneRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draining: Option<bool>,
     /// How many of it may run at once; null is any number.
-    #[serde(default, with = "amend", skip_serializing_if = "Amend::is_keep")]
+    #[serde(default, with = "patch", skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
-    pub max_active: Amend<u32>,
+    pub max_active: Patch<u32>,
     /// What its submits ask of the engine where they say nothing, as a whole: what is absent in it has
     /// the documented default. Null removes it. Work that is there already keeps its policy.
-    #[serde(default, serialize_with = "amend::serialize", deserialize_with = "amend::object")]
-    #[serde(skip_serializing_if = "Amend::is_keep")]
+    #[serde(default, serialize_with = "patch::serialize", deserialize_with = "patch::object")]
+    #[serde(skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<PolicyRequest>)]
-    pub policy: Amend<PolicyRequest>,
+    pub policy: Patch<PolicyRequest>,
     /// Why, for people; absent, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Message>)]
@@ -35,20 +35,20 @@ pub struct LaneRequest {
 
 impl LaneRequest {
     /// The order meant.
-    pub fn order(self, namespace: Namespace, lane: Lane) -> Result<LaneOrder, Refusal> {
+    pub fn order(self, namespace: Namespace, lane: Lane) -> Result<LaneUpdate, Refusal> {
         let LaneRequest { paused, draining, max_active, policy, reason } = self;
         let defaults = match policy {
-            Amend::Keep => Amend::Keep,
-            Amend::Clear => Amend::Clear,
-            Amend::Put(policy) => Amend::Put(Box::new(policy.ask()?)),
+            Patch::Unset => Patch::Unset,
+            Patch::Clear => Patch::Clear,
+            Patch::Set(policy) => Patch::Set(Box::new(policy.ask()?)),
         };
         let reason = reason.map(Into::into);
-        Ok(LaneOrder { namespace, lane, paused, draining, max_active, defaults, reason })
+        Ok(LaneUpdate { namespace, lane, paused, draining, max_active, defaults, reason })
     }
 }
 
-impl From<&LaneOrder> for LaneRequest {
-    fn from(order: &LaneOrder) -> LaneRequest {
+impl From<&LaneUpdate> for LaneRequest {
+    fn from(order: &LaneUpdate) -> LaneRequest {
         LaneRequest {
             paused: order.paused,
             draining: order.draining,
@@ -62,23 +62,23 @@ impl From<&LaneOrder> for LaneRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ff_core::Ask;
+    use ff_core::PolicyOverrides;
 
-    fn read(text: &str) -> LaneOrder {
+    fn read(text: &str) -> LaneUpdate {
         let request: LaneRequest = serde_json::from_str(text).unwrap();
         request.order(Namespace::default(), Lane::default()).unwrap()
     }
 
-    fn written(order: &LaneOrder) -> String {
+    fn written(order: &LaneUpdate) -> String {
         serde_json::to_string(&LaneRequest::from(order)).unwrap()
     }
 
     #[test]
     fn a_limit_is_set_removed_or_left_alone() {
         for (text, meant) in [
-            ("{}", Amend::Keep),
-            (r#"{"max_active":null}"#, Amend::Clear),
-            (r#"{"max_active":3}"#, Amend::Put(3)),
+            ("{}", Patch::Unset),
+            (r#"{"max_active":null}"#, Patch::Clear),
+            (r#"{"max_active":3}"#, Patch::Set(3)),
         ] {
             let order = read(text);
             assert_eq!(order.max_active, meant);
@@ -89,12 +89,16 @@ mod tests {
 
     #[test]
     fn defaults_are_set_removed_or_left_alone() {
-        let five = Ask { max_attempts: Some(5), deadline: Amend::Clear, ..Ask::default() };
+        let five = PolicyOverrides {
+            max_attempts: Some(5),
+            deadline: Patch::Clear,
+            ..PolicyOverrides::default()
+        };
         for (text, meant) in [
-            ("{}", Amend::Keep),
-            (r#"{"policy":null}"#, Amend::Clear),
-            (r#"{"policy":{}}"#, Amend::Put(Box::default())),
-            (r#"{"policy":{"max_attempts":5,"deadline_ms":null}}"#, Amend::Put(Box::new(five))),
+            ("{}", Patch::Unset),
+            (r#"{"policy":null}"#, Patch::Clear),
+            (r#"{"policy":{}}"#, Patch::Set(Box::default())),
+            (r#"{"policy":{"max_attempts":5,"deadline_ms":null}}"#, Patch::Set(Box::new(five))),
         ] {
             let order = read(text);
             assert_eq!(order.defaults, meant);

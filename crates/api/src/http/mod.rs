@@ -3,12 +3,12 @@
 //! Requests refuse unknown and repeated fields. A user's `input` or `result` is kept as the bytes
 //! it came in; it is never decoded and encoded again.
 
-mod allowance;
-mod amend;
 mod content;
 mod holder;
 mod lane;
+mod limit;
 mod operator;
+mod patch;
 mod policy;
 mod problem;
 mod registration;
@@ -18,16 +18,16 @@ mod submit;
 mod tags;
 mod worker;
 
-pub use allowance::{
-    BudgetRequest, ControlRequest, DimensionRequest, QuotaRequest, ResetRequest, UsageRequest,
-    UsedView,
-};
 pub use content::Content;
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
     ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,
 };
 pub use lane::LaneRequest;
+pub use limit::{
+    BudgetRequest, DimensionRequest, LimitsRequest, QuotaRequest, ResetRequest, UsageRequest,
+    UsedView,
+};
 pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
 pub use policy::{BackoffRequest, PolicyRequest};
 pub use problem::Problem;

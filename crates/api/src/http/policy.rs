@@ -1,12 +1,12 @@
 //! What work asks of the engine, said by a submit or by a lane.
 
-use ff_core::ask::{Ask, AskBackoff};
+use ff_core::overrides::{BackoffOverrides, PolicyOverrides};
 use ff_core::policy::Growth;
-use ff_core::{Amend, Category, Millis, Refusal};
+use ff_core::{Category, Millis, Patch, Refusal};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{amend, schema, strict};
+use super::{patch, schema, strict};
 
 /// What work asks of the engine. What is absent is what its lane says, or the documented default; null
 /// says that there is none, whatever the lane says.
@@ -19,20 +19,20 @@ pub struct PolicyRequest {
     pub max_attempts: Option<u32>,
     /// How long to wait between attempts.
     #[serde(default, deserialize_with = "strict::object")]
-    #[serde(skip_serializing_if = "BackoffRequest::is_silent")]
+    #[serde(skip_serializing_if = "BackoffRequest::is_empty")]
     pub backoff: BackoffRequest,
     /// Which failure categories are retried; null is all of them.
-    #[serde(default, with = "amend", skip_serializing_if = "Amend::is_keep")]
+    #[serde(default, with = "patch", skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<Vec<schema::Name>>, max_items = 32)]
-    pub retry_on: Amend<Vec<Category>>,
+    pub retry_on: Patch<Vec<Category>>,
     /// How long one hold of an attempt may run; null is any time.
-    #[serde(default, with = "amend", skip_serializing_if = "Amend::is_keep")]
+    #[serde(default, with = "patch", skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 315360000000u64)]
-    pub attempt_timeout_ms: Amend<u64>,
+    pub attempt_timeout_ms: Patch<u64>,
     /// How long a run may take; null is any time.
-    #[serde(default, with = "amend", skip_serializing_if = "Amend::is_keep")]
+    #[serde(default, with = "patch", skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 315360000000u64)]
-    pub deadline_ms: Amend<u64>,
+    pub deadline_ms: Patch<u64>,
     /// How long a lease lasts without a renewal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 100, maximum = 86400000)]
@@ -70,14 +70,14 @@ pub struct BackoffRequest {
 }
 
 impl BackoffRequest {
-    fn is_silent(&self) -> bool {
+    fn is_empty(&self) -> bool {
         *self == BackoffRequest::default()
     }
 }
 
 impl PolicyRequest {
     /// What is asked for. Bounds are the machine's to check.
-    pub fn ask(self) -> Result<Ask, Refusal> {
+    pub fn ask(self) -> Result<PolicyOverrides, Refusal> {
         let growth = match self.backoff.growth.as_deref() {
             None => None,
             Some("fixed") => Some(Growth::Fixed),
@@ -86,9 +86,9 @@ impl PolicyRequest {
                 return Err(Refusal::invalid("backoff.growth", "must be fixed or exponential"));
             }
         };
-        Ok(Ask {
+        Ok(PolicyOverrides {
             max_attempts: self.max_attempts,
-            backoff: AskBackoff {
+            backoff: BackoffOverrides {
                 growth,
                 base: self.backoff.base_ms.map(Millis::new),
                 cap: self.backoff.cap_ms.map(Millis::new),
@@ -104,9 +104,9 @@ impl PolicyRequest {
     }
 }
 
-impl From<&Ask> for PolicyRequest {
-    fn from(ask: &Ask) -> PolicyRequest {
-        let AskBackoff { growth, base, cap, jitter_percent } = ask.backoff;
+impl From<&PolicyOverrides> for PolicyRequest {
+    fn from(ask: &PolicyOverrides) -> PolicyRequest {
+        let BackoffOverrides { growth, base, cap, jitter_percent } = ask.backoff;
         PolicyRequest {
             max_attempts: ask.max_attempts,
             backoff: BackoffRequest {
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn null_is_none_and_absence_says_nothing() {
         let ask = read(r#"{"deadline_ms":null}"#).ask().unwrap();
-        assert_eq!((ask.deadline, ask.attempt_timeout), (Amend::Clear, Amend::Keep));
-        assert!(read("{}").ask().unwrap().is_silent());
+        assert_eq!((ask.deadline, ask.attempt_timeout), (Patch::Clear, Patch::Unset));
+        assert!(read("{}").ask().unwrap().is_empty());
     }
 
     #[test]
     fn a_whole_policy_reads_back_as_it_was_written() {
-        let whole = Ask::from(Policy::default());
+        let whole = PolicyOverrides::from(Policy::default());
         let text = serde_json::to_string(&PolicyRequest::from(&whole)).unwrap();
         assert_eq!(read(&text).ask().unwrap(), whole);
     }

@@ -1,5 +1,5 @@
 //! What the OpenAPI document says of text: types that are described and never made. The bounds are
-//! those of `ff_core::limits`.
+//! those of `ff_core::bounds`.
 #![allow(dead_code, reason = "descriptions")]
 
 use utoipa::ToSchema;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{ControlRequest, PolicyRequest, schema, strict};
+use super::{LimitsRequest, PolicyRequest, schema, strict};
 use crate::{ErrorView, SubmittedView, Timestamp};
 
 /// Work to accept. Everything is optional; what is absent has the documented default.
@@ -71,7 +71,7 @@ pub struct SubmitRequest {
     pub requires: Vec<String>,
     /// What limits it besides workers.
     #[serde(default, deserialize_with = "strict::object")]
-    pub control: ControlRequest,
+    pub limits: LimitsRequest,
     /// What the work asks of the engine.
     #[serde(default, deserialize_with = "strict::object")]
     pub policy: PolicyRequest,
@@ -130,7 +130,7 @@ impl SubmitRequest {
             start,
             key: self.idempotency_key,
             requires: Capabilities::new(&self.requires)?,
-            control: self.control.control()?,
+            limits: self.limits.limits()?,
             policy: self.policy.ask()?,
         })
     }
@@ -176,7 +176,7 @@ impl From<&Submit> for SubmitRequest {
             start,
             idempotency_key: submit.key.clone(),
             requires: submit.requires.tokens().map(str::to_owned).collect(),
-            control: (&submit.control).into(),
+            limits: (&submit.limits).into(),
             policy: (&submit.policy).into(),
         }
     }
@@ -186,7 +186,7 @@ impl From<&Submit> for SubmitRequest {
 mod tests {
     use super::*;
     use ff_core::policy::Growth;
-    use ff_core::{Amend, Category, Time};
+    use ff_core::{Category, Patch, Time};
 
     fn round_trip(submit: &Submit) -> Submit {
         let text = serde_json::to_string(&SubmitRequest::from(submit)).unwrap();
@@ -202,10 +202,10 @@ mod tests {
         submit.start = When::After(Millis::new(5));
         submit.key = Some("k".parse().unwrap());
         submit.requires = Capabilities::new(["gpu", "py"]).unwrap();
-        submit.control.budgets = ["team".parse().unwrap()].into();
-        submit.control.estimate = [("tokens".parse().unwrap(), 9)].into();
-        submit.policy.deadline = Amend::Put(Millis::new(9));
-        submit.policy.categories = Amend::Put([Category::timeout()].into());
+        submit.limits.budgets = ["team".parse().unwrap()].into();
+        submit.limits.estimate = [("tokens".parse().unwrap(), 9)].into();
+        submit.policy.deadline = Patch::Set(Millis::new(9));
+        submit.policy.categories = Patch::Set([Category::timeout()].into());
         submit.policy.backoff.growth = Some(Growth::Fixed);
         assert_eq!(round_trip(&submit), submit);
         submit.start = When::At(Time::from_ms(1_700_000_000_123));

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ff_core::control::Amounts;
 use ff_core::id::RequestId;
+use ff_core::limits::Amounts;
 use ff_core::machine::{
     self, Admissions, Assignment, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target,
     Withheld,

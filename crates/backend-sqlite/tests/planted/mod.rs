@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ff_backend_sqlite::{Durability, Options, SqliteStore, backend};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::{Amounts, Control};
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::{Assignment, ClaimRequest, Complete, Fail, Replay, Submit, Target};
 use ff_core::policy::Backoff;
 use ff_core::quota::QuotaLimits;
@@ -17,8 +17,8 @@ use ff_core::{
     WorkerInstanceId,
 };
 use ff_store::audit::{Rule, audit};
-use ff_store::roles::{Backend, Registering};
-use ff_store::{AllowanceBackend, ClientBackend, MaintenanceBackend, WorkerBackend, mint};
+use ff_store::roles::{Engine, Registering};
+use ff_store::{ClientBackend, LimitsBackend, MaintenanceBackend, WorkerBackend, mint};
 use rusqlite::{Connection, Params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -159,7 +159,7 @@ fn file(directory: &TempDir) -> PathBuf {
     directory.path().join("ff.db")
 }
 
-fn open(file: PathBuf) -> Backend<SqliteStore> {
+fn open(file: PathBuf) -> Engine<SqliteStore> {
     backend(Options::file(file).durability(Durability::Off)).unwrap()
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn estimate() -> Amounts {
 }
 
 /// A budget and a quota, and work that holds something of both.
-async fn limit(store: &Backend<SqliteStore>) {
+async fn limit(store: &Engine<SqliteStore>) {
     let (money, api) = (ResourceName::new("money").unwrap(), ResourceName::new("api").unwrap());
     let hard = DimensionLimits { soft: None, hard: Some(100) };
     let dimensions = estimate().into_keys().map(|dimension| (dimension, hard));
@@ -186,16 +186,17 @@ async fn limit(store: &Backend<SqliteStore>) {
     let (window, jitter) = (Millis::from_secs(1), Millis::ZERO);
     let limits = QuotaLimits { max_requests, window, max_active, jitter };
     store.put_quota(&Namespace::default(), &api, limits).await.unwrap();
-    let control = Control { budgets: [money].into(), quotas: [api].into(), estimate: estimate() };
-    submit(store, Submit { control, ..work("limited") }).await;
+    let limits =
+        ExecutionLimits { budgets: [money].into(), quotas: [api].into(), estimate: estimate() };
+    submit(store, Submit { limits, ..work("limited") }).await;
     take(store, "limited").await;
 }
 
-async fn submit(store: &Backend<SqliteStore>, submit: Submit) -> ExecutionId {
+async fn submit(store: &Engine<SqliteStore>, submit: Submit) -> ExecutionId {
     store.submit(vec![submit]).await.unwrap().remove(0).unwrap().execution
 }
 
-async fn take(store: &Backend<SqliteStore>, lane: &str) -> Assignment {
+async fn take(store: &Engine<SqliteStore>, lane: &str) -> Assignment {
     let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::new(lane).unwrap(),
@@ -211,13 +212,13 @@ async fn take(store: &Backend<SqliteStore>, lane: &str) -> Assignment {
     store.claim(claim, Millis::ZERO).await.unwrap().assignments.remove(0)
 }
 
-async fn complete(store: &Backend<SqliteStore>, lane: &str) {
+async fn complete(store: &Engine<SqliteStore>, lane: &str) {
     let hold = take(store, lane).await.hold();
     let complete = Complete { hold, result: Payload::json("\"done\"") };
     store.complete(vec![complete]).await.unwrap().remove(0).unwrap();
 }
 
-async fn fail(store: &Backend<SqliteStore>, lane: &str, retryable: bool) {
+async fn fail(store: &Engine<SqliteStore>, lane: &str, retryable: bool) {
     let hold = take(store, lane).await.hold();
     let failure = Failure { category: Category::error(), retryable, message: "no".into() };
     store.fail(Fail { hold, failure }).await.unwrap();

@@ -7,10 +7,10 @@ use crate::common::{self, Place, submit};
 use ff_backend_sqlite::{Durability, Options, SqliteStore, backend, backup};
 use ff_core::machine::Submit;
 use ff_core::{ExecutionId, Payload};
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_store::{ClientBackend, Store, StoreError};
 
-fn open(path: std::path::PathBuf) -> Backend<SqliteStore> {
+fn open(path: std::path::PathBuf) -> Engine<SqliteStore> {
     backend(Options::file(path).durability(Durability::Off)).unwrap()
 }
 

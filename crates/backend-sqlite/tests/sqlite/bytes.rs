@@ -2,7 +2,7 @@
 
 use crate::common::{self, Place, submit, take, target};
 use ff_backend_sqlite::{Options, backend};
-use ff_core::limits::PAYLOAD_BYTES;
+use ff_core::bounds::PAYLOAD_BYTES;
 use ff_core::machine::{Complete, Submit};
 use ff_core::{Payload, payload::ContentType};
 use ff_store::{ClientBackend, WorkerBackend};

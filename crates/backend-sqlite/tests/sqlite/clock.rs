@@ -6,8 +6,8 @@ use crate::common::{self, Place, submit};
 use ff_backend_sqlite::{Options, SqliteStore, backend};
 use ff_core::machine::Submit;
 use ff_core::{Millis, Time};
-use ff_store::roles::Backend;
-use ff_store::{ClientBackend, Clock, MaintenanceBackend, Share, Store, WorkerBackend};
+use ff_store::roles::Engine;
+use ff_store::{ClientBackend, Clock, MaintenanceBackend, PartitionSet, Store, WorkerBackend};
 use ff_testkit::ManualClock;
 
 const HOUR: Millis = Millis::from_hours(1);
@@ -17,27 +17,27 @@ fn noon() -> Time {
     Time::from_ms(1_700_000_000_000)
 }
 
-fn open(place: &Place, clock: &ManualClock) -> Backend<SqliteStore> {
+fn open(place: &Place, clock: &ManualClock) -> Engine<SqliteStore> {
     backend(place.options().clock(Arc::new(clock.clone()))).unwrap()
 }
 
-async fn time(backend: &Backend<SqliteStore>) -> Time {
-    backend.store().due(&Share::All, None, 1).await.unwrap().now
+async fn time(backend: &Engine<SqliteStore>) -> Time {
+    backend.store().due(&PartitionSet::All, None, 1).await.unwrap().now
 }
 
-async fn offset(backend: &Backend<SqliteStore>) -> Millis {
-    backend.store().due(&Share::All, None, 1).await.unwrap().offset
+async fn offset(backend: &Engine<SqliteStore>) -> Millis {
+    backend.store().due(&PartitionSet::All, None, 1).await.unwrap().offset
 }
 
 /// Does all that is due.
-async fn tick(backend: &Backend<SqliteStore>) {
-    let due = backend.store().due(&Share::All, None, 100).await.unwrap().due;
+async fn tick(backend: &Engine<SqliteStore>) {
+    let due = backend.store().due(&PartitionSet::All, None, 100).await.unwrap().due;
     for (_, id) in due {
         backend.tick(vec![id]).await.unwrap().remove(0).unwrap();
     }
 }
 
-async fn finished(backend: &Backend<SqliteStore>) -> ff_core::ExecutionId {
+async fn finished(backend: &Engine<SqliteStore>) -> ff_core::ExecutionId {
     let id = submit(backend, Submit::new(common::new_id())).await;
     let taken = common::take(backend, 1).await;
     backend.complete(vec![common::complete(&taken[0])]).await.unwrap().remove(0).unwrap();

@@ -9,7 +9,7 @@ use ff_core::{
     Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, WorkerId,
     WorkerInstanceId,
 };
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_store::{ClientBackend, Store, WorkerBackend, mint};
 use tempfile::TempDir;
 
@@ -37,7 +37,7 @@ impl Place {
         Options::file(self.file()).durability(Durability::Off)
     }
 
-    pub(crate) fn open(&self) -> Backend<SqliteStore> {
+    pub(crate) fn open(&self) -> Engine<SqliteStore> {
         backend(self.options()).unwrap()
     }
 
@@ -83,17 +83,17 @@ pub(crate) fn command(action: impl Into<ff_core::machine::Action>) -> Command {
     mint::command(action)
 }
 
-pub(crate) async fn submit(backend: &Backend<SqliteStore>, submit: Submit) -> ExecutionId {
+pub(crate) async fn submit(backend: &Engine<SqliteStore>, submit: Submit) -> ExecutionId {
     let answers = backend.submit(vec![submit]).await.unwrap();
     answers.into_iter().next().unwrap().unwrap().execution
 }
 
-pub(crate) async fn take(backend: &Backend<SqliteStore>, max: u16) -> Vec<Assignment> {
+pub(crate) async fn take(backend: &Engine<SqliteStore>, max: u16) -> Vec<Assignment> {
     backend.claim(claim(max), Millis::ZERO).await.unwrap().assignments
 }
 
 /// Runs commands as one call; every one must be accepted.
-pub(crate) async fn accepted(backend: &Backend<SqliteStore>, commands: Vec<Command>) -> Vec<Reply> {
+pub(crate) async fn accepted(backend: &Engine<SqliteStore>, commands: Vec<Command>) -> Vec<Reply> {
     backend.store().execute(commands).await.into_iter().map(|answer| answer.unwrap()).collect()
 }
 

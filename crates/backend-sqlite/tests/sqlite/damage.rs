@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::common::{self, Place, accepted, claim, command, complete, submit, take, target};
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Admissions, ClaimRequest, GrantNext, Reply, Submit, Tick};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Capabilities, ExecutionId, Millis, Namespace, ResourceName, When};
 use ff_store::listing::{Filter, Listing};
-use ff_store::{AllowanceBackend, ClientBackend, Share, Store, StoreError, WorkerBackend};
+use ff_store::{ClientBackend, LimitsBackend, PartitionSet, Store, StoreError, WorkerBackend};
 use ff_testkit::wait;
 
 /// How long a timer of a millisecond may take.
@@ -96,7 +96,7 @@ async fn a_timer_that_names_nothing_keeps_no_other_from_running() {
     let delayed = submit(&backend, Submit { start, ..Submit::new(common::new_id()) }).await;
     place.sql().execute("INSERT INTO timer (due, id) VALUES (1, x'00')", ()).unwrap();
     let found = wait::until_async(PATIENCE, async || {
-        let due = backend.store().due(&Share::All, None, 10).await.unwrap().due;
+        let due = backend.store().due(&PartitionSet::All, None, 10).await.unwrap().due;
         due.iter().any(|(_, id)| *id == delayed).then_some(())
     });
     found.await.expect("the timer is found");
@@ -139,10 +139,10 @@ async fn an_unreadable_waiter_keeps_nobody_behind_it_waiting() {
         jitter: Millis::ZERO,
     };
     backend.put_quota(&Namespace::default(), &name, one).await.unwrap();
-    let control = Control { quotas: [name].into(), ..Control::default() };
+    let limits = ExecutionLimits { quotas: [name].into(), ..ExecutionLimits::default() };
     let mut ids = Vec::new();
     for _ in 0..4 {
-        let work = Submit { control: control.clone(), ..Submit::new(common::new_id()) };
+        let work = Submit { limits: limits.clone(), ..Submit::new(common::new_id()) };
         ids.push(submit(&backend, work).await);
     }
     let mut held = take(&backend, 1).await.remove(0);

@@ -19,7 +19,7 @@ local function candidates(k, names, limit)
     local id = best[3 * i - 2]
     local bytes = call('GET', k.exec .. id)
     if bytes and string.byte(bytes) == C.FORMAT and string.byte(bytes, 2) == C.QUEUED
-      and ff.asks(string.byte(bytes, C.CONTROL_AT), limited)
+      and ff.asks(string.byte(bytes, C.LIMITS_AT), limited)
     then
       found[#found + 1] = id
       found[#found + 1] = bytes

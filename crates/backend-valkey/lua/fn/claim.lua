@@ -37,7 +37,7 @@ local function claimable(exec, id, place, key, now, limited)
     return nil
   end
   local input_at, input_len = struct.unpack('>BI4', bytes, C.INPUT_AT)
-  if ff.asks(string.byte(bytes, C.CONTROL_AT), limited) then
+  if ff.asks(string.byte(bytes, C.LIMITS_AT), limited) then
     return bytes, false, input_len, true
   end
   local own = input_at == C.OWN_KEY and call('GET', exec .. ':in')
@@ -69,8 +69,8 @@ local function hold(k, exec, id, bytes, now, request, place, worker, instance, n
     attempt = ff.attempt.start(attempts, run, now, lease, worker, instance)
     attempts = attempts + 1
   end
-  if control < 2 and name then
-    control, admission = control + 2, name
+  if limits < 2 and name then
+    limits, admission = limits + 2, name
   end
   holder, epoch, state, why, score, detail = lease, epoch + 1, C.ACTIVE, 0, C.NO_SCORE, ''
   until_at = ff.after(now, lease_ttl)
@@ -136,7 +136,7 @@ local function choose(k, now, max, bound, queue_name, keys, passes)
   return candidates, chosen, wanted, 0, limited
 end
 
--- The number of the queue of a record, how long its input is, where that lies, its control and its
+-- The number of the queue of a record, how long its input is, where that lies, its limits and its
 -- version; nil if it cannot plainly be taken.
 local function placed(record, queues, now)
   if string.byte(record) ~= C.FORMAT then
@@ -148,7 +148,7 @@ local function placed(record, queues, now)
   end
   local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, record, tail_at)
   if tail_whole then
-    return queues[ff.queue.name(ns, lane, class)], input_len, input_at, control, counter, salt
+    return queues[ff.queue.name(ns, lane, class)], input_len, input_at, limits, counter, salt
   end
 end
 
@@ -164,7 +164,7 @@ local function choose_named(k, now, max, names, ids, admitted)
   for _, id in ipairs(ids) do
     local record = call('GET', k.exec .. id)
     if record and string.byte(record, 2) == C.QUEUED then
-      local queue, input_len, input_at, control, counter, salt = placed(record, queues, now)
+      local queue, input_len, input_at, limits, counter, salt = placed(record, queues, now)
       if not queue then
         return candidates, false
       end
@@ -172,7 +172,7 @@ local function choose_named(k, now, max, names, ids, admitted)
       if seen and (seen.counter ~= counter or seen.salt ~= salt) then
         admitted[id] = nil
       end
-      local asks = ff.asks(control, limited) and not admitted[id]
+      local asks = ff.asks(limits, limited) and not admitted[id]
       if not asks and paused then
         return candidates, false
       end

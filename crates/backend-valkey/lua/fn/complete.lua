@@ -20,8 +20,8 @@ local function complete(k, now, packed, bytes_out)
   if not whole or ns ~= namespace or timer <= now then
     return 0
   end
-  local was, admitted = holder, control >= 2
-  control, admission = control % 2, ''
+  local was, admitted = holder, limits >= 2
+  limits, admission = limits % 2, ''
   state, why, until_at, timeout_at, cancel_by = C.FINISHED, C.SUCCESS, now, 0, 0
   counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)
   holder, exit, detail, attempt = '', exited, said, ff.attempt.complete(attempt, now)

@@ -6,8 +6,12 @@
 --       are due, then time and id of each execution whose timer is}}.
 
 local function due(k, now, after, after_id, limit)
-  local next = call('ZRANGEBYSCORE', k.timer, '(' .. string.format('%.0f', now), '+inf',
-    'WITHSCORES', 'LIMIT', 0, 1)
+  local earliest = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2]
+  local some = earliest and tonumber(earliest) <= now
+  if some then
+    earliest = call('ZRANGEBYSCORE', k.timer, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES',
+      'LIMIT', 0, 1)[2]
+  end
   local first = call('ZRANGE', k.resource_timers, 0, 0, 'WITHSCORES')[2]
   local resources = {}
   if first and tonumber(first) <= now then
@@ -15,11 +19,14 @@ local function due(k, now, after, after_id, limit)
     first = call('ZRANGEBYSCORE', k.resource_timers, '(' .. string.format('%.0f', now), '+inf',
       'WITHSCORES', 'LIMIT', 0, 1)[2]
   end
-  local soonest = next[2] or ''
+  local soonest = earliest or ''
   if first and (soonest == '' or tonumber(first) < tonumber(soonest)) then
     soonest = first
   end
   local found = {soonest, resources}
+  if not some then
+    return found
+  end
   local from = after_id == '' and 0 or ff.rank(k.timer, after, after_id)
   local page = call('ZRANGE', k.timer, from, from + limit - 1, 'WITHSCORES')
   for i = 1, #page, 2 do

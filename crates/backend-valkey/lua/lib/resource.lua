@@ -1,7 +1,7 @@
 -- The resources of a partition: workers, the state of lanes. A name is KIND:NAMESPACE:NAME. What is
 -- stored begins with what functions look at; the rest only the engine reads.
 
--- Version, what was said of a lane (see ff.gate) and timer, 0 where there is none.
+-- Version, the gate of a lane (see ff.gate) and timer, 0 where there is none.
 local HEAD = '>c8BI6'
 
 ff.resource = {}
@@ -55,7 +55,7 @@ function ff.resource.put(k, name, examined, bytes)
   end
 end
 
--- What was said of the lane of a queue: whether it refuses claims, whether it refuses submits, whether
+-- The settings of a queue's lane: whether it refuses claims, whether it refuses submits, whether
 -- its own quota must admit what is claimed, and whether it says what its submits ask for.
 function ff.gate(k, queue)
   ff.queue_key(k, queue)
@@ -64,7 +64,7 @@ function ff.gate(k, queue)
   return gate % 2 >= 1, gate % 4 >= 2, gate % 8 >= 4, gate % 16 >= 8
 end
 
--- Whether budgets, quotas or its lane must admit what has this control, and have not.
-function ff.asks(control, limited)
-  return control == 1 or control == 0 and limited
+-- Whether budgets, quotas or its lane must admit what has this limits, and have not.
+function ff.asks(limits, limited)
+  return limits == 1 or limits == 0 and limited
 end

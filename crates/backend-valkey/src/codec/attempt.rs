@@ -12,7 +12,7 @@
 //! | 18 | the newest lease: request and index |
 //! | 1 + n | the worker |
 //! | 1 + n | the worker's instance |
-//! | 2 + n | what its holder last said of it, MessagePack |
+//! | 2 + n | the holder's last progress report, MessagePack |
 //! | rest | its failure, MessagePack |
 
 use ff_core::record::{Attempt, AttemptEnd, EndReason};

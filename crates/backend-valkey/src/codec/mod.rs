@@ -18,7 +18,7 @@ pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt}
 pub(crate) use bytes::Packer;
 pub(crate) use inline::{INLINE, Inline};
 pub(crate) use record::{
-    CONTROL_AT, FENCE, FENCE_AT, FORMAT, INPUT_AT, NO_SCORE, Placing, SCORE_AT, Stored,
+    FENCE, FENCE_AT, FORMAT, INPUT_AT, LIMITS_AT, NO_SCORE, SCORE_AT, StateCode, Stored,
     admission_name, completed, encode, held_by, outcome_detail, whys,
 };
 

@@ -3,13 +3,13 @@
 //! Times are milliseconds in six bytes, 0 where there is none. `lua/lib/record.lua` lists the same
 //! fields in the same order.
 
-use ff_core::control::{Amounts, Control};
 use ff_core::digest::Digest;
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::payload::PayloadShape;
 use ff_core::placement::{Attention, Placement, Score};
 use ff_core::policy::Policy;
 use ff_core::record::{Description, Execution, Exit, Exited, PastRun, Run, Spec, Tags, Version};
-use ff_core::state::{CancelRequest, Grant, Lease, Outcome, Pause, State, Why, Worker};
+use ff_core::state::{CancelRequest, DelayReason, Grant, Intent, Lease, Outcome, State, Worker};
 use ff_core::{AdmissionId, Capabilities, ExecutionId, Kind, Millis};
 use serde::{Deserialize, Serialize};
 
@@ -27,20 +27,27 @@ pub(crate) const FORMAT: u64 = 1;
 /// What stands for no place in a queue: no score is so low.
 pub(crate) const NO_SCORE: i64 = -(1 << 53);
 
-const WHYS: [Why; 7] =
-    [Why::Fresh, Why::Retry, Why::Reclaim, Why::Replay, Why::Resume, Why::HandBack, Why::Revoke];
+const WHYS: [Intent; 7] = [
+    Intent::Fresh,
+    Intent::Retry,
+    Intent::Reclaim,
+    Intent::Replay,
+    Intent::Resume,
+    Intent::HandBack,
+    Intent::Revoke,
+];
 
-const PAUSES: [Pause; 3] = [Pause::Start, Pause::Backoff, Pause::Hold];
+const PAUSES: [DelayReason; 3] = [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold];
 
 /// The stored numbers of what a queued execution waits to do.
-pub(crate) fn whys() -> &'static [Why] {
+pub(crate) fn whys() -> &'static [Intent] {
     &WHYS
 }
 
 /// The stored numbers of states.
-pub(crate) struct Placing;
+pub(crate) struct StateCode;
 
-impl Placing {
+impl StateCode {
     pub(crate) const QUEUED: u64 = 0;
     pub(crate) const DELAYED: u64 = 1;
     pub(crate) const GRANTED: u64 = 2;
@@ -67,21 +74,21 @@ pub(crate) struct Stored {
 
 /// What no function on the server looks at.
 #[derive(Serialize, Deserialize)]
-struct Rest {
+struct ColdFields {
     kind: Kind,
     input: PayloadShape,
     policy: Option<Policy>,
     tags: Tags,
     past_runs: Vec<PastRun>,
-    control: Option<Control>,
+    limits: Option<ExecutionLimits>,
     used: Amounts,
     reports: Vec<(u64, u64)>,
 }
 
 /// Whether budgets and quotas have a say: 1 if it names some, which must admit it, and 2 more if it
 /// is admitted.
-fn control(record: &Execution) -> u64 {
-    u64::from(!record.spec.control.is_empty()) + 2 * u64::from(record.admission.is_some())
+fn limits(record: &Execution) -> u64 {
+    u64::from(!record.spec.limits.is_empty()) + 2 * u64::from(record.admission.is_some())
 }
 
 /// A record as bytes, with its short payloads.
@@ -90,7 +97,7 @@ pub(crate) fn encode(
     input: &Inline,
     result: &Inline,
 ) -> Result<Vec<u8>, Unreadable> {
-    let stand = Stand::of(record)?;
+    let stand = StateFields::of(record)?;
     let policy = &record.spec.policy;
     let placed = &record.placed;
     let newest = record.attempt.as_ref();
@@ -108,7 +115,7 @@ pub(crate) fn encode(
     packer.number::<4>(record.run.number.into());
     let spans = [Some(policy.lease_ttl), policy.attempt_timeout, Some(policy.retention)];
     spans.iter().for_each(|span| packer.number::<6>(span.map_or(0, Millis::get)));
-    packer.number::<1>(control(record));
+    packer.number::<1>(limits(record));
     packer.number::<1>(result.place());
     packer.number::<1>(input.place());
     packer.number::<4>(record.spec.input.len.into());
@@ -133,13 +140,13 @@ pub(crate) fn encode(
     packer.bytes::<2>(record.spec.requires.as_str().as_bytes());
     packer.bytes::<2>(record.spec.key.as_ref().map_or(&[][..], |key| key.as_str().as_bytes()));
     packer.bytes::<2>(input.bytes());
-    let rest = Rest {
+    let rest = ColdFields {
         kind: record.spec.kind.clone(),
         input: record.spec.input.clone(),
         policy: (*policy != Policy::default()).then(|| policy.clone()),
         tags: record.tags.clone(),
         past_runs: record.past_runs.clone(),
-        control: (!record.spec.control.is_empty()).then(|| record.spec.control.clone()),
+        limits: (!record.spec.limits.is_empty()).then(|| record.spec.limits.clone()),
         used: record.used.clone(),
         reports: record.reports.clone(),
     };
@@ -149,7 +156,7 @@ pub(crate) fn encode(
 
 /// Where a record stands, field by field.
 #[derive(Default)]
-struct Stand {
+struct StateFields {
     state: u64,
     why: u64,
     until: Option<ff_core::Time>,
@@ -159,31 +166,33 @@ struct Stand {
     detail: Vec<u8>,
 }
 
-impl Stand {
-    fn of(record: &Execution) -> Result<Stand, Unreadable> {
+impl StateFields {
+    fn of(record: &Execution) -> Result<StateFields, Unreadable> {
         Ok(match &record.state {
-            State::Queued { why } => {
-                Stand { state: Placing::QUEUED, why: number_of(&WHYS, why)?, ..Stand::default() }
-            }
-            State::Delayed { until, why } => Stand {
-                state: Placing::DELAYED,
+            State::Queued { why } => StateFields {
+                state: StateCode::QUEUED,
+                why: number_of(&WHYS, why)?,
+                ..StateFields::default()
+            },
+            State::Delayed { until, why } => StateFields {
+                state: StateCode::DELAYED,
                 why: number_of(&PAUSES, why)?,
                 until: Some(*until),
-                ..Stand::default()
+                ..StateFields::default()
             },
-            State::Blocked { why, detail, .. } => Stand {
-                state: Placing::BLOCKED,
+            State::Blocked { why, detail, .. } => StateFields {
+                state: StateCode::BLOCKED,
                 why: number_of(&WHYS, why)?,
                 detail: detail.as_bytes().to_vec(),
-                ..Stand::default()
+                ..StateFields::default()
             },
-            State::Granted { grant, why } => Stand {
-                state: Placing::GRANTED,
+            State::Granted { grant, why } => StateFields {
+                state: StateCode::GRANTED,
                 why: number_of(&WHYS, why)?,
                 until: Some(grant.until),
                 holder: holder(ff_core::LeaseId { request: grant.request, index: 0 }),
                 detail: pack_value(Some(&grant.to))?,
-                ..Stand::default()
+                ..StateFields::default()
             },
             State::Active { lease, cancel } => {
                 let attempt = record.attempt.as_ref();
@@ -191,31 +200,31 @@ impl Stand {
                 if !same || lease.epoch != record.epoch {
                     return Err(Unreadable::new("its lease is not that of its newest attempt"));
                 }
-                Stand {
-                    state: Placing::ACTIVE,
+                StateFields {
+                    state: StateCode::ACTIVE,
                     until: Some(lease.until),
                     timeout_at: lease.timeout_at,
                     cancel_by: cancel.as_ref().map(|request| request.by),
                     holder: holder(lease.id),
                     detail: pack_value(cancel.as_ref().and_then(|c| c.reason.as_ref()))?,
-                    ..Stand::default()
+                    ..StateFields::default()
                 }
             }
             State::Finished { outcome, at } => {
                 let (why, detail) = match outcome {
-                    Outcome::Success { result } => (Placing::SUCCESS, outcome_detail(result)?),
-                    Outcome::Failed { failure } => (Placing::FAILED, pack_value(Some(failure))?),
+                    Outcome::Success { result } => (StateCode::SUCCESS, outcome_detail(result)?),
+                    Outcome::Failed { failure } => (StateCode::FAILED, pack_value(Some(failure))?),
                     Outcome::Cancelled { reason } => {
-                        (Placing::CANCELLED, pack_value(reason.as_ref())?)
+                        (StateCode::CANCELLED, pack_value(reason.as_ref())?)
                     }
-                    Outcome::Expired => (Placing::EXPIRED, Vec::new()),
+                    Outcome::Expired => (StateCode::EXPIRED, Vec::new()),
                 };
-                Stand {
-                    state: Placing::FINISHED,
+                StateFields {
+                    state: StateCode::FINISHED,
                     why,
                     until: Some(*at),
                     detail,
-                    ..Stand::default()
+                    ..StateFields::default()
                 }
             }
         })
@@ -237,7 +246,7 @@ pub(crate) const SCORE_AT: usize = 18;
 pub(crate) const INPUT_AT: usize = 80;
 
 /// Where it says whether budgets and quotas have a say.
-pub(crate) const CONTROL_AT: usize = 78;
+pub(crate) const LIMITS_AT: usize = 78;
 
 /// How long the fence of a held record is.
 pub(crate) const FENCE: usize = 6 + 4 + 1 + 18;
@@ -277,7 +286,7 @@ fn holder(lease: ff_core::LeaseId) -> Vec<u8> {
 fn exit(exit: Option<&Exit>) -> Vec<u8> {
     let Some(exit) = exit else { return Vec::new() };
     let (answer, at) = match exit.answer {
-        Exited::Completed => (Placing::COMPLETED, None),
+        Exited::Completed => (StateCode::COMPLETED, None),
         Exited::Retrying { from } => (1, Some(from)),
         Exited::Failed => (2, None),
         Exited::Delayed { until } => (3, Some(until)),
@@ -303,7 +312,7 @@ fn read_exit(bytes: &[u8]) -> Result<Option<Exit>, Unreadable> {
     let answer = from.number::<1>()?;
     let at = time(from.number::<6>()?);
     let answer = match answer {
-        Placing::COMPLETED => Exited::Completed,
+        StateCode::COMPLETED => Exited::Completed,
         1 => Exited::Retrying { from: at },
         2 => Exited::Failed,
         3 => Exited::Delayed { until: at },
@@ -382,24 +391,24 @@ impl Stored {
             key => Some(word(key)?),
         };
         let input = Inline::at(input_at, from.bytes::<2>()?)?;
-        let rest: Rest = value(from.0)?.ok_or(Short)?;
+        let rest: ColdFields = value(from.0)?.ok_or(Short)?;
         let held = match holder {
             [] => None,
             holder => Some(lease(holder)?),
         };
         let state = match (state, held) {
-            (Placing::QUEUED, None) => State::Queued { why: variant(&WHYS, why)? },
-            (Placing::DELAYED, None) => State::Delayed { until, why: variant(&PAUSES, why)? },
-            (Placing::BLOCKED, None) => State::Blocked {
+            (StateCode::QUEUED, None) => State::Queued { why: variant(&WHYS, why)? },
+            (StateCode::DELAYED, None) => State::Delayed { until, why: variant(&PAUSES, why)? },
+            (StateCode::BLOCKED, None) => State::Blocked {
                 on: blocked.as_ref().map(|(on, _)| on.clone()).ok_or(Short)?,
                 why: variant(&WHYS, why)?,
                 detail: super::text(detail)?.into(),
             },
-            (Placing::GRANTED, Some(held)) => State::Granted {
+            (StateCode::GRANTED, Some(held)) => State::Granted {
                 grant: Grant { request: held.request, to: needed::<Worker>(detail)?, until },
                 why: variant(&WHYS, why)?,
             },
-            (Placing::ACTIVE, Some(id)) => {
+            (StateCode::ACTIVE, Some(id)) => {
                 let worker = newest.as_ref().map(|attempt| attempt.worker.clone()).ok_or(Short)?;
                 let cancel = match cancel_by {
                     Some(by) => Some(CancelRequest { by, reason: value(detail)? }),
@@ -407,7 +416,7 @@ impl Stored {
                 };
                 State::Active { lease: Lease { id, epoch, worker, until, timeout_at }, cancel }
             }
-            (Placing::FINISHED, None) => {
+            (StateCode::FINISHED, None) => {
                 State::Finished { outcome: outcome(why, detail)?, at: until }
             }
             _ => return Err(Unreadable::new(format!("a state has the number {state}"))),
@@ -420,7 +429,7 @@ impl Stored {
             input: rest.input,
             policy: rest.policy.unwrap_or_default(),
             key,
-            control: rest.control.unwrap_or_default(),
+            limits: rest.limits.unwrap_or_default(),
         };
         let run = Run { number, started, deadline, failures, reclaims };
         let blocked = blocked.map(|(on, class)| (on, class, Score::of(priority, queued_at)));
@@ -449,10 +458,10 @@ impl Stored {
 
 fn outcome(why: u64, detail: &[u8]) -> Result<Outcome, Unreadable> {
     Ok(match why {
-        Placing::SUCCESS => Outcome::Success { result: needed(detail)? },
-        Placing::FAILED => Outcome::Failed { failure: needed(detail)? },
-        Placing::CANCELLED => Outcome::Cancelled { reason: value(detail)? },
-        Placing::EXPIRED => Outcome::Expired,
+        StateCode::SUCCESS => Outcome::Success { result: needed(detail)? },
+        StateCode::FAILED => Outcome::Failed { failure: needed(detail)? },
+        StateCode::CANCELLED => Outcome::Cancelled { reason: value(detail)? },
+        StateCode::EXPIRED => Outcome::Expired,
         other => return Err(Unreadable::new(format!("an outcome has the number {other}"))),
     })
 }

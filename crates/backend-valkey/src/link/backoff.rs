@@ -23,7 +23,7 @@ impl Backoff {
         pause.mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 
-    /// Begins anew after a success.
+    /// Starts over after a success.
     pub(crate) fn reset(&mut self) {
         self.next = self.first;
     }

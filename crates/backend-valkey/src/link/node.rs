@@ -1,6 +1,6 @@
 //! One node and the one connection that carries all commands to it.
 //!
-//! A lost connection is made anew by a task of its own, with growing pauses, from the first call
+//! A lost connection is re-established by a task of its own, with growing pauses, from the first call
 //! that misses it until it stands or the node is forgotten. Calls wait for it up to their deadline.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -131,7 +131,7 @@ impl Node {
         Ok(())
     }
 
-    /// An open connection, made anew if need be.
+    /// An open connection, re-established if needed.
     async fn live(self: &Arc<Node>, by: Instant) -> Result<Arc<Live>, Fault> {
         if let Some(live) = self.state.borrow().live() {
             return Ok(Arc::clone(live));

@@ -24,10 +24,10 @@ pub(crate) enum Advice {
     /// Learn that the slot has moved and repeat there.
     Follow(Redirect),
     /// Repeat there, this once.
-    Ask(Redirect),
+    PolicyOverrides(Redirect),
     /// Wait and repeat.
     Wait,
-    /// Learn anew who serves what, wait and repeat.
+    /// Refresh the slot map, wait and repeat.
     Relearn,
     /// Give up: it has to be told.
     Stop,
@@ -38,7 +38,7 @@ impl Fault {
         match &self.kind {
             Kind::Missing => Advice::Load,
             Kind::Moved(to) => Advice::Follow(to.clone()),
-            Kind::Ask(to) => Advice::Ask(to.clone()),
+            Kind::PolicyOverrides(to) => Advice::PolicyOverrides(to.clone()),
             Kind::TryAgain | Kind::Loading | Kind::Busy | Kind::Unwritable => Advice::Wait,
             Kind::ClusterDown | Kind::MasterDown | Kind::ReadOnly | Kind::Unreached => {
                 Advice::Relearn

@@ -1,6 +1,6 @@
 //! Sharded publish and subscribe: who is listened to, for which channels.
 //!
-//! Whatever breaks, the channels concerned are subscribed anew with their owner of then, and a
+//! Whatever breaks, the affected channels are subscribed again at their current owner, and a
 //! [`Heard::Gap`] tells that something may have been missed.
 
 use std::collections::HashMap;

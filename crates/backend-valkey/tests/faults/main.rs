@@ -12,7 +12,7 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ff_backend_valkey::Torn;
+use ff_backend_valkey::PartialWrite;
 use ff_conformance::Snapshot;
 use ff_core::ExecutionId;
 use ff_core::machine::{Reply, Submit};
@@ -46,7 +46,7 @@ impl Reference {
 
 /// Runs a scene once for each call of its function, which fails. Tells how many there are, and how
 /// often each named state was left.
-async fn examine(scene: &Scene) -> (usize, BTreeMap<Option<Torn>, usize>) {
+async fn examine(scene: &Scene) -> (usize, BTreeMap<Option<PartialWrite>, usize>) {
     let before = Reference::of(scene, false).await;
     let after = Reference::of(scene, true).await;
     let mut left = BTreeMap::new();
@@ -65,7 +65,7 @@ async fn examine(scene: &Scene) -> (usize, BTreeMap<Option<Torn>, usize>) {
         for torn in judge(&world, &name, &start).await {
             *left.entry(torn).or_default() += 1;
         }
-        mend(&world, &name, &before, &after).await;
+        repair(&world, &name, &before, &after).await;
         if scene.repeats {
             repeat(scene, call, &after).await;
         }
@@ -75,7 +75,7 @@ async fn examine(scene: &Scene) -> (usize, BTreeMap<Option<Torn>, usize>) {
 
 /// The states that a fault has left; `None` stands for a store in which nothing has changed, or
 /// nothing that an audit sees.
-async fn judge(world: &World, name: &str, start: &Everything) -> BTreeSet<Option<Torn>> {
+async fn judge(world: &World, name: &str, start: &Everything) -> BTreeSet<Option<PartialWrite>> {
     let torn = world.torn(name).await;
     if world.everything() == *start {
         assert_eq!(torn, BTreeSet::new(), "{name}");
@@ -87,7 +87,7 @@ async fn judge(world: &World, name: &str, start: &Everything) -> BTreeSet<Option
 }
 
 /// Repairs, and sees that every execution is as before or as after, and that nothing else is there.
-async fn mend(world: &World, name: &str, before: &Reference, after: &Reference) {
+async fn repair(world: &World, name: &str, before: &Reference, after: &Reference) {
     world.store.repair().await.unwrap();
     assert_eq!(world.audit().await.violations, [], "{name}");
     let found = world.snapshot().await;
@@ -181,7 +181,7 @@ async fn examine_repair(scene: &Scene) -> usize {
             world.play(&scene.before).await;
             world.fail(scene.verb, torn_at);
             drop(world.run(&scene.act).await);
-            if !world.fail("mend", call) {
+            if !world.fail("repair", call) {
                 return pairs;
             }
             // It may go on behind a record that it could not read.
@@ -189,7 +189,7 @@ async fn examine_repair(scene: &Scene) -> usize {
             if !world.failed() {
                 break;
             }
-            mend(&world, &name, &before, &after).await;
+            repair(&world, &name, &before, &after).await;
             pairs += 1;
         }
     }

@@ -4,7 +4,7 @@ use ff_core::machine::{
     Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
-use ff_core::{Ask, Capabilities, Millis, Payload, RequestId, When};
+use ff_core::{Capabilities, Millis, Payload, PolicyOverrides, RequestId, When};
 
 use crate::words::*;
 use crate::world::Step;
@@ -179,7 +179,7 @@ pub(crate) fn commit() -> Vec<Scene> {
     let other = Register { session: RequestId::new(2), ..register() };
     let held = [run(work(1)), run(set_lane(true, true)), run(set_lane(false, false))];
     let defaults = || [run(work(9)), run(lane_defaults(policy()))];
-    let open_work = |n| Submit { policy: Ask::default(), ..work(n) };
+    let open_work = |n| Submit { policy: PolicyOverrides::default(), ..work(n) };
     vec![
         scene("commit", "a worker that registers", [], [command(register())]),
         once(scene("commit", "one that registers again", registered(), [command(register())])),
@@ -217,68 +217,88 @@ pub(crate) fn settle() -> Vec<Scene> {
     let spread = LaneSpread { key: lane_key(), generation: 1 };
     let paused = || vec![run(set_lane(true, false))];
     vec![
-        once(scene("settle", "a heartbeat", registered(), one(command(beat)))),
-        scene("settle", "a worker that leaves", registered(), one(command(leaving))),
-        scene("settle", "a silent worker", [run(register()), Pass(5_000)], one(command(gone))),
-        scene("settle", "a pause", [run(work(1))], one(command(set_lane(true, false)))),
-        scene("settle", "a limit", [run(work(1))], one(command(limit_lane(2)))),
-        scene("settle", "defaults", [run(work(1))], one(command(lane_defaults(policy())))),
-        scene("settle", "another limit", [run(limit_lane(2))], one(command(limit_lane(3)))),
-        scene("settle", "a pause that is known", paused(), one(command(spread))),
+        once(scene("commit_freeing", "a heartbeat", registered(), one(command(beat)))),
+        scene("commit_freeing", "a worker that leaves", registered(), one(command(leaving))),
         scene(
-            "settle",
+            "commit_freeing",
+            "a silent worker",
+            [run(register()), Pass(5_000)],
+            one(command(gone)),
+        ),
+        scene("commit_freeing", "a pause", [run(work(1))], one(command(set_lane(true, false)))),
+        scene("commit_freeing", "a limit", [run(work(1))], one(command(limit_lane(2)))),
+        scene("commit_freeing", "defaults", [run(work(1))], one(command(lane_defaults(policy())))),
+        scene("commit_freeing", "another limit", [run(limit_lane(2))], one(command(limit_lane(3)))),
+        scene("commit_freeing", "a pause that is known", paused(), one(command(spread))),
+        scene(
+            "commit_freeing",
             "a pause that is not known",
             [paused(), vec![Pass(5_000)]].concat(),
             one(command(copying)),
         ),
-        scene("settle", "a failure to be retried at once", held(), [command(fail(mine(), true))]),
         scene(
-            "settle",
+            "commit_freeing",
+            "a failure to be retried at once",
+            held(),
+            [command(fail(mine(), true))],
+        ),
+        scene(
+            "commit_freeing",
             "a failure to be retried later",
             [run(slow), run(claim(1, 1))],
             one(command(fail(mine(), true))),
         ),
-        scene("settle", "a failure for good", held(), [command(fail(mine(), false))]),
-        scene("settle", "a delay", held(), [command(delay(mine(), 700))]),
-        scene("settle", "a hand-back", held(), [command(hand_back(mine()))]),
-        scene("settle", "a progress", held(), [command(progress(mine()))]),
-        scene("settle", "a revoke", held(), [command(revoke(1, 1))]),
-        scene("settle", "a cancel of held work", held(), [command(cancel(1, None))]),
-        scene("settle", "a cancel with a grace", held(), [command(cancel(1, Some(500)))]),
-        scene("settle", "a cancel of queued work", [run(laden(1))], [command(cancel(1, None))]),
+        scene("commit_freeing", "a failure for good", held(), [command(fail(mine(), false))]),
+        scene("commit_freeing", "a delay", held(), [command(delay(mine(), 700))]),
+        scene("commit_freeing", "a hand-back", held(), [command(hand_back(mine()))]),
+        scene("commit_freeing", "a progress", held(), [command(progress(mine()))]),
+        scene("commit_freeing", "a revoke", held(), [command(revoke(1, 1))]),
+        scene("commit_freeing", "a cancel of held work", held(), [command(cancel(1, None))]),
+        scene("commit_freeing", "a cancel with a grace", held(), [command(cancel(1, Some(500)))]),
         scene(
-            "settle",
+            "commit_freeing",
+            "a cancel of queued work",
+            [run(laden(1))],
+            [command(cancel(1, None))],
+        ),
+        scene(
+            "commit_freeing",
             "a cancel of delayed work",
             [run(delayed(plain.clone()))],
             one(command(cancel(1, None))),
         ),
-        scene("settle", "a priority", [run(work(1)), run(work(2))], [command(set_priority(2, 5))]),
-        scene("settle", "tags", [run(work(1))], [command(set_tags(1))]),
-        scene("settle", "the use of a grant", granted(), [command(use_grant(1, 1))]),
         scene(
-            "settle",
+            "commit_freeing",
+            "a priority",
+            [run(work(1)), run(work(2))],
+            [command(set_priority(2, 5))],
+        ),
+        scene("commit_freeing", "tags", [run(work(1))], [command(set_tags(1))]),
+        scene("commit_freeing", "the use of a grant", granted(), [command(use_grant(1, 1))]),
+        scene(
+            "commit_freeing",
             "the use of a grant for a second attempt",
             [held(), second].concat(),
             one(command(use_grant(1, 2))),
         ),
         scene(
-            "settle",
+            "commit_freeing",
             "the end of a grant",
             granted().into_iter().chain([Pass(5_000)]),
             one(command(tick(1))),
         ),
         scene(
-            "settle",
+            "commit_freeing",
             "the end of a lease",
             held().into_iter().chain([Pass(10_000)]),
             one(command(tick(1))),
         ),
         scene(
-            "settle",
+            "commit_freeing",
             "the end of a delay",
             [run(delayed(gpu())), Pass(500)],
             one(command(tick(1))),
         ),
-        scene("settle", "a deadline", [run(expiring), Pass(800)], [command(tick(1))]),
+        scene("commit_freeing", "a deadline", [run(expiring), Pass(800)], [command(tick(1))]),
     ]
 }

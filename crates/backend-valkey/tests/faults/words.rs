@@ -1,9 +1,9 @@
 //! Short words for commands that are the same each time they are made.
 
-use ff_core::control::{Amounts, Blocker, Control};
+use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, Claim, ClaimGranted,
-    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold, NeedsAdmission,
+    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, LeaseRef, NeedsAdmission,
     Register, Renew, Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Submit, Target,
     Tick, Unblock,
 };
@@ -11,9 +11,9 @@ use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::{Progress, Tags, Version};
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    AdmissionId, Amend, Ask, Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane,
-    LeaseId, Millis, Namespace, Payload, RequestId, ResourceKey, ResourceKind, ResourceName, Time,
-    When, WorkerId, WorkerInstanceId,
+    AdmissionId, Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis,
+    Namespace, Patch, Payload, PolicyOverrides, RequestId, ResourceKey, ResourceKind, ResourceName,
+    Time, When, WorkerId, WorkerInstanceId,
 };
 
 use crate::world::Step;
@@ -101,9 +101,11 @@ pub(crate) fn claim(r: u128, max: u16) -> ClaimRequest {
 
 /// The n-th execution, which a quota must let through.
 pub(crate) fn limited(n: u32) -> Submit {
-    let control =
-        Control { quotas: [ResourceName::new("api").unwrap()].into(), ..Control::default() };
-    Submit { control, ..work(n) }
+    let limits = ExecutionLimits {
+        quotas: [ResourceName::new("api").unwrap()].into(),
+        ..ExecutionLimits::default()
+    };
+    Submit { limits, ..work(n) }
 }
 
 fn api() -> Blocker {
@@ -126,7 +128,7 @@ pub(crate) fn admitted(r: u128, max: u16, executions: &[u32]) -> Claim {
         let needs = NeedsAdmission {
             execution: id(*n),
             version: Version::first(ENTROPY as u32),
-            limits: Control::default(),
+            limits: ExecutionLimits::default(),
             used: Amounts::new(),
         };
         let id = AdmissionId { batch: RequestId::new(99), index: *n as u16 };
@@ -151,25 +153,25 @@ pub(crate) fn grant(r: u128) -> GrantNext {
     }
 }
 
-/// Where what is said of the lane lies.
+/// Where the lane's settings are stored.
 pub(crate) fn lane_key() -> ResourceKey {
     ResourceKey::lane(&namespace("acme"), &Lane::default(), 1)
 }
 
 pub(crate) fn set_lane(paused: bool, draining: bool) -> SetLane {
     let (paused, draining) = (Some(paused), Some(draining));
-    let (max_active, defaults) = (Amend::Keep, Amend::Keep);
+    let (max_active, defaults) = (Patch::Unset, Patch::Unset);
     SetLane { key: lane_key(), paused, draining, max_active, defaults, reason: None, spread: true }
 }
 
 /// So many of the lane run at once.
 pub(crate) fn limit_lane(most: u32) -> SetLane {
-    SetLane { max_active: Amend::Put(most), ..set_lane(false, false) }
+    SetLane { max_active: Patch::Set(most), ..set_lane(false, false) }
 }
 
 /// What submits to the lane ask for where they say nothing.
-pub(crate) fn lane_defaults(ask: impl Into<Ask>) -> SetLane {
-    SetLane { defaults: Amend::Put(Box::new(ask.into())), ..set_lane(false, false) }
+pub(crate) fn lane_defaults(ask: impl Into<PolicyOverrides>) -> SetLane {
+    SetLane { defaults: Patch::Set(Box::new(ask.into())), ..set_lane(false, false) }
 }
 
 /// Where the worker's registration lies.
@@ -198,33 +200,33 @@ pub(crate) fn target(n: u32) -> Target {
 
 /// The hold of the n-th execution by the r-th claim, which has taken it first, as its `epoch`-th
 /// lease and in its `attempt`.
-pub(crate) fn hold(n: u32, r: u128, epoch: u64, attempt: u32) -> Hold {
+pub(crate) fn hold(n: u32, r: u128, epoch: u64, attempt: u32) -> LeaseRef {
     let lease = LeaseId::new(RequestId::new(r), 0, epoch - 1);
-    Hold { target: target(n), fence: Fence { lease, epoch, attempt } }
+    LeaseRef { target: target(n), fence: Fence { lease, epoch, attempt } }
 }
 
-pub(crate) fn complete(hold: Hold, result: Payload) -> Complete {
+pub(crate) fn complete(hold: LeaseRef, result: Payload) -> Complete {
     Complete { hold, result }
 }
 
-pub(crate) fn fail(hold: Hold, retryable: bool) -> Fail {
+pub(crate) fn fail(hold: LeaseRef, retryable: bool) -> Fail {
     let failure = Failure { category: Category::error(), retryable, message: "no".into() };
     Fail { hold, failure }
 }
 
-pub(crate) fn renew(hold: Hold) -> Renew {
+pub(crate) fn renew(hold: LeaseRef) -> Renew {
     Renew { hold }
 }
 
-pub(crate) fn delay(hold: Hold, span: u64) -> Delay {
+pub(crate) fn delay(hold: LeaseRef, span: u64) -> Delay {
     Delay { hold, until: When::After(ms(span)) }
 }
 
-pub(crate) fn hand_back(hold: Hold) -> HandBack {
+pub(crate) fn hand_back(hold: LeaseRef) -> HandBack {
     HandBack { hold }
 }
 
-pub(crate) fn progress(hold: Hold) -> ReportProgress {
+pub(crate) fn progress(hold: LeaseRef) -> ReportProgress {
     let progress = Progress { percent: Some(50), message: Some("half".into()) };
     ReportProgress { hold, progress }
 }

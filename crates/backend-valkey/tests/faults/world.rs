@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ff_backend_valkey::{Options, Prefix, Torn, ValkeyStore};
+use ff_backend_valkey::{Options, PartialWrite, Prefix, ValkeyStore};
 use ff_conformance::{Snapshot, TestClock, snapshot};
 use ff_core::Millis;
 use ff_core::machine::{Command, Reply};
@@ -235,10 +235,10 @@ impl World {
     }
 
     /// The named states that the audit finds; anything else fails.
-    pub(crate) async fn torn(&self, scene: &str) -> BTreeSet<Torn> {
+    pub(crate) async fn torn(&self, scene: &str) -> BTreeSet<PartialWrite> {
         let (report, snapshot) = (self.audit().await, self.snapshot().await);
         let named = report.violations.iter().map(|violation| {
-            let torn = Torn::of(violation, |id| snapshot.record(id).is_some());
+            let torn = PartialWrite::of(violation, |id| snapshot.record(id).is_some());
             torn.unwrap_or_else(|| panic!("{scene} left what has no name: {violation:?}"))
         });
         named.collect()

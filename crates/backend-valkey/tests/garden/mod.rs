@@ -47,7 +47,7 @@ fn of_lane(process: &Process, lane: &str) -> Submit {
     Submit { lane: Lane::new(lane).unwrap(), input, ..work(process) }
 }
 
-async fn take(process: &Process, lane: &str) -> ff_core::machine::Hold {
+async fn take(process: &Process, lane: &str) -> ff_core::machine::LeaseRef {
     let claim = ClaimRequest { lane: Lane::new(lane).unwrap(), ..claim(1) };
     process.claim(claim, Millis::ZERO).await.unwrap().assignments.remove(0).hold()
 }

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use ff_backend_valkey::{Options, Prefix, ValkeyStore, backend};
 use ff_conformance::{Snapshot, snapshot};
-use ff_core::limits::PARTITIONS;
+use ff_core::bounds::PARTITIONS;
 use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Description, ExecutionId, Lane, Millis, Namespace, Partition, Payload, WorkerId,
     WorkerInstanceId,
 };
-use ff_store::roles::{Answer, Backend};
+use ff_store::roles::{Answer, Engine};
 use ff_store::{ClientBackend, MaintenanceBackend, StoreError, WorkerBackend, audit, mint};
 use ff_testkit::valkey::Server;
 use ff_testkit::wait;
@@ -27,7 +27,7 @@ use crate::ground::{LuaClock, fresh_prefix, prelude};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that has the store open.
-pub(crate) type Process = Backend<ValkeyStore>;
+pub(crate) type Process = Engine<ValkeyStore>;
 
 /// A store, which any number of processes can open.
 #[derive(Clone)]

@@ -2,26 +2,27 @@
 
 use clap::Args;
 use ff_api::{AttemptView, AttemptsView};
-use ff_core::ExecutionId;
-use ff_core::limits::PAGE;
+use ff_core::bounds::PAGE;
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
 use crate::error::Error;
+use crate::id::Id;
 use crate::output::attempts;
 use crate::session::Session;
 
 /// `ff attempts`.
 #[derive(Debug, Args)]
 pub(crate) struct Attempts {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 }
 
 impl Attempts {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let target = session.target(self.id);
+        let id = self.id.find(session, &*backend).await?;
+        let target = session.target(id);
         let mut view = AttemptsView { attempts: Vec::new() };
         loop {
             let from = view.attempts.last().map_or(0, |last: &AttemptView| last.attempt + 1);
@@ -36,7 +37,7 @@ impl Attempts {
         if view.attempts.is_empty() {
             session.output.talk("no attempt was made yet");
         }
-        session.next(format_args!("show {}", self.id));
+        session.next(format_args!("show {}", id));
         Ok(Verdict::Good)
     }
 }

@@ -142,7 +142,8 @@ impl Bench {
             Which::Idle | Which::IdleChild => (1, 16, 1),
             // How many executions there are depends on the span.
             Which::Overload => (1, 64, 1),
-            Which::Latency | Which::Backlog | Which::Many | Which::Urgent => (1_000, 64, 1),
+            Which::Latency | Which::Backlog | Which::Urgent => (1_000, 64, 1),
+            Which::Many => (10_000, 64, 1),
         };
         Load {
             executions: self.executions.unwrap_or(executions),

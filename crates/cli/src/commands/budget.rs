@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use ff_api::{BudgetPageView, BudgetView};
+use ff_core::bounds::PAGE;
 use ff_core::budget::{self, BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::limits::PAGE;
 use ff_core::{Dimension, Millis, ResourceName};
 use ff_store::{Clock, SystemClock};
 
@@ -15,7 +15,6 @@ use crate::session::Session;
 
 /// `ff budget`.
 #[derive(Debug, Args)]
-#[command(disable_help_subcommand = true)]
 pub(crate) struct Budget {
     #[command(subcommand)]
     what: What,

@@ -2,20 +2,21 @@
 
 use clap::Args;
 use ff_api::CancelledView;
-use ff_core::{ExecutionId, Millis, machine};
+use ff_core::{Millis, machine};
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
 use crate::duration;
 use crate::error::Error;
+use crate::id::Id;
 use crate::output::when;
 use crate::session::Session;
 
 /// `ff cancel`.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 
     /// How long its holder may still work; without it the lease ends at once.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -30,12 +31,13 @@ pub(crate) struct Cancel {
 impl Cancel {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
+        let id = self.id.find(session, &*backend).await?;
         let cancel = machine::Cancel {
-            target: session.target(self.id),
+            target: session.target(id),
             grace: self.grace,
             reason: self.reason.map(String::into_boxed_str),
         };
-        let view = CancelledView::new(self.id, backend.cancel(cancel).await?);
+        let view = CancelledView::new(id, backend.cancel(cancel).await?);
         session.output.answer(&view, |view| match view.by {
             Some(by) => {
                 let by = when::full(by, SystemClock.now());
@@ -43,7 +45,7 @@ impl Cancel {
             }
             None => format!("{}\n", view.status),
         })?;
-        session.next(format_args!("show {}", self.id));
+        session.next(format_args!("show {}", id));
         Ok(Verdict::Good)
     }
 }

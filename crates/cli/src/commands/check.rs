@@ -3,7 +3,7 @@
 use clap::Args;
 use ff_api::{AuditView, RepairedView};
 use ff_core::Millis;
-use ff_store::{Share, audit};
+use ff_store::{PartitionSet, audit};
 
 use super::Verdict;
 use crate::duration;
@@ -28,7 +28,7 @@ impl Check {
             false => None,
         };
         let report = audit::audit(backend.rows().await?).await?;
-        let offset = backend.due(&Share::All, None, 1).await?.offset;
+        let offset = backend.due(&PartitionSet::All, None, 1).await?.offset;
         let clock_offset_ms = (offset > Millis::ZERO).then_some(offset.get());
         let view = AuditView { repaired, clock_offset_ms, ..AuditView::from(&report) };
         session.output.answer(&view, lines)?;

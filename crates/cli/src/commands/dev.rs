@@ -45,6 +45,7 @@ impl Dev {
         if self.quiet {
             signals.next().await;
         } else {
+            session.output.talk("demo work runs on lanes demo and fragile; all others are yours\n");
             let workers = demo::start(backend.clone(), WorkerId::new("demo")?).await?;
             let client = Client::new(backend.clone());
             tokio::select! {
@@ -96,22 +97,22 @@ struct Started<'a> {
 
 fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
     let style = Style::of_stderr();
-    let given = match url == "http://127.0.0.1:7272" {
-        true => String::new(),
-        false => format!(" --url {url}"),
-    };
-    for line in [
+    let elsewhere = (url != "http://127.0.0.1:7272").then(|| format!("  export FF_URL={url}"));
+    let heading = [
         format!("{}  {url}", style.bold("FlowFabric is running at")),
         format!("its store is {}", quote(store)),
         String::new(),
         "in another terminal (`ff` is target/release/ff):".to_owned(),
-        format!("  ff ls{given}"),
-        format!("  ff submit --kind greet --input '\"world\"' --wait{given}"),
-        format!("  ff worker --lane mine --exec 'tr a-z A-Z'{given} &"),
-        format!("  ff submit --lane mine --input '\"quietly\"' --wait{given}"),
+    ];
+    let commands = [
+        "  ff ls".to_owned(),
+        "  ff submit --lane demo --kind greet --input '\"world\"' --wait".to_owned(),
+        "  ff worker --lane mine --exec 'tr a-z A-Z' &".to_owned(),
+        "  ff submit --lane mine --input '\"quietly\"' --wait".to_owned(),
         format!("  curl -s {url}/v1/executions?limit=1"),
         String::new(),
-    ] {
+    ];
+    for line in heading.into_iter().chain(elsewhere).chain(commands) {
         session.output.talk(line);
     }
 }

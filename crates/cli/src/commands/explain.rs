@@ -2,27 +2,28 @@
 
 use clap::Args;
 use ff_api::ExplanationView;
-use ff_core::ExecutionId;
 use ff_core::explain::Reason;
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
 use crate::error::Error;
+use crate::id::Id;
 use crate::output::explanation;
 use crate::session::Session;
 
 /// `ff explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 }
 
 impl Explain {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let explained = backend.explain(&session.target(self.id)).await?;
-        let view = ExplanationView::new(self.id, &explained);
+        let id = self.id.find(session, &*backend).await?;
+        let explained = backend.explain(&session.target(id)).await?;
+        let view = ExplanationView::new(id, &explained);
         let style = session.output.style();
         session.output.answer(&view, |view| explanation::list(view, SystemClock.now(), style))?;
         session.next(match explained.reasons.first() {
@@ -30,7 +31,7 @@ impl Explain {
             Some(Reason::NoWorkerOnLane { lane }) => format!("worker --lane {lane} --exec cat"),
             Some(Reason::NoCapableWorker { .. }) => "workers".to_owned(),
             Some(Reason::Blocked { on, .. }) => format!("{} show {}", on.kind.as_str(), on.name),
-            _ => format!("show {}", self.id),
+            _ => format!("show {}", id),
         });
         Ok(Verdict::Good)
     }

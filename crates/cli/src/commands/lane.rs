@@ -2,20 +2,19 @@
 
 use clap::{Args, Subcommand};
 use ff_api::{LanePageView, LaneView};
-use ff_core::limits::{PAGE, QUOTA};
-use ff_core::{Amend, Ask, Lane as Name};
-use ff_store::roles::LaneOrder;
+use ff_core::bounds::{PAGE, QUOTA};
+use ff_core::{Lane as Name, Patch, PolicyOverrides};
+use ff_store::roles::LaneUpdate;
 use ff_store::{Clock, SystemClock};
 
 use super::policy::PolicyFlags;
 use super::{Verdict, parse};
 use crate::error::Error;
-use crate::output::lanes;
-use crate::session::Session;
+use crate::output::{lanes, terminal};
+use crate::session::{Place, Session};
 
 /// `ff lane`.
 #[derive(Debug, Args)]
-#[command(disable_help_subcommand = true)]
 pub(crate) struct Lane {
     #[command(subcommand)]
     what: What,
@@ -24,9 +23,9 @@ pub(crate) struct Lane {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the lanes of which something was said.
+    /// List the lanes that have settings or waiting work, and how much waits in each.
     Ls(Ls),
-    /// Show what was said of a lane.
+    /// Show a lane's settings.
     Show(Which),
     /// Let nothing of a lane be claimed. What is running goes on, and new work is accepted.
     Pause(Closing),
@@ -76,7 +75,7 @@ struct Limit {
 
     /// How many may run at once; `none` removes the limit.
     #[arg(value_name = "N", allow_negative_numbers = true, value_parser = limit)]
-    most: Amend<u32>,
+    most: Patch<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -94,10 +93,10 @@ struct Defaults {
 }
 
 impl Defaults {
-    fn order(none: bool, ask: Ask) -> Result<Amend<Box<Ask>>, Error> {
-        match (none, ask.is_silent()) {
-            (true, true) => Ok(Amend::Clear),
-            (false, false) => Ok(Amend::Put(Box::new(ask))),
+    fn order(none: bool, ask: PolicyOverrides) -> Result<Patch<Box<PolicyOverrides>>, Error> {
+        match (none, ask.is_empty()) {
+            (true, true) => Ok(Patch::Clear),
+            (false, false) => Ok(Patch::Set(Box::new(ask))),
             (true, false) => {
                 Err(Error::usage("--none", "--none removes all that was said; give it alone"))
             }
@@ -110,25 +109,25 @@ impl Defaults {
     }
 }
 
-fn limit(text: &str) -> Result<Amend<u32>, String> {
+fn limit(text: &str) -> Result<Patch<u32>, String> {
     let refused = || format!("give 1 to {QUOTA}, or none");
     match text {
-        "none" => Ok(Amend::Clear),
+        "none" => Ok(Patch::Clear),
         _ => {
             let most: u32 = text.parse().map_err(|_| refused())?;
-            (1..=QUOTA).contains(&most).then_some(Amend::Put(most)).ok_or_else(refused)
+            (1..=QUOTA).contains(&most).then_some(Patch::Set(most)).ok_or_else(refused)
         }
     }
 }
 
 impl Lane {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
-        let order = |lane: Name| LaneOrder {
+        let order = |lane: Name| LaneUpdate {
             namespace: session.namespace.clone(),
             lane,
-            ..LaneOrder::default()
+            ..LaneUpdate::default()
         };
-        let closing = |closing: Closing| LaneOrder {
+        let closing = |closing: Closing| LaneUpdate {
             reason: closing.reason.map(String::into_boxed_str),
             ..order(closing.lane)
         };
@@ -136,21 +135,21 @@ impl Lane {
             What::Ls(list) => list.run(session).await,
             What::Show(which) => which.run(session).await,
             What::Pause(what) => {
-                say(LaneOrder { paused: Some(true), ..closing(what) }, session).await
+                say(LaneUpdate { paused: Some(true), ..closing(what) }, session).await
             }
             What::Drain(what) => {
-                say(LaneOrder { draining: Some(true), ..closing(what) }, session).await
+                say(LaneUpdate { draining: Some(true), ..closing(what) }, session).await
             }
             What::Resume(which) => {
                 let (paused, draining) = (Some(false), Some(false));
-                say(LaneOrder { paused, draining, ..order(which.lane) }, session).await
+                say(LaneUpdate { paused, draining, ..order(which.lane) }, session).await
             }
             What::Limit(limit) => {
-                say(LaneOrder { max_active: limit.most, ..order(limit.lane) }, session).await
+                say(LaneUpdate { max_active: limit.most, ..order(limit.lane) }, session).await
             }
             What::Defaults(Defaults { lane, none, policy }) => {
                 let defaults = Defaults::order(none, policy.ask())?;
-                say(LaneOrder { defaults, ..order(lane) }, session).await
+                say(LaneUpdate { defaults, ..order(lane) }, session).await
             }
         }
     }
@@ -158,20 +157,32 @@ impl Lane {
 
 impl Ls {
     async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
-        let backend = session.open().await?;
-        let namespace = &session.namespace;
-        let found = backend.lanes(namespace, self.after.as_ref(), self.limit).await?;
-        let view = LanePageView::new(&found, self.limit);
+        let view = self.page(session).await?;
         let style = session.output.style();
-        session.output.answer(&view, |view| lanes::table(view, SystemClock.now(), style))?;
+        let columns = terminal::of_stdout().map(|size| size.columns);
+        session
+            .output
+            .answer(&view, |view| lanes::table(view, SystemClock.now(), style, columns))?;
         match (&view.next, view.lanes.first()) {
             (Some(last), _) => session.next(parse::continued("lane ls", self.limit, last)),
             (None, Some(first)) => session.next(format_args!("lane show {}", first.lane)),
             (None, None) => {
-                session.output.talk("no lane was paused, drained, limited or given defaults")
+                session.output.talk("nothing waits in a lane, and no lane has settings");
             }
         }
         Ok(Verdict::Good)
+    }
+
+    async fn page(&self, session: &Session<'_>) -> Result<LanePageView, Error> {
+        let (namespace, after) = (&session.namespace, self.after.as_ref());
+        Ok(match session.existing_place().await? {
+            Place::Server(client) => client.lane_page(namespace, after, self.limit).await?,
+            Place::Store(backend) => {
+                let found = backend.lanes(namespace, after, self.limit).await?;
+                let backlog = backend.backlog().await?;
+                LanePageView::with_work(&found, &backlog, namespace, after, self.limit)
+            }
+        })
     }
 }
 
@@ -183,10 +194,10 @@ impl Which {
     }
 }
 
-async fn say(order: LaneOrder, session: &Session<'_>) -> Result<Verdict, Error> {
+async fn say(order: LaneUpdate, session: &Session<'_>) -> Result<Verdict, Error> {
     let backend = session.open().await?;
     let lane = order.lane.clone();
-    let said = backend.order_lane(order).await?;
+    let said = backend.update_lane(order).await?;
     answer(&LaneView::new(lane, &said), session)
 }
 

@@ -1,24 +1,29 @@
 //! `ff ls`: list executions.
 
-use clap::Args;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
 use ff_api::ListPageView;
-use ff_core::limits::PAGE;
-use ff_core::{Kind, Lane, TagKey, TagValue, Time};
+use ff_core::bounds::PAGE;
+use ff_core::{Kind, Lane, Millis, TagKey, TagValue, Time};
 use ff_store::listing::{Cursor, Filter, ListPage, Listing, Standing};
-use ff_store::{Clock, Roles, SystemClock};
+use ff_store::{ClientAndWorker, Clock, SystemClock};
 
 use super::{Verdict, parse};
+use crate::duration;
 use crate::error::Error;
-use crate::output::listing;
+use crate::output::{Output, listing, terminal};
 use crate::session::{Session, quote};
+use crate::signals::Signals;
 
 /// `ff ls`.
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
-    /// Only in this state: waiting, delayed, rate_limited, active, resumable, completed, failed,
-    /// cancelled or expired; or waiting_for_capable_worker, queued while no live worker can run it.
-    #[arg(long, value_name = "STATE")]
-    state: Option<Standing>,
+    /// Only in this state, or in one of several, as in waiting,active: waiting, delayed, rate_limited,
+    /// active, resumable, completed, failed, cancelled or expired; or waiting_for_capable_worker,
+    /// queued while no live worker can run it.
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    state: Vec<Standing>,
 
     /// Only in this lane.
     #[arg(long, value_name = "NAME")]
@@ -48,15 +53,49 @@ pub(crate) struct Ls {
     /// Go on where an earlier page ended.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
+
+    /// How much to show on a terminal. In a pipe it is always wide.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
+    output: Format,
+
+    /// Show it again and again until Ctrl-C, this often. In a pipe it is printed when it has changed.
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "2s")]
+    #[arg(value_parser = interval, conflicts_with = "cursor")]
+    watch: Option<Millis>,
+}
+
+/// How much of each execution is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Short ids, and lines that fit the terminal
+    Table,
+    /// Whole ids, every column, nothing cut
+    Wide,
+}
+
+/// How often a listing may be read.
+const SHORTEST_INTERVAL: Millis = Millis::new(100);
+
+fn interval(text: &str) -> Result<Millis, String> {
+    let interval = duration::parse(text)?;
+    match interval < SHORTEST_INTERVAL {
+        true => Err(format!("'{text}' is too short; give {SHORTEST_INTERVAL} or more")),
+        false => Ok(interval),
+    }
 }
 
 impl Ls {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let page = self.page(session, &*backend).await?;
-        let view = ListPageView::from(&page);
-        let style = session.output.style();
-        session.output.answer(&view, |view| listing::table(view, SystemClock.now(), style))?;
+        if let Some(interval) = self.watch {
+            let mut signals = Signals::listen().map_err(Error::Runtime)?;
+            return tokio::select! {
+                () = signals.next() => Ok(Verdict::Good),
+                failed = self.watch(session, &*backend, interval) => failed,
+            };
+        }
+        let view = ListPageView::from(&self.page(session, &*backend, self.limit).await?);
+        session.output.answer(&view, |view| self.table(view, session.output))?;
         for id in &view.unreadable {
             session.output.talk(format_args!("{id} cannot be read; run `ff check`"));
         }
@@ -71,23 +110,74 @@ impl Ls {
         Ok(Verdict::Good)
     }
 
+    fn table(&self, view: &ListPageView, output: &Output) -> String {
+        let (now, style) = (SystemClock.now(), output.style());
+        match (terminal::of_stdout(), self.output) {
+            (Some(size), Format::Table) => listing::fitted(view, now, style, size.columns),
+            _ => listing::wide(view, now, style),
+        }
+    }
+
+    /// Draws the listing over itself on a terminal; elsewhere prints it when it has changed. Ends
+    /// only by an error that another try cannot mend.
+    async fn watch(
+        &self,
+        session: &Session<'_>,
+        backend: &dyn ClientAndWorker,
+        interval: Millis,
+    ) -> Result<Verdict, Error> {
+        // A line is left for the title, and one for the cursor.
+        let rows = terminal::of_stdout().map(|size| size.rows.saturating_sub(4).max(1));
+        let limit = rows.map_or(self.limit, |rows| self.limit.min(rows));
+        let mut last = None;
+        loop {
+            match self.page(session, backend, limit).await {
+                Ok(page) if rows.is_some() && !session.output.is_json() => {
+                    let view = ListPageView::from(&page);
+                    let title = format!("every {interval}; Ctrl-C ends it\n\n");
+                    let table = match view.executions.is_empty() {
+                        true => "nothing found\n".to_owned(),
+                        false => self.table(&view, session.output),
+                    };
+                    let title = session.output.style().dim(&title);
+                    // To the upper left, and away with what is there.
+                    session.output.bytes(format!("\x1b[H\x1b[2J{title}{table}").as_bytes())?;
+                }
+                Ok(page) if last.as_ref() != Some(&page) => {
+                    let view = ListPageView::from(&page);
+                    session.output.answer(&view, |view| self.table(view, session.output))?;
+                    last = Some(page);
+                }
+                Ok(_) => {}
+                Err(error) if error.view().retryable => session.output.talk(error),
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(Duration::from_millis(interval.get())).await;
+        }
+    }
+
     /// A full page, or all that is left. The store examines a bounded number of records for each
     /// of its pages, which may leave them short.
-    async fn page(&self, session: &Session<'_>, backend: &dyn Roles) -> Result<ListPage, Error> {
+    async fn page(
+        &self,
+        session: &Session<'_>,
+        backend: &dyn ClientAndWorker,
+        limit: usize,
+    ) -> Result<ListPage, Error> {
         let mut page = ListPage { next: self.cursor, ..ListPage::default() };
         loop {
             let listing = Listing {
                 namespace: session.namespace.clone(),
                 filter: self.filter(),
                 after: page.next,
-                limit: self.limit - page.executions.len() - page.unreadable.len(),
+                limit: limit - page.executions.len() - page.unreadable.len(),
             };
             let more = backend.list(&listing).await?;
             page.executions.extend(more.executions);
             page.lacks_worker.extend(more.lacks_worker);
             page.unreadable.extend(more.unreadable);
             page.next = more.next;
-            if page.next.is_none() || page.executions.len() + page.unreadable.len() >= self.limit {
+            if page.next.is_none() || page.executions.len() + page.unreadable.len() >= limit {
                 return Ok(page);
             }
         }
@@ -102,22 +192,24 @@ impl Ls {
             to: self.to,
             ..Filter::default()
         }
-        .standing(self.state)
+        .standing(self.state.iter().copied())
     }
 
     /// The command for the next page.
     fn continued(&self, cursor: &str) -> String {
         let mut command = "ls".to_owned();
+        let states: Vec<_> = self.state.iter().map(ToString::to_string).collect();
         let mut flag = |name: &str, value: String| {
             command.push_str(&format!(" --{name} {}", quote(&value)));
         };
         let time = |time: Time| ff_api::Timestamp(time).to_string();
         for (name, value) in [
-            ("state", self.state.map(|state| state.to_string())),
+            ("state", (!self.state.is_empty()).then(|| states.join(","))),
             ("lane", self.lane.as_ref().map(Lane::to_string)),
             ("kind", self.kind.as_ref().map(Kind::to_string)),
             ("from", self.from.map(time)),
             ("to", self.to.map(time)),
+            ("output", (self.output == Format::Wide).then(|| "wide".to_owned())),
             ("limit", (self.limit != 50).then(|| self.limit.to_string())),
         ] {
             if let Some(value) = value {

@@ -6,12 +6,14 @@ pub(crate) mod bench;
 pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod check;
-mod control;
+pub(crate) mod completions;
 pub(crate) mod dev;
 pub(crate) mod docs;
 pub(crate) mod explain;
 pub(crate) mod lane;
+mod limits;
 pub(crate) mod ls;
+pub(crate) mod man;
 pub(crate) mod parse;
 pub(crate) mod payload;
 pub(crate) mod policy;
@@ -25,7 +27,8 @@ pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod tags;
 pub(crate) mod usage;
-mod wait;
+pub(crate) mod version;
+pub(crate) mod wait;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -71,6 +74,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Ls(command) => command.run(session).await,
         Command::Show(command) => command.run(session).await,
         Command::Explain(command) => command.run(session).await,
+        Command::Wait(command) => command.run(session).await,
         Command::Attempts(command) => command.run(session).await,
         Command::Result(command) => command.run(session).await,
         Command::Input(command) => command.run(session).await,
@@ -89,6 +93,9 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Check(command) => command.run(session).await,
         Command::Backup(command) => command.run(session).await,
         Command::Bench(command) => command.run(session).await,
+        Command::Completions(command) => command.run(session),
+        Command::Man(command) => command.run(session),
+        Command::Version(command) => command.run(session),
         Command::Docs(command) => command.run(session),
     }
 }

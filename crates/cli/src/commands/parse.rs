@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use ff_api::Timestamp;
-use ff_core::limits::AMOUNT;
+use ff_core::bounds::AMOUNT;
 use ff_core::{Dimension, Refusal, TagKey, TagValue, Time};
 
 use crate::error::Error;

@@ -2,17 +2,18 @@
 
 use clap::Args;
 use ff_api::PayloadView;
-use ff_core::{ExecutionId, Payload};
+use ff_core::Payload;
 
 use super::{Verdict, parse};
 use crate::error::Error;
+use crate::id::Id;
 use crate::session::Session;
 
 /// `ff result`.
 #[derive(Debug, Args)]
 pub(crate) struct Result {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 
     /// The result of this run instead of the current one.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -23,14 +24,15 @@ pub(crate) struct Result {
 /// `ff input`.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 }
 
 impl Result {
     pub(crate) async fn run(self, session: &Session<'_>) -> std::result::Result<Verdict, Error> {
         let backend = session.open().await?;
-        let result = backend.result(&session.target(self.id), self.run).await?;
+        let id = self.id.find(session, &*backend).await?;
+        let result = backend.result(&session.target(id), self.run).await?;
         print(session, &result)
     }
 }
@@ -38,7 +40,8 @@ impl Result {
 impl Input {
     pub(crate) async fn run(self, session: &Session<'_>) -> std::result::Result<Verdict, Error> {
         let backend = session.open().await?;
-        let input = backend.input(&session.target(self.id)).await?;
+        let id = self.id.find(session, &*backend).await?;
+        let input = backend.input(&session.target(id)).await?;
         print(session, &input)
     }
 }

@@ -1,10 +1,10 @@
 //! The flags of a policy.
 
 use clap::Args;
-use ff_core::ask::{Ask, AskBackoff};
-use ff_core::limits::{ATTEMPTS, RECLAIMS};
+use ff_core::bounds::{ATTEMPTS, RECLAIMS};
+use ff_core::overrides::{BackoffOverrides, PolicyOverrides};
 use ff_core::policy::Growth;
-use ff_core::{Amend, Category, Millis};
+use ff_core::{Category, Millis, Patch};
 
 use super::parse;
 use crate::duration;
@@ -51,12 +51,12 @@ pub(crate) struct PolicyFlags {
     /// How long one attempt may run before it counts as failed, or none [default: none].
     #[arg(long, value_name = "DURATION", value_parser = span_or_none)]
     #[arg(allow_hyphen_values = true)]
-    attempt_timeout: Option<Amend<Millis>>,
+    attempt_timeout: Option<Patch<Millis>>,
 
     /// How long the execution may take in all before it expires, or none [default: none].
     #[arg(long, value_name = "DURATION", value_parser = span_or_none)]
     #[arg(allow_hyphen_values = true)]
-    deadline: Option<Amend<Millis>>,
+    deadline: Option<Patch<Millis>>,
 
     /// How long a worker that went silent keeps the execution [default: 30s].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -74,29 +74,29 @@ pub(crate) struct PolicyFlags {
     retention: Option<Millis>,
 }
 
-fn span_or_none(text: &str) -> Result<Amend<Millis>, String> {
+fn span_or_none(text: &str) -> Result<Patch<Millis>, String> {
     match text {
-        "none" => Ok(Amend::Clear),
-        _ => duration::parse(text).map(Amend::Put),
+        "none" => Ok(Patch::Clear),
+        _ => duration::parse(text).map(Patch::Set),
     }
 }
 
 impl PolicyFlags {
     /// What was given. Bounds are the machine's to check.
-    pub(crate) fn ask(self) -> Ask {
+    pub(crate) fn ask(self) -> PolicyOverrides {
         let growth = match (self.backoff_fixed, self.backoff_doubling) {
             (true, _) => Some(Growth::Fixed),
             (_, true) => Some(Growth::Exponential),
             (false, false) => None,
         };
         let categories = match self.retry_all {
-            true => Amend::Clear,
-            false if self.retry_on.is_empty() => Amend::Keep,
-            false => Amend::Put(self.retry_on.into_iter().collect()),
+            true => Patch::Clear,
+            false if self.retry_on.is_empty() => Patch::Unset,
+            false => Patch::Set(self.retry_on.into_iter().collect()),
         };
-        Ask {
+        PolicyOverrides {
             max_attempts: self.max_attempts,
-            backoff: AskBackoff {
+            backoff: BackoffOverrides {
                 growth,
                 base: self.backoff,
                 cap: self.backoff_cap,
@@ -123,14 +123,14 @@ mod tests {
         flags: PolicyFlags,
     }
 
-    fn ask(flags: &[&str]) -> Ask {
+    fn ask(flags: &[&str]) -> PolicyOverrides {
         let line = ["x"].iter().chain(flags);
         Line::try_parse_from(line).unwrap().flags.ask()
     }
 
     #[test]
     fn without_flags_nothing_is_said() {
-        assert!(ask(&[]).is_silent());
+        assert!(ask(&[]).is_empty());
     }
 
     #[test]
@@ -149,17 +149,17 @@ mod tests {
             "--max-reclaims=0",
             "--retention=2d",
         ]);
-        let expected = Ask {
+        let expected = PolicyOverrides {
             max_attempts: Some(5),
-            backoff: AskBackoff {
+            backoff: BackoffOverrides {
                 growth: Some(Growth::Fixed),
                 base: Some(Millis::from_secs(2)),
                 cap: Some(Millis::from_secs(9)),
                 jitter_percent: Some(0),
             },
-            categories: Amend::Put(["a", "b"].map(|name| Category::new(name).unwrap()).into()),
-            attempt_timeout: Amend::Put(Millis::from_secs(3)),
-            deadline: Amend::Put(Millis::from_hours(1)),
+            categories: Patch::Set(["a", "b"].map(|name| Category::new(name).unwrap()).into()),
+            attempt_timeout: Patch::Set(Millis::from_secs(3)),
+            deadline: Patch::Set(Millis::from_hours(1)),
             lease_ttl: Some(Millis::new(300)),
             max_reclaims: Some(0),
             retention: Some(Millis::from_days(2)),
@@ -176,8 +176,8 @@ mod tests {
             "--deadline=none",
         ]);
         assert_eq!(ask.backoff.growth, Some(Growth::Exponential));
-        assert_eq!(ask.categories, Amend::Clear);
-        assert_eq!((ask.attempt_timeout, ask.deadline), (Amend::Clear, Amend::Clear));
+        assert_eq!(ask.categories, Patch::Clear);
+        assert_eq!((ask.attempt_timeout, ask.deadline), (Patch::Clear, Patch::Clear));
         for both in [["--backoff-fixed", "--backoff-doubling"], ["--retry-on=a", "--retry-all"]] {
             assert!(Line::try_parse_from(["x"].iter().chain(&both)).is_err(), "{both:?}");
         }

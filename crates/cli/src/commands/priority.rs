@@ -2,18 +2,19 @@
 
 use clap::Args;
 use ff_api::ExecutionView;
-use ff_core::limits::{PRIORITY, PRIORITY_MIN};
-use ff_core::{ExecutionId, machine};
+use ff_core::bounds::{PRIORITY, PRIORITY_MIN};
+use ff_core::machine;
 
 use super::{Verdict, parse};
 use crate::error::Error;
+use crate::id::Id;
 use crate::session::Session;
 
 /// `ff priority`.
 #[derive(Debug, Args)]
 pub(crate) struct Priority {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 
     /// Higher goes first: -9000 to 9000.
     #[arg(value_name = "N", allow_negative_numbers = true)]
@@ -24,12 +25,13 @@ pub(crate) struct Priority {
 impl Priority {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let target = session.target(self.id);
+        let id = self.id.find(session, &*backend).await?;
+        let target = session.target(id);
         let set = machine::SetPriority { target: target.clone(), priority: self.priority };
         backend.set_priority(set).await?;
         let view = ExecutionView::from(&backend.describe(&target).await?);
         session.output.answer(&view, |view| format!("priority {}\n", view.priority))?;
-        session.next(format_args!("show {}", self.id));
+        session.next(format_args!("show {}", id));
         Ok(Verdict::Good)
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use ff_api::{QuotaPageView, QuotaView};
-use ff_core::limits::{PAGE, QUOTA};
+use ff_core::bounds::{PAGE, QUOTA};
 use ff_core::quota::{self, QuotaLimits};
 use ff_core::{Millis, ResourceName};
 use ff_store::{Clock, SystemClock};
@@ -18,7 +18,6 @@ const WINDOW: Millis = Millis::from_secs(60);
 
 /// `ff quota`.
 #[derive(Debug, Args)]
-#[command(disable_help_subcommand = true)]
 pub(crate) struct Quota {
     #[command(subcommand)]
     what: What,

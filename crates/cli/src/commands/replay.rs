@@ -2,17 +2,18 @@
 
 use clap::Args;
 use ff_api::ReplayedView;
-use ff_core::{ExecutionId, machine};
+use ff_core::machine;
 
 use super::{Verdict, parse};
 use crate::error::Error;
+use crate::id::Id;
 use crate::session::Session;
 
 /// `ff replay`.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 
     /// The run that has ended, so that a repeated call starts no second one [default: the current].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -23,15 +24,16 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let target = session.target(self.id);
+        let id = self.id.find(session, &*backend).await?;
+        let target = session.target(id);
         let run = match self.run {
             Some(run) => run,
             None => backend.describe(&target).await?.run.number,
         };
         let run = backend.replay(machine::Replay { target, run }).await?;
-        let view = ReplayedView { id: self.id, run };
+        let view = ReplayedView { id, run };
         session.output.answer(&view, |view| format!("run {} is waiting\n", view.run))?;
-        session.next(format_args!("show {}", self.id));
+        session.next(format_args!("show {}", id));
         Ok(Verdict::Good)
     }
 }

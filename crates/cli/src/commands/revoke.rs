@@ -3,18 +3,19 @@
 use clap::Args;
 use ff_api::RevokedView;
 use ff_core::machine::{self, Target};
-use ff_core::{ExecutionId, LeaseId, Refusal};
-use ff_store::Roles;
+use ff_core::{LeaseId, Refusal};
+use ff_store::ClientAndWorker;
 
 use super::Verdict;
 use crate::error::Error;
+use crate::id::Id;
 use crate::session::Session;
 
 /// `ff revoke`.
 #[derive(Debug, Args)]
 pub(crate) struct Revoke {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 
     /// The lease to end, so that a repeated call ends no later one [default: the present one].
     #[arg(long, value_name = "LEASE")]
@@ -24,20 +25,21 @@ pub(crate) struct Revoke {
 impl Revoke {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let target = session.target(self.id);
+        let id = self.id.find(session, &*backend).await?;
+        let target = session.target(id);
         let lease = match self.lease {
             Some(lease) => lease,
             None => present_lease(&*backend, &target).await?,
         };
         let exited = backend.revoke(machine::Revoke { target, lease }).await?;
-        let view = RevokedView::new(self.id, lease, exited);
+        let view = RevokedView::new(id, lease, exited);
         session.output.answer(&view, |view| format!("{}\n", view.status))?;
-        session.next(format_args!("show {}", self.id));
+        session.next(format_args!("show {}", id));
         Ok(Verdict::Good)
     }
 }
 
-async fn present_lease(backend: &dyn Roles, target: &Target) -> Result<LeaseId, Error> {
+async fn present_lease(backend: &dyn ClientAndWorker, target: &Target) -> Result<LeaseId, Error> {
     let record = backend.describe(target).await?;
     let lease = record.lease().map(|lease| lease.id);
     lease.ok_or_else(|| {

@@ -2,25 +2,27 @@
 
 use clap::Args;
 use ff_api::ExecutionView;
-use ff_core::{ExecutionId, PublicState};
+use ff_core::PublicState;
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
 use crate::error::Error;
+use crate::id::Id;
 use crate::output::execution;
 use crate::session::Session;
 
 /// `ff show`.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 }
 
 impl Show {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
-        let record = backend.describe(&session.target(self.id)).await?;
+        let id = self.id.find(session, &*backend).await?;
+        let record = backend.describe(&session.target(id)).await?;
         let view = ExecutionView::in_place(&record, &*backend).await?;
         let style = session.output.style();
         session.output.answer(&view, |view| execution::sheet(view, SystemClock.now(), style))?;
@@ -28,11 +30,11 @@ impl Show {
             PublicState::Waiting | PublicState::Resumable => {
                 format!("worker --lane {} --exec cat", view.lane)
             }
-            PublicState::RateLimited => format!("explain {}", self.id),
-            PublicState::Completed => format!("result {}", self.id),
-            PublicState::Failed | PublicState::Expired => format!("attempts {}", self.id),
-            PublicState::Cancelled => format!("replay {}", self.id),
-            PublicState::Active | PublicState::Delayed => format!("cancel {}", self.id),
+            PublicState::RateLimited => format!("explain {}", id),
+            PublicState::Completed => format!("result {}", id),
+            PublicState::Failed | PublicState::Expired => format!("attempts {}", id),
+            PublicState::Cancelled => format!("replay {}", id),
+            PublicState::Active | PublicState::Delayed => format!("cancel {}", id),
         });
         Ok(Verdict::Good)
     }

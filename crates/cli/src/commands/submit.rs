@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use clap::Args;
 use ff_api::SubmittedView;
-use ff_core::limits::{PRIORITY, PRIORITY_MIN};
+use ff_core::bounds::{PRIORITY, PRIORITY_MIN};
 use ff_core::machine;
 use ff_core::payload::ContentType;
 use ff_core::{
     Capabilities, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Payload, TagKey, TagValue, Time,
     When,
 };
-use ff_store::{Roles, StoreError};
+use ff_store::{ClientAndWorker, StoreError};
 
-use super::control::ControlFlags;
+use super::limits::LimitFlags;
 use super::policy::PolicyFlags;
 use super::{Verdict, parse, wait};
 use crate::error::Error;
@@ -83,7 +83,7 @@ pub(crate) struct Submit {
     timeout: Option<Millis>,
 
     #[command(flatten)]
-    control: ControlFlags,
+    limits: LimitFlags,
 
     #[command(flatten)]
     #[command(next_help_heading = "Policy (not given: what the lane says, else the default)")]
@@ -127,7 +127,7 @@ impl Submit {
     fn command(
         self,
         session: &Session<'_>,
-        backend: &Arc<dyn Roles>,
+        backend: &Arc<dyn ClientAndWorker>,
         input: Payload,
     ) -> Result<machine::Submit, Error> {
         let namespace = session.namespace.clone();
@@ -150,7 +150,7 @@ impl Submit {
             start,
             key,
             requires,
-            control: self.control.control()?,
+            limits: self.limits.limits()?,
             policy: self.policy.ask(),
         })
     }
@@ -159,7 +159,7 @@ impl Submit {
 /// Submits. Whoever repeats a call that may have been carried out needs the id it was sent with.
 async fn send(
     session: &Session<'_>,
-    backend: &Arc<dyn Roles>,
+    backend: &Arc<dyn ClientAndWorker>,
     submit: machine::Submit,
 ) -> Result<machine::Submitted, Error> {
     let id = submit.id;

@@ -2,18 +2,19 @@
 
 use clap::Args;
 use ff_api::ExecutionView;
-use ff_core::{ExecutionId, TagKey, TagValue, machine};
+use ff_core::{TagKey, TagValue, machine};
 
 use super::{Verdict, parse};
 use crate::error::Error;
+use crate::id::Id;
 use crate::session::Session;
 
 /// `ff tags`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
 pub(crate) struct Tags {
-    /// The execution.
-    id: ExecutionId,
+    /// The execution: its id, or the beginning of it.
+    id: Id,
 
     /// Tags to set.
     #[arg(value_name = "KEY=VALUE", value_parser = parse::tag, group = "change")]
@@ -32,13 +33,14 @@ impl Tags {
             return Err(Error::usage("--remove", message));
         }
         let backend = session.open().await?;
-        let target = session.target(self.id);
+        let id = self.id.find(session, &*backend).await?;
+        let target = session.target(id);
         backend
             .set_tags(machine::SetTags { target: target.clone(), set, remove: self.remove })
             .await?;
         let view = ExecutionView::from(&backend.describe(&target).await?);
         session.output.answer(&view, lines)?;
-        session.next(format_args!("show {}", self.id));
+        session.next(format_args!("show {}", id));
         Ok(Verdict::Good)
     }
 }

@@ -1,18 +1,43 @@
-//! Waits for the end of an execution.
+//! `ff wait`: wait for the end of an execution.
 
 use std::time::Duration;
 
+use clap::Args;
 use ff_api::ExecutionView;
 use ff_core::machine::Target;
 use ff_core::{Description, Millis, PublicState};
-use ff_store::Roles;
+use ff_store::ClientAndWorker;
 use tokio::time::Instant;
 
 use super::Verdict;
 use crate::duration;
 use crate::error::Error;
+use crate::id::Id;
 use crate::output::text;
 use crate::session::Session;
+
+const ENDS: &str = "It exits with 0 when the execution completed, and with 1 when it ended in any other way or the time is over.";
+
+/// `ff wait`.
+#[derive(Debug, Args)]
+#[command(after_help = ENDS)]
+pub(crate) struct Wait {
+    /// The execution: its id, or the beginning of it.
+    id: Id,
+
+    /// How long to wait at most; the execution goes on.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(allow_hyphen_values = true)]
+    timeout: Option<Millis>,
+}
+
+impl Wait {
+    pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
+        let backend = session.open().await?;
+        let id = self.id.find(session, &*backend).await?;
+        for_end(session, &*backend, &session.target(id), self.timeout).await
+    }
+}
 
 /// How often the record is looked at: soon at first, then less and less.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
@@ -21,7 +46,7 @@ const LATER_LOOKS: Duration = Duration::from_millis(500);
 /// Waits until `target` has ended, prints what it ended with, and tells whether it completed.
 pub(super) async fn for_end(
     session: &Session<'_>,
-    backend: &dyn Roles,
+    backend: &dyn ClientAndWorker,
     target: &Target,
     timeout: Option<Millis>,
 ) -> Result<Verdict, Error> {
@@ -42,12 +67,11 @@ pub(super) async fn for_end(
 }
 
 fn not_yet(target: &Target, timeout: Millis) -> Error {
-    let waited = duration::show(timeout);
     let id = target.execution;
-    Error::WaitTimeout(format!("execution {id} has not ended after {waited}; it goes on"))
+    Error::WaitTimeout(format!("execution {id} has not ended after {timeout}; it goes on"))
 }
 
-async fn ended(backend: &dyn Roles, target: &Target) -> Result<Description, Error> {
+async fn ended(backend: &dyn ClientAndWorker, target: &Target) -> Result<Description, Error> {
     let mut pause = FIRST_LOOK;
     loop {
         let looked = Instant::now();
@@ -64,7 +88,7 @@ async fn ended(backend: &dyn Roles, target: &Target) -> Result<Description, Erro
 
 async fn report(
     session: &Session<'_>,
-    backend: &dyn Roles,
+    backend: &dyn ClientAndWorker,
     target: &Target,
     record: &Description,
 ) -> Result<Verdict, Error> {

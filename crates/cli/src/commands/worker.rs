@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use ff_core::limits::CLAIM;
+use ff_core::bounds::CLAIM;
 use ff_core::state;
 use ff_core::{Capabilities, Lane, Millis, WorkerId, WorkerInstanceId};
 

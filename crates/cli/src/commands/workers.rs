@@ -3,7 +3,7 @@
 use clap::Args;
 use ff_api::WorkerPageView;
 use ff_core::WorkerInstanceId;
-use ff_core::limits::PAGE;
+use ff_core::bounds::PAGE;
 use ff_store::{Clock, SystemClock};
 
 use super::{Verdict, parse};

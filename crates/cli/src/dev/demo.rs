@@ -13,7 +13,7 @@ use ff_store::roles::Registering;
 use ff_store::{EngineBackend, StoreError, mint};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::trickle::FRAGILE;
+use super::trickle::{FRAGILE, LANE, TOKENS};
 use crate::error::Error;
 
 /// The demo's workers.
@@ -46,9 +46,11 @@ pub(crate) async fn start(
             .named(name.clone(), instance)
             .concurrency(4)
             .drain(Duration::from_millis(200))
+            .lane(LANE)?
             .on("greet", greet)?
             .on("flaky", flaky)?
-            .on("doomed", doomed)?;
+            .on("doomed", doomed)?
+            .on("summarize", summarize)?;
         let started = runtime.start().await;
         running.push(started.map_err(|error| Error::Runtime(std::io::Error::other(error)))?);
     }
@@ -72,6 +74,14 @@ async fn flaky(task: TaskContext, Json(name): Json<String>) -> Result<Json<Strin
 async fn doomed(_task: TaskContext, Json(name): Json<String>) -> Result<(), TaskError> {
     tokio::time::sleep(Duration::from_millis(200)).await;
     Err(TaskError::permanent(format!("there is no such thing as {name}")))
+}
+
+/// Uses something of its budget, and never quite what was expected.
+async fn summarize(task: TaskContext, Json(name): Json<String>) -> Result<Json<String>, TaskError> {
+    tokio::time::sleep(Duration::from_millis(fastrand::u64(500..1_500))).await;
+    let key = format!("attempt-{}", task.attempt());
+    task.report_usage(&key, &[(TOKENS, fastrand::u64(150..300))]).await?;
+    Ok(Json(format!("{name}, in a few words")))
 }
 
 /// Serves the lane that loses its workers. Who claims something that was never tried stops

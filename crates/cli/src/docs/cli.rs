@@ -5,6 +5,9 @@ use clap::{Command, CommandFactory};
 use super::heading;
 use crate::args::Cli;
 
+/// How long the lines of the page are, whatever the terminal.
+const WIDTH: usize = 100;
+
 pub(crate) fn page() -> String {
     let mut root = Cli::command();
     root.build();
@@ -14,9 +17,10 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// What is said of the commands below `command`, which is called by `title`.
+/// The help of the commands below `command`, which is called by `title`.
 fn below(command: &Command, title: &str, page: &mut String) {
-    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+    let is_shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
+    for command in command.get_subcommands().filter(is_shown) {
         let title = format!("{title} {}", command.get_name());
         page.push_str(&format!("\n## {title}\n\n"));
         page.push_str(&help(&mut command.clone(), &title));
@@ -25,7 +29,7 @@ fn below(command: &Command, title: &str, page: &mut String) {
 }
 
 fn help(command: &mut Command, title: &str) -> String {
-    let rendered = command.clone().bin_name(title).render_help().to_string();
+    let rendered = command.clone().bin_name(title).term_width(WIDTH).render_help().to_string();
     let lines: Vec<_> = rendered.lines().map(str::trim_end).collect();
     format!("```text\n{}\n```\n", lines.join("\n").trim_end())
 }

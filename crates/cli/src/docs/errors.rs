@@ -40,10 +40,10 @@ pub(crate) fn page() -> String {
     let http = || ff_server::HTTP_CODES.iter().map(|(code, _, help)| (*code, *help));
     let failures = Failure::ALL.iter().map(|failure| (failure.code(), failure.help()));
     let failures = failures.filter(|(code, _)| http().all(|(known, _)| known != *code));
-    section(&mut page, "Failures", "The command got no decision.", failures);
+    section(&mut page, "Failures", "The command was not decided.", failures);
     section(&mut page, "Refusals of HTTP", "The request did not reach a command.", http());
     let own = Error::CODES.iter().copied();
-    section(&mut page, "Failures of `ff`", "The program itself could not go on.", own);
+    section(&mut page, "Failures of `ff`", "The program itself failed.", own);
     page
 }
 

@@ -2,11 +2,10 @@
 
 use ff_backends::VALKEY_BOUNDS;
 use ff_core::Millis;
-use ff_core::limits::ALL;
+use ff_core::bounds::ALL;
 use ff_store::BOUNDS as PROCESS_BOUNDS;
 
 use super::{heading, table};
-use crate::duration;
 
 pub(crate) fn page() -> String {
     let mut page = heading("Limits", "limits");
@@ -17,7 +16,7 @@ pub(crate) fn page() -> String {
     );
     let rows = ALL.iter().map(|limit| {
         let bound = match limit.unit {
-            "ms" => duration::show(Millis::new(limit.most)),
+            "ms" => Millis::new(limit.most).to_string(),
             "" => limit.most.to_string(),
             unit => format!("{} {unit}", limit.most),
         };
@@ -30,7 +29,7 @@ pub(crate) fn page() -> String {
     );
     page.push_str(&bounds(VALKEY_BOUNDS));
     page.push_str(
-        "\n## In one process\n\nWhat a server or an embedded engine does in one go, and what it keeps \
+        "\n## In one process\n\nWhat a server or an embedded engine does in one step, and what it keeps \
          in memory. What is more has its turn later, or is not kept.\n\n",
     );
     page.push_str(&bounds(PROCESS_BOUNDS));

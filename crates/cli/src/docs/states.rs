@@ -1,10 +1,10 @@
 //! The page of states: the diagram and the tables, drawn from the transition table and from the one
 //! function that derives the public words.
 
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
-use ff_core::state::{Failure, Grant, Lease, Outcome, Pause, State, Why, Worker};
+use ff_core::state::{DelayReason, Failure, Grant, Intent, Lease, Outcome, State, Worker};
 use ff_core::table::{ARROWS, Node};
 use ff_core::{
     Category, Description, ExecutionId, Lane, LeaseId, Partition, Payload, PublicState, Refusal,
@@ -84,20 +84,20 @@ fn views() -> Result<String, Refusal> {
     Ok(table(heading, rows))
 }
 
-const QUEUED: [(&str, Why); 7] = [
-    ("queued, first attempt", Why::Fresh),
-    ("queued, after a failure", Why::Retry),
-    ("queued, after a lost lease", Why::Reclaim),
-    ("queued, replayed", Why::Replay),
-    ("queued, after its holder's delay", Why::Resume),
-    ("queued, handed back", Why::HandBack),
-    ("queued, lease revoked", Why::Revoke),
+const QUEUED: [(&str, Intent); 7] = [
+    ("queued, first attempt", Intent::Fresh),
+    ("queued, after a failure", Intent::Retry),
+    ("queued, after a lost lease", Intent::Reclaim),
+    ("queued, replayed", Intent::Replay),
+    ("queued, after its holder's delay", Intent::Resume),
+    ("queued, handed back", Intent::HandBack),
+    ("queued, lease revoked", Intent::Revoke),
 ];
 
-const DELAYED: [(&str, Pause); 3] = [
-    ("delayed, start asked for", Pause::Start),
-    ("delayed, retry backoff", Pause::Backoff),
-    ("delayed, asked for by its holder", Pause::Hold),
+const DELAYED: [(&str, DelayReason); 3] = [
+    ("delayed, start asked for", DelayReason::Start),
+    ("delayed, retry backoff", DelayReason::Backoff),
+    ("delayed, asked for by its holder", DelayReason::Hold),
 ];
 
 const BLOCKED: [(&str, ResourceKind); 2] =
@@ -130,10 +130,10 @@ fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
     records.extend(DELAYED.map(|(name, why)| (name, after(State::Delayed { until: at, why }))));
     records.extend(BLOCKED.map(|(name, kind)| {
         let on = Blocker { kind, name: (&Lane::default()).into() };
-        (name, before(State::Blocked { on, why: Why::Fresh, detail: "".into() }))
+        (name, before(State::Blocked { on, why: Intent::Fresh, detail: "".into() }))
     }));
     records.extend([
-        ("granted (as queued)", before(State::Granted { grant, why: Why::Fresh })),
+        ("granted (as queued)", before(State::Granted { grant, why: Intent::Fresh })),
         ("active", after(State::Active { lease, cancel: None })),
         ("completed", after(finished(success))),
         ("failed", after(finished(Outcome::Failed { failure }))),

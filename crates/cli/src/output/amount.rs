@@ -1,6 +1,6 @@
 //! Amounts as people read them.
 
-use ff_core::control::Amounts;
+use ff_core::limits::Amounts;
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(amount: u64) -> String {

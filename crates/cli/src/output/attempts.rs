@@ -6,7 +6,6 @@ use ff_core::Time;
 use super::style::Style;
 use super::table::Table;
 use super::{text, when};
-use crate::duration;
 
 const MESSAGE_WIDTH: usize = 80;
 
@@ -33,7 +32,7 @@ pub(crate) fn table(view: &AttemptsView, now: Time, style: Style) -> String {
 
 fn took(attempt: &AttemptView) -> String {
     let Some(ended) = attempt.ended else { return "-".to_owned() };
-    duration::rough(ended.0.since(attempt.started.0))
+    ended.0.since(attempt.started.0).rounded().to_string()
 }
 
 fn message(attempt: &AttemptView) -> String {

@@ -7,9 +7,8 @@ use super::amount::grouped;
 use super::style::Style;
 use super::table::{Sheet, Table};
 use super::when;
-use crate::duration;
 
-/// One dimension a line; what is said of a whole budget stands in its first.
+/// One dimension per line; columns of the whole budget are in its first.
 pub(crate) fn table(page: &BudgetPageView, now: Time, style: Style) -> String {
     if page.budgets.is_empty() {
         return String::new();
@@ -34,7 +33,7 @@ pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
     sheet.row("budget", style.bold(view.budget.as_str()));
     let period = match (view.period_ms, view.resets) {
         (Some(ms), Some(resets)) => {
-            let period = duration::show(Millis::new(ms));
+            let period = Millis::new(ms).to_string();
             format!("{period}, what was used is forgotten {}", when::full(resets, now))
         }
         _ => "none, what was used is never forgotten".to_owned(),

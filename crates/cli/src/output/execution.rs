@@ -6,7 +6,6 @@ use ff_core::{Millis, Time};
 use super::style::Style;
 use super::table::Sheet;
 use super::{amount, text, when};
-use crate::duration;
 
 /// All that is known of an execution, one fact a line; what does not apply is left out.
 pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
@@ -56,12 +55,12 @@ fn joined(words: &[String]) -> Option<String> {
 
 /// What limits it besides workers, and what it has used.
 fn limits(sheet: &mut Sheet, view: &ExecutionView) {
-    let control = &view.control;
-    for (name, limits) in [("budgets", &control.budgets), ("quotas", &control.quotas)] {
+    let limits = &view.limits;
+    for (name, limits) in [("budgets", &limits.budgets), ("quotas", &limits.quotas)] {
         let limits: Vec<_> = limits.iter().map(ToString::to_string).collect();
         sheet.maybe(name, joined(&limits));
     }
-    for (name, amounts) in [("estimate", &control.estimate), ("used", &view.used)] {
+    for (name, amounts) in [("estimate", &limits.estimate), ("used", &view.used)] {
         sheet.maybe(name, (!amounts.is_empty()).then(|| amount::list(amounts)));
     }
 }
@@ -109,7 +108,7 @@ fn holder(sheet: &mut Sheet, lease: &LeaseView, now: Time) {
 }
 
 fn policy(policy: &PolicyView) -> String {
-    let span = |ms| duration::show(Millis::new(ms));
+    let span = |ms| Millis::new(ms).to_string();
     let backoff = &policy.backoff;
     let wait = match backoff.growth.as_str() {
         "fixed" => format!("{} apart", span(backoff.base_ms.min(backoff.cap_ms))),

@@ -2,34 +2,53 @@
 
 use ff_api::http::BackoffRequest;
 use ff_api::{LanePageView, LaneView};
-use ff_core::{Amend, Millis, Time};
+use ff_core::{Millis, Patch, Time};
 
 use super::style::Style;
 use super::table::{Sheet, Table};
-use super::{text, when};
-use crate::duration;
+use super::{amount, text, when};
 
-const DEFAULTS_WIDTH: usize = 80;
-const REASON_WIDTH: usize = 80;
-
-/// One lane a line.
-pub(crate) fn table(page: &LanePageView, now: Time, style: Style) -> String {
+/// One lane a line, cut to fit so many characters, if any.
+pub(crate) fn table(
+    page: &LanePageView,
+    now: Time,
+    style: Style,
+    columns: Option<usize>,
+) -> String {
     if page.lanes.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["LANE", "STATE", "LIMIT", "SINCE", "DEFAULTS", "REASON"], 1);
+    let heading = ["LANE", "STATE", "WAITING", "BLOCKED", "OLDEST", "LIMIT", "SINCE", "NOTE"];
+    let table = Table::new(heading, 1).numbers(&[2, 3, 4, 5]);
+    let mut table = table.fit(&[0, 7], columns);
     for view in &page.lanes {
         let since = view.since.map(|since| when::relative(since, now));
+        let work = view.work.clone().unwrap_or_default();
+        let oldest = work.oldest.map(|oldest| when::age(oldest, now));
+        let dash = || "-".to_owned();
         table.row([
             view.lane.to_string(),
             word(view).to_owned(),
-            view.max_active.map(|most| most.to_string()).unwrap_or_default(),
-            since.unwrap_or_default(),
-            text::one_line(&defaults(view).join("; "), DEFAULTS_WIDTH),
-            text::one_line(view.reason.as_deref().unwrap_or_default(), REASON_WIDTH),
+            amount::grouped(work.waiting),
+            amount::grouped(work.blocked),
+            oldest.unwrap_or_else(dash),
+            view.max_active.map_or_else(dash, |most| amount::grouped(most.into())),
+            since.unwrap_or_else(dash),
+            note(view, work.unroutable),
         ]);
     }
     table.show(style)
+}
+
+/// What else is to be known of a lane: why it is closed, what nobody can run, its defaults.
+fn note(view: &LaneView, unroutable: u64) -> String {
+    let nobody = match unroutable {
+        0 => None,
+        count => Some(format!("no worker can run {}", amount::grouped(count))),
+    };
+    let reason = view.reason.as_deref().map(|reason| text::one_line(reason, usize::MAX));
+    let parts: Vec<_> = reason.into_iter().chain(nobody).chain(defaults(view)).collect();
+    parts.join("; ")
 }
 
 /// One lane.
@@ -47,11 +66,11 @@ pub(crate) fn sheet(view: &LaneView, now: Time, style: Style) -> String {
 /// What is said for submits that say nothing, a phrase for each thing said.
 fn defaults(view: &LaneView) -> Vec<String> {
     let Some(policy) = &view.policy else { return Vec::new() };
-    let span = |ms| duration::show(Millis::new(ms));
-    let or_none = |name: &str, said: Amend<u64>| match said {
-        Amend::Keep => None,
-        Amend::Clear => Some(format!("no {name}")),
-        Amend::Put(ms) => Some(format!("{name} {}", span(ms))),
+    let span = |ms| Millis::new(ms).to_string();
+    let or_none = |name: &str, said: Patch<u64>| match said {
+        Patch::Unset => None,
+        Patch::Clear => Some(format!("no {name}")),
+        Patch::Set(ms) => Some(format!("{name} {}", span(ms))),
     };
     let phrases = [
         policy.max_attempts.map(|most| match most {
@@ -60,10 +79,10 @@ fn defaults(view: &LaneView) -> Vec<String> {
         }),
         backoff(&policy.backoff),
         match &policy.retry_on {
-            Amend::Keep => None,
-            Amend::Clear => Some("retried on any failure".to_owned()),
-            Amend::Put(categories) if categories.is_empty() => Some("never retried".to_owned()),
-            Amend::Put(categories) => {
+            Patch::Unset => None,
+            Patch::Clear => Some("retried on any failure".to_owned()),
+            Patch::Set(categories) if categories.is_empty() => Some("never retried".to_owned()),
+            Patch::Set(categories) => {
                 let names: Vec<_> = categories.iter().map(|category| category.as_str()).collect();
                 Some(format!("retried on {}", names.join(", ")))
             }
@@ -81,7 +100,7 @@ fn defaults(view: &LaneView) -> Vec<String> {
 }
 
 fn backoff(backoff: &BackoffRequest) -> Option<String> {
-    let span = |ms| duration::show(Millis::new(ms));
+    let span = |ms| Millis::new(ms).to_string();
     let growth = backoff.growth.as_deref().map(|growth| match growth {
         "fixed" => "fixed",
         _ => "doubling",

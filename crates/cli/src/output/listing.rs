@@ -6,11 +6,32 @@ use ff_core::Time;
 use super::style::Style;
 use super::table::Table;
 use super::{text, when};
+use crate::id;
 
-const REASON_WIDTH: usize = 60;
+/// One execution a line, in lines of at most so many characters: ids are as long as they must be to
+/// tell them apart, and reasons are cut.
+pub(crate) fn fitted(page: &ListPageView, now: Time, style: Style, columns: usize) -> String {
+    if page.executions.is_empty() {
+        return String::new();
+    }
+    let heading = ["ID", "STATE", "LANE", "KIND", "AGE", "REASON"];
+    let mut table = Table::new(heading, 1).numbers(&[4]).fit(&[2, 3, 5], Some(columns));
+    let ids: Vec<_> = page.executions.iter().map(|view| view.id).collect();
+    for (view, id) in page.executions.iter().zip(id::short(&ids)) {
+        table.row([
+            id,
+            view.state.clone(),
+            view.lane.to_string(),
+            view.kind.to_string(),
+            when::age(view.created, now),
+            reason(view, now),
+        ]);
+    }
+    table.show(style)
+}
 
-/// One execution a line. Ids are whole: they are there to be copied.
-pub(crate) fn table(page: &ListPageView, now: Time, style: Style) -> String {
+/// One execution a line, with all that is known in a word; nothing is cut.
+pub(crate) fn wide(page: &ListPageView, now: Time, style: Style) -> String {
     if page.executions.is_empty() {
         return String::new();
     }
@@ -34,5 +55,5 @@ pub(crate) fn table(page: &ListPageView, now: Time, style: Style) -> String {
 fn reason(view: &ExecutionView, now: Time) -> String {
     let until = view.delayed_until.map(|until| format!("{}: ", when::relative(until, now)));
     let reason = view.reason.as_deref().unwrap_or_default();
-    text::one_line(&format!("{}{reason}", until.unwrap_or_default()), REASON_WIDTH)
+    text::one_line(&format!("{}{reason}", until.unwrap_or_default()), usize::MAX)
 }

@@ -11,6 +11,7 @@ pub(crate) mod listing;
 pub(crate) mod quotas;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod when;
 pub(crate) mod workers;

@@ -7,7 +7,6 @@ use super::amount::grouped;
 use super::style::Style;
 use super::table::{Sheet, Table};
 use super::when;
-use crate::duration;
 
 /// One quota a line.
 pub(crate) fn table(page: &QuotaPageView, now: Time, style: Style) -> String {
@@ -38,7 +37,7 @@ pub(crate) fn sheet(view: &QuotaView, now: Time, style: Style) -> String {
         },
     );
     sheet.row("admitted", admitted(view).unwrap_or_else(|| "any number may start".to_owned()));
-    let jitter = duration::show(Millis::new(view.jitter_ms));
+    let jitter = Millis::new(view.jitter_ms);
     sheet.maybe("jitter", (view.jitter_ms > 0).then(|| format!("up to {jitter}")));
     sheet.row("next", next(view, when::ahead(view.next, now)));
     sheet.show(style)
@@ -55,7 +54,7 @@ fn of(count: u64, most: Option<u32>) -> String {
 /// How many of how many were let through in the last window, if that is limited.
 fn admitted(view: &QuotaView) -> Option<String> {
     view.max_requests?;
-    let window = duration::show(Millis::new(view.window_ms));
+    let window = Millis::new(view.window_ms);
     Some(format!("{} in {window}", of(view.admitted, view.max_requests)))
 }
 

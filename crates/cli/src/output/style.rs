@@ -21,6 +21,11 @@ impl Style {
         Style { coloured: stderr_is_coloured() }
     }
 
+    /// Whether text is coloured.
+    pub(crate) fn is_coloured(self) -> bool {
+        self.coloured
+    }
+
     pub(crate) fn red(self, text: &str) -> String {
         self.paint("31", text)
     }

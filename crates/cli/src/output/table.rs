@@ -1,8 +1,9 @@
 //! Aligned columns.
 
 use super::style::Style;
+use super::text;
 
-/// Rows under a heading; every column but the last is as wide as its widest cell.
+/// Rows under a heading; every column is as wide as its widest cell.
 pub(crate) struct Table {
     heading: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -10,7 +11,12 @@ pub(crate) struct Table {
     state_column: Option<usize>,
     /// Columns of numbers, which end in line.
     numbers: &'static [usize],
+    /// Columns that are cut where lines would not fit, and how long a line may be.
+    fit: Option<(&'static [usize], usize)>,
 }
+
+/// No column is cut to fewer characters.
+const NARROWEST: usize = 8;
 
 impl Table {
     pub(crate) fn new<const N: usize>(heading: [&'static str; N], state_column: usize) -> Table {
@@ -19,12 +25,23 @@ impl Table {
 
     /// A table without a state word.
     pub(crate) fn plain<const N: usize>(heading: [&'static str; N]) -> Table {
-        Table { heading: heading.to_vec(), rows: Vec::new(), state_column: None, numbers: &[] }
+        Table {
+            heading: heading.to_vec(),
+            rows: Vec::new(),
+            state_column: None,
+            numbers: &[],
+            fit: None,
+        }
     }
 
     /// With these columns ending in line.
     pub(crate) fn numbers(self, numbers: &'static [usize]) -> Table {
         Table { numbers, ..self }
+    }
+
+    /// With these columns cut where lines would be longer than `columns`; nothing is cut without that.
+    pub(crate) fn fit(self, cut: &'static [usize], columns: Option<usize>) -> Table {
+        Table { fit: columns.map(|columns| (cut, columns)), ..self }
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
@@ -60,14 +77,25 @@ impl Table {
             let longest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
             longest.max(self.heading[column].len())
         };
-        let last = self.heading.len().saturating_sub(1);
-        (0..self.heading.len())
-            .map(|column| if column == last { 0 } else { of_column(column) })
-            .collect()
+        let mut widths: Vec<_> = (0..self.heading.len()).map(of_column).collect();
+        let Some((cut, columns)) = self.fit else { return widths };
+        let between = 2 * widths.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + between > columns {
+            let widest = cut.iter().copied().max_by_key(|column| widths[*column]);
+            match widest.filter(|column| widths[*column] > NARROWEST) {
+                Some(column) => widths[column] -= 1,
+                None => break,
+            }
+        }
+        widths
     }
 
     fn pad(&self, cell: &str, column: usize, widths: &[usize]) -> String {
-        let width = widths.get(column).copied().unwrap_or(0);
+        let width = widths[column];
+        let cell = match cell.chars().count() > width {
+            true => text::one_line(cell, width),
+            false => cell.to_owned(),
+        };
         match self.numbers.contains(&column) {
             true => format!("{cell:>width$}"),
             false => format!("{cell:<width$}"),
@@ -122,6 +150,20 @@ mod tests {
         table.row(["200".into(), "failed".into(), "boom".into()]);
         let expected = "A    STATE      REASON\n1    completed\n200  failed     boom\n";
         assert_eq!(table.show(Style::PLAIN), expected);
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_is_cut_where_that_hurts_least() {
+        let table = |columns| {
+            let mut table = Table::plain(["ID", "LANE", "REASON"]).fit(&[1, 2], columns);
+            table.row(["12345678".into(), "a".into(), "the middle of this goes first".into()]);
+            table.show(Style::PLAIN)
+        };
+        let whole = "ID        LANE  REASON\n12345678  a     the middle of this goes first\n";
+        assert_eq!((table(None).as_str(), table(Some(80)).as_str()), (whole, whole));
+        let cut = "ID        LANE  REASON\n12345678  a     the m…goes first\n";
+        assert_eq!(table(Some(32)), cut);
+        assert!(table(Some(10)).lines().all(|line| line.chars().count() == 24 || line.len() == 22));
     }
 
     #[test]

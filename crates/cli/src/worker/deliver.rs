@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ff_core::machine::{Assignment, CancelHeld, Complete, Fail, Hold};
+use ff_core::machine::{Assignment, CancelHeld, Complete, Fail, LeaseRef};
 use ff_core::record::Exited;
 use ff_core::state::Failure;
 use ff_core::{Code, Millis, Payload};
@@ -80,7 +80,7 @@ async fn insist(
     }
 }
 
-async fn send(context: &Context, hold: Hold, act: Act) -> Result<Exited, StoreError> {
+async fn send(context: &Context, hold: LeaseRef, act: Act) -> Result<Exited, StoreError> {
     let backend = &context.backend;
     let first = |answers: Vec<Result<Exited, StoreError>>| {
         let none = || Err(StoreError::Corrupt("an end was not answered".to_owned()));

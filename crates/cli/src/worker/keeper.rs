@@ -32,7 +32,7 @@ pub(super) enum Order {
 }
 
 #[derive(Debug, Clone)]
-struct Hold {
+struct LeaseRef {
     /// None while the work may go on.
     order: Option<Order>,
     /// When the lease ends unless renewed, by this process's clock.
@@ -41,7 +41,7 @@ struct Hold {
 
 /// Keeps one lease. Dropping it stops the renewals.
 pub(super) struct Keeper {
-    hold: watch::Receiver<Hold>,
+    hold: watch::Receiver<LeaseRef>,
     task: JoinHandle<()>,
 }
 
@@ -51,7 +51,7 @@ impl Keeper {
         let now = Instant::now();
         let since_claim = |at: Time| now + span(at.since(assignment.claimed_at));
         let (publish, hold) =
-            watch::channel(Hold { order: None, ends: since_claim(assignment.until) });
+            watch::channel(LeaseRef { order: None, ends: since_claim(assignment.until) });
         let renewals = Renewals {
             context: context.clone(),
             hold: assignment.hold(),
@@ -83,10 +83,10 @@ impl Drop for Keeper {
 
 struct Renewals {
     context: Arc<Context>,
-    hold: machine::Hold,
+    hold: machine::LeaseRef,
     ttl: Millis,
     times_out: Option<Instant>,
-    publish: watch::Sender<Hold>,
+    publish: watch::Sender<LeaseRef>,
 }
 
 impl Renewals {
@@ -130,7 +130,7 @@ impl Renewals {
             Order::Stop { by: sent + span(by.since(store_now)) }
         });
         let ends = sent + span(self.ttl);
-        self.publish.send_replace(Hold { order, ends });
+        self.publish.send_replace(LeaseRef { order, ends });
     }
 
     fn order(&self, order: Order) {

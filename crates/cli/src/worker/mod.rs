@@ -28,7 +28,7 @@ use ff_api::WorkerReportView;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace};
 use ff_engine::services::Services;
-use ff_store::{Roles, WorkerBackend};
+use ff_store::{ClientAndWorker, WorkerBackend};
 
 use crate::error::Error;
 use crate::session::Place;
@@ -74,7 +74,7 @@ pub(crate) enum Stop {
 
 /// What the parts of a worker share.
 struct Context {
-    backend: Arc<dyn Roles>,
+    backend: Arc<dyn ClientAndWorker>,
     options: Options,
     shutdown: Shutdown,
     log: Log,

@@ -5,7 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES};
+use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES};
 use ff_core::machine::Assignment;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};

@@ -16,10 +16,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use ff_api::ErrorView;
 use ff_api::http::{Problem, ProgressRequest, UsageRequest, UsedView};
-use ff_core::machine::{Hold, Target};
+use ff_core::machine::{LeaseRef, Target};
 use ff_core::refusal::Stale;
 use ff_core::{ExecutionId, Refusal};
-use ff_store::{Roles, StoreError};
+use ff_store::{ClientAndWorker, StoreError};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
@@ -49,17 +49,17 @@ pub(super) struct Relay {
 
 /// The executions whose programs run now.
 #[derive(Default)]
-struct Held(Mutex<HashMap<ExecutionId, Hold>>);
+struct Held(Mutex<HashMap<ExecutionId, LeaseRef>>);
 
 /// Leave for one program, until it is dropped.
 pub(super) struct Pass {
     held: Arc<Held>,
-    hold: Hold,
+    hold: LeaseRef,
 }
 
 impl Relay {
     /// Listens, and passes calls on to `backend`.
-    pub(super) async fn start(backend: Arc<dyn Roles>) -> io::Result<Relay> {
+    pub(super) async fn start(backend: Arc<dyn ClientAndWorker>) -> io::Result<Relay> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (address, held) = (listener.local_addr()?, Arc::<Held>::default());
         let calls = Arc::new(Calls { backend, held: held.clone() });
@@ -73,7 +73,7 @@ impl Relay {
     }
 
     /// Lets the program that runs under `hold` call.
-    pub(super) fn admit(&self, hold: Hold) -> Pass {
+    pub(super) fn admit(&self, hold: LeaseRef) -> Pass {
         self.held.all().insert(hold.target.execution, hold.clone());
         Pass { held: self.held.clone(), hold }
     }
@@ -96,7 +96,7 @@ impl Drop for Pass {
 }
 
 impl Held {
-    fn all(&self) -> MutexGuard<'_, HashMap<ExecutionId, Hold>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<ExecutionId, LeaseRef>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,7 +125,7 @@ async fn serve(listener: TcpListener, calls: Arc<Calls>) {
 }
 
 struct Calls {
-    backend: Arc<dyn Roles>,
+    backend: Arc<dyn ClientAndWorker>,
     held: Arc<Held>,
 }
 
@@ -162,7 +162,7 @@ impl Calls {
 }
 
 /// Refuses a fence that is not the one of the program that runs.
-fn checked(shown: &Hold, held: &Hold) -> Result<(), Refusal> {
+fn checked(shown: &LeaseRef, held: &LeaseRef) -> Result<(), Refusal> {
     if shown == held { Ok(()) } else { Err(not_here()) }
 }
 

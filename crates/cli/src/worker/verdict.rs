@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use bytes::Bytes;
-use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES};
+use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES};
 use ff_core::state::Failure;
 use ff_core::{Category, Code, Payload};
 use ff_store::StoreError;

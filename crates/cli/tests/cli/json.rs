@@ -7,7 +7,7 @@ use serde_json::Value;
 const PROMISED: &str = "
     id namespace lane kind state state_vector reason priority tags requires idempotency_key created
     queued_at delayed_until deadline ended expires next_timer run past_runs attempt attempts
-    failures reclaims progress lease cancel input result failure policy blocked control used";
+    failures reclaims progress lease cancel input result failure policy blocked limits used";
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()

@@ -11,7 +11,7 @@ fn what_is_said_of_a_lane_is_shown() {
     assert_eq!((&view["paused"], &view["since"]), (&json!(false), &Value::Null));
     assert_eq!(ff.json(&["lane", "ls"]), json!({"lanes": [], "next": null}));
     let done = ff.run(&["lane", "ls"]);
-    assert!(done.stdout.is_empty() && done.stderr.contains("no lane was paused"));
+    assert!(done.stdout.is_empty() && done.stderr.contains("no lane has settings"));
 
     let paused = ff.json(&["lane", "pause", "l", "--reason", "an upgrade"]);
     assert_eq!((&paused["paused"], &paused["draining"]), (&json!(true), &json!(false)));
@@ -22,7 +22,10 @@ fn what_is_said_of_a_lane_is_shown() {
     ff.ok(&["lane", "drain", "k", "--reason", "it goes away"]);
     let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
     let lines: Vec<_> = list.lines().collect();
-    assert!(lines[0].starts_with("LANE  STATE             LIMIT  SINCE"), "{list}");
+    assert!(
+        lines[0].starts_with("LANE  STATE             WAITING  BLOCKED  OLDEST  LIMIT  SINCE"),
+        "{list}"
+    );
     assert!(
         lines[1].starts_with("k     draining ") && lines[1].ends_with("it goes away"),
         "{list}"
@@ -30,7 +33,9 @@ fn what_is_said_of_a_lane_is_shown() {
     assert!(lines[2].starts_with("l     paused, draining "), "{list}");
     let page = ff.json(&["lane", "ls", "--limit", "1"]);
     assert_eq!((&page["lanes"][0]["lane"], &page["next"]), (&json!("k"), &json!("k")));
-    assert_eq!(ff.json(&["lane", "ls", "--after", "k"])["lanes"], json!([both]));
+    let mut listed = both.clone();
+    listed["work"] = json!({"waiting": 0, "unroutable": 0, "blocked": 0, "oldest": null});
+    assert_eq!(ff.json(&["lane", "ls", "--after", "k"])["lanes"], json!([listed]));
 
     let open = ff.json(&["lane", "resume", "l"]);
     assert_eq!((&open["paused"], &open["draining"]), (&json!(false), &json!(false)));
@@ -84,7 +89,10 @@ fn no_more_of_a_limited_lane_run_at_once() {
         (&json!("lane"), &json!("default"))
     );
     let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
-    assert!(list.lines().nth(1).unwrap().starts_with("default  open   1 "), "{list}");
+    assert!(
+        list.lines().nth(1).unwrap().starts_with("default  open         0        1  "),
+        "{list}"
+    );
     let open = ff.json(&["lane", "limit", "default", "none"]);
     assert_eq!(open["max_active"], Value::Null);
     ff.wait_for_state(&ids[1], "active");
@@ -170,4 +178,46 @@ fn defaults_that_make_no_sense_are_refused() {
     let short = ff.refusal(&["lane", "defaults", "l", "--lease-ttl", "1ms"]);
     assert!(short["message"].as_str().unwrap().contains("lease_ttl"), "{short}");
     assert_eq!(ff.json(&["lane", "show", "l"])["generation"], 0);
+}
+
+#[test]
+fn every_lane_with_work_is_counted_on_a_store_and_over_http() {
+    let ff = Ff::new();
+    for lane in ["b", "b", "c"] {
+        ff.submit(&["--lane", lane]);
+    }
+    ff.submit(&["--lane", "c", "--require", "gpu"]);
+    ff.submit(&["--lane", "later", "--delay", "1h"]);
+    ff.submit(&["--lane", "elsewhere", "--namespace", "rival"]);
+    ff.ok(&["lane", "pause", "a", "--reason", "an upgrade"]);
+    let server = ff.serve();
+    for ff in [&ff, &server.ff()] {
+        let page = ff.json(&["lane", "ls"]);
+        let counts: Vec<_> = page["lanes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|view| {
+                let work = &view["work"];
+                (
+                    view["lane"].as_str().unwrap(),
+                    work["waiting"].as_u64(),
+                    work["oldest"].is_string(),
+                )
+            })
+            .collect();
+        assert_eq!(counts, [("a", Some(0), false), ("b", Some(2), true), ("c", Some(2), true)]);
+        assert_eq!(page["lanes"][2]["work"]["unroutable"], 1, "{page}");
+        let first = ff.json(&["lane", "ls", "--limit", "2"]);
+        assert_eq!((first["lanes"].as_array().unwrap().len(), &first["next"]), (2, &json!("b")));
+        let rest = ff.json(&["lane", "ls", "--after", "b"]);
+        assert_eq!((&rest["lanes"][0]["lane"], &rest["next"]), (&json!("c"), &Value::Null));
+        let table = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
+        let lines: Vec<_> = table.lines().collect();
+        assert!(
+            lines[1].starts_with("a     paused        0 ") && lines[1].ends_with("an upgrade"),
+            "{table}"
+        );
+        assert!(lines[3].ends_with("no worker can run 1"), "{table}");
+    }
 }

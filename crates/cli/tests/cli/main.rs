@@ -11,8 +11,11 @@ mod docs;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod help;
+mod ids;
 mod json;
 mod lanes;
+mod listing;
 mod missing_store;
 mod operator;
 mod output;

@@ -10,6 +10,8 @@ const ID: &str = "018bcfe5-6800-7000-857a-47847ae14b9d";
 const OTHERS: &[&[&str]] = &[
     &["ls"],
     &["show", ID],
+    &["show", "018bcfe5"],
+    &["wait", ID],
     &["explain", ID],
     &["attempts", ID],
     &["result", ID],
@@ -34,7 +36,19 @@ const OTHERS: &[&[&str]] = &[
 ];
 
 /// The commands that make a store that is missing, and those that have none.
-const NOT_HERE: &[&str] = &["dev", "serve", "submit", "worker", "bench", "progress", "usage"];
+const NOT_HERE: &[&str] = &[
+    "dev",
+    "serve",
+    "submit",
+    "worker",
+    "bench",
+    "progress",
+    "usage",
+    "completions",
+    "man",
+    "version",
+    "help",
+];
 
 /// The names of all commands.
 fn commands(ff: &Ff) -> BTreeSet<String> {

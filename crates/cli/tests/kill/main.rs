@@ -136,7 +136,7 @@ impl Scene {
         assert_eq!(whats(self.read_back(&self.all)), Vec::<String>::new());
     }
 
-    /// What a process that opens the store anew does not find.
+    /// What a process that opens the store again does not find.
     fn read_back(&self, answered: &Acknowledged) -> Vec<Loss> {
         self.runtime.block_on(async {
             let store = ff_backends::open(&self.ff.store()).await.unwrap();

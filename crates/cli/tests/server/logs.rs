@@ -32,7 +32,7 @@ fn debugs(env: &[(&str, &str)]) -> bool {
         assert_eq!((&view["level"], &view["message"]), (&"debug".into(), &"request".into()));
         assert_eq!((&view["status"], &view["method"]), (&200.into(), &"GET".into()));
         assert!(view["time"].as_str().unwrap().ends_with('Z'), "{view}");
-        assert_eq!(view["target"], "ff_server::finish");
+        assert_eq!(view["target"], "ff_server::middleware");
         true
     })
 }

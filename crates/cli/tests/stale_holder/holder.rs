@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ff_core::machine::{
-    Assignment, CancelHeld, ClaimRequest, Complete, Delay, Fail, Hold, ReportProgress,
+    Assignment, CancelHeld, ClaimRequest, Complete, Delay, Fail, LeaseRef, ReportProgress,
 };
 use ff_core::record::Progress;
 use ff_core::state::{Failure, Worker};
@@ -62,7 +62,7 @@ async fn hold(store: &str, manner: Manner) {
 }
 
 /// A call whose outcome is unknown is repeated as it was sent.
-async fn try_and_tell(backend: Arc<dyn EngineBackend>, call: &'static str, hold: Hold) {
+async fn try_and_tell(backend: Arc<dyn EngineBackend>, call: &'static str, hold: LeaseRef) {
     loop {
         match try_call(&*backend, call, hold.clone()).await {
             Ok(()) => eprintln!("tried {call} accepted"),
@@ -73,7 +73,11 @@ async fn try_and_tell(backend: Arc<dyn EngineBackend>, call: &'static str, hold:
     }
 }
 
-async fn try_call(backend: &dyn EngineBackend, call: &str, hold: Hold) -> Result<(), StoreError> {
+async fn try_call(
+    backend: &dyn EngineBackend,
+    call: &str,
+    hold: LeaseRef,
+) -> Result<(), StoreError> {
     match call {
         "renew" => backend.renew(vec![hold]).await?.remove(0).map(drop),
         "progress" => {

@@ -9,7 +9,7 @@ use ff_core::machine::{Assignment, Complete, Submit};
 use ff_core::{Millis, Namespace, Payload};
 use ff_engine::timers::{self, Timers};
 use ff_store::audit::{Auditor, Row};
-use ff_store::{EngineBackend, Share};
+use ff_store::{EngineBackend, PartitionSet};
 use ff_testkit::report;
 use rustix::process::{Signal, WaitOptions, waitpid};
 use tokio::runtime::Runtime;
@@ -81,7 +81,7 @@ impl Scene {
     fn due(&self) -> usize {
         let (mut due, mut after) = (BTreeSet::new(), None);
         loop {
-            let page = self.backend.due(&Share::All, after, LEASES);
+            let page = self.backend.due(&PartitionSet::All, after, LEASES);
             let page = self.runtime.block_on(page).unwrap();
             due.extend(page.due);
             after = page.more;

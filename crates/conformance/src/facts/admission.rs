@@ -10,10 +10,10 @@ use ff_core::machine::{
 use ff_core::{AdmissionId, Millis};
 use ff_store::mint;
 
-use crate::ground::{Ground, at_once, failure, worker};
+use crate::fixture::{Fixture, at_once, failure, worker};
 
 /// Another call asks for `execution` and goes no further.
-async fn ask(g: &Ground, execution: ExecutionId) -> Decision {
+async fn ask(g: &Fixture, execution: ExecutionId) -> Decision {
     let record = g.store().record(execution).await.unwrap().unwrap();
     let needs = NeedsAdmission::of(&record, false).unwrap();
     let request =
@@ -26,7 +26,7 @@ async fn ask(g: &Ground, execution: ExecutionId) -> Decision {
     reply.decisions.remove(0).remove(0)
 }
 
-async fn admitted(g: &Ground, execution: ExecutionId) -> Admitted {
+async fn admitted(g: &Fixture, execution: ExecutionId) -> Admitted {
     match ask(g, execution).await {
         Decision::Admitted(admitted) => admitted,
         other => panic!("{other:?}"),
@@ -34,7 +34,7 @@ async fn admitted(g: &Ground, execution: ExecutionId) -> Admitted {
 }
 
 /// That call comes with what it was given.
-async fn come(g: &Ground, admitted: Admitted) -> Vec<ExecutionId> {
+async fn come(g: &Fixture, admitted: Admitted) -> Vec<ExecutionId> {
     let call = ClaimRequest { worker: worker("bob"), ..g.claim() };
     let claim = Claim { call, first: 0, admissions: Admissions::Only(vec![admitted]) };
     let reply = g.run(claim).await.unwrap();
@@ -43,11 +43,11 @@ async fn come(g: &Ground, admitted: Admitted) -> Vec<ExecutionId> {
 }
 
 /// The name under which an execution is admitted.
-async fn admission(g: &Ground, id: ExecutionId) -> Option<AdmissionId> {
+async fn admission(g: &Fixture, id: ExecutionId) -> Option<AdmissionId> {
     g.store().record(id).await.unwrap().unwrap().admission
 }
 
-pub(crate) async fn nobody_else_is_told_of_it(g: Ground) {
+pub(crate) async fn nobody_else_is_told_of_it(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let told = admitted(&g, id).await;
@@ -61,7 +61,7 @@ pub(crate) async fn nobody_else_is_told_of_it(g: Ground) {
     assert_eq!(g.tickets().await.len(), 1);
 }
 
-pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Ground) {
+pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let admission = admitted(&g, id).await;
@@ -74,7 +74,7 @@ pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Ground) {
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 
-pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Ground) {
+pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     let first = g.under(&["api"]).await;
     let second = g.under(&["api"]).await;
@@ -86,7 +86,7 @@ pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Ground) {
 }
 
 /// What has stopped is settled under its old name, whoever claims it meanwhile.
-pub(crate) async fn a_name_is_not_used_twice(g: Ground) {
+pub(crate) async fn a_name_is_not_used_twice(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     let id = g.under(&["api"]).await;
     let held = g.claimed().await;
@@ -99,7 +99,7 @@ pub(crate) async fn a_name_is_not_used_twice(g: Ground) {
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 
-pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Ground) {
+pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     let id = g.under(&["api"]).await;
     let held = g.claimed().await;
@@ -113,7 +113,7 @@ pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Ground)
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 
-pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Ground) {
+pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     for _ in 0..3 {
         g.under(&["api"]).await;
@@ -129,7 +129,7 @@ pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Ground) {
 }
 
 /// As many callers as there is work, all at once: each gets one, and nothing is left held.
-pub(crate) async fn many_callers_get_one_each(g: Ground) {
+pub(crate) async fn many_callers_get_one_each(g: Fixture) {
     const CALLERS: usize = 100;
     g.put_quota("api", at_once(1_000)).await;
     for _ in 0..CALLERS {
@@ -154,7 +154,7 @@ pub(crate) async fn many_callers_get_one_each(g: Ground) {
 }
 
 /// More callers than places: no more are let through than may be.
-pub(crate) async fn many_callers_share_few_places(g: Ground) {
+pub(crate) async fn many_callers_share_few_places(g: Fixture) {
     g.put_quota("api", at_once(3)).await;
     for _ in 0..30 {
         g.under(&["api"]).await;

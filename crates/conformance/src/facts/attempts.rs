@@ -4,14 +4,14 @@ use ff_core::policy::Policy;
 use ff_core::record::EndReason;
 use ff_core::{Code, When};
 
-use crate::ground::{Ground, Refused, failure, ms, steady, worker};
+use crate::fixture::{Fixture, Refused, failure, ms, steady, worker};
 
-pub(crate) async fn work_that_was_never_claimed_has_no_attempt(g: Ground) {
+pub(crate) async fn work_that_was_never_claimed_has_no_attempt(g: Fixture) {
     let id = g.waiting().await;
     assert!(g.attempts(id).await.is_empty());
 }
 
-pub(crate) async fn attempts_are_numbered_from_zero_without_gaps(g: Ground) {
+pub(crate) async fn attempts_are_numbered_from_zero_without_gaps(g: Fixture) {
     let id = g.waiting_under(Policy { max_reclaims: 9, ..steady() }).await;
     for number in 0..6 {
         let assignment = g.claimed().await;
@@ -22,7 +22,7 @@ pub(crate) async fn attempts_are_numbered_from_zero_without_gaps(g: Ground) {
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
 }
 
-pub(crate) async fn every_route_of_a_claim_tells_the_attempt_that_is_stored(g: Ground) {
+pub(crate) async fn every_route_of_a_claim_tells_the_attempt_that_is_stored(g: Fixture) {
     let id = g.waiting().await;
     g.fail(&g.claimed().await, failure("broken")).await.unwrap();
     g.pass(ms(1_000)).await;
@@ -32,7 +32,7 @@ pub(crate) async fn every_route_of_a_claim_tells_the_attempt_that_is_stored(g: G
     assert_eq!(g.record(id).await.attempt.unwrap().number, 1);
 }
 
-pub(crate) async fn each_end_of_an_attempt_has_its_reason(g: Ground) {
+pub(crate) async fn each_end_of_an_attempt_has_its_reason(g: Fixture) {
     let policy = Policy { attempt_timeout: Some(ms(4_000)), lease_ttl: ms(5_000), ..steady() };
     let id = g.waiting_under(Policy { deadline: Some(ms(60_000)), ..policy }).await;
     g.fail(&g.claimed().await, failure("broken")).await.unwrap();
@@ -57,7 +57,7 @@ pub(crate) async fn each_end_of_an_attempt_has_its_reason(g: Ground) {
     assert_eq!(ends.collect::<Vec<_>>(), expected);
 }
 
-pub(crate) async fn an_attempt_knows_when_it_began_and_ended_and_who_ran_it(g: Ground) {
+pub(crate) async fn an_attempt_knows_when_it_began_and_ended_and_who_ran_it(g: Fixture) {
     let id = g.waiting().await;
     let began = g.now().await;
     let first = g.claimed_by("ada").await;
@@ -74,7 +74,7 @@ pub(crate) async fn an_attempt_knows_when_it_began_and_ended_and_who_ran_it(g: G
     assert_eq!(attempt.lease, second.fence.lease);
 }
 
-pub(crate) async fn attempts_are_read_in_pages(g: Ground) {
+pub(crate) async fn attempts_are_read_in_pages(g: Fixture) {
     let id = g.waiting_under(Policy { max_reclaims: 9, ..steady() }).await;
     for _ in 0..5 {
         g.claimed().await;
@@ -95,7 +95,7 @@ pub(crate) async fn attempts_are_read_in_pages(g: Ground) {
     }
 }
 
-pub(crate) async fn a_page_of_no_or_too_many_attempts_is_refused(g: Ground) {
+pub(crate) async fn a_page_of_no_or_too_many_attempts_is_refused(g: Fixture) {
     let target = g.target(g.waiting().await);
     for limit in [0, 1_001] {
         let refused = g.backend().attempts(&target, 0, limit).await.refused();
@@ -103,7 +103,7 @@ pub(crate) async fn a_page_of_no_or_too_many_attempts_is_refused(g: Ground) {
     }
 }
 
-pub(crate) async fn an_attempt_in_progress_has_no_end(g: Ground) {
+pub(crate) async fn an_attempt_in_progress_has_no_end(g: Fixture) {
     let assignment = g.held().await;
     let attempts = g.attempts(assignment.execution).await;
     assert_eq!(attempts[0].end, None);

@@ -6,15 +6,15 @@ use ff_core::When;
 use ff_core::machine::Submit;
 use ff_store::audit::{Report, Row};
 
-use crate::ground::{Ground, busy, failure, key, ms};
+use crate::fixture::{Fixture, busy, failure, key, ms};
 
-pub(crate) async fn an_empty_store_passes(g: Ground) {
+pub(crate) async fn an_empty_store_passes(g: Fixture) {
     assert_eq!(g.audit().await, Report::default());
     assert_eq!(g.snapshot().await, crate::Snapshot::default());
 }
 
 /// One execution in each state, and one that has been through most of them.
-async fn one_of_each(g: &Ground) -> u64 {
+async fn one_of_each(g: &Fixture) -> u64 {
     g.expired().await;
     g.completed().await;
     g.failed().await;
@@ -38,14 +38,14 @@ async fn one_of_each(g: &Ground) -> u64 {
     13
 }
 
-pub(crate) async fn a_store_with_work_in_every_state_passes(g: Ground) {
+pub(crate) async fn a_store_with_work_in_every_state_passes(g: Fixture) {
     let records = one_of_each(&g).await;
     let report = g.audit().await;
     assert_eq!(report.records, records);
     assert_eq!(report.violations, []);
 }
 
-pub(crate) async fn every_index_entry_is_counted(g: Ground) {
+pub(crate) async fn every_index_entry_is_counted(g: Fixture) {
     one_of_each(&g).await;
     let snapshot = g.snapshot().await;
     assert_eq!(g.audit().await.entries, snapshot.entries.len() as u64);
@@ -57,7 +57,7 @@ pub(crate) async fn every_index_entry_is_counted(g: Ground) {
     assert_eq!(snapshot.entries.len(), expected);
 }
 
-pub(crate) async fn records_come_before_what_belongs_to_them(g: Ground) {
+pub(crate) async fn records_come_before_what_belongs_to_them(g: Fixture) {
     one_of_each(&g).await;
     let mut rows = g.backend().rows().await.unwrap();
     let (mut records, mut others) = (BTreeSet::new(), 0);
@@ -77,7 +77,7 @@ pub(crate) async fn records_come_before_what_belongs_to_them(g: Ground) {
     assert!(others > records.len());
 }
 
-pub(crate) async fn time_alone_breaks_nothing(g: Ground) {
+pub(crate) async fn time_alone_breaks_nothing(g: Fixture) {
     one_of_each(&g).await;
     for span in [400, 200, 5_000, 60_000, 90_000_000, 90_000_000] {
         g.pass(ms(span)).await;
@@ -85,7 +85,7 @@ pub(crate) async fn time_alone_breaks_nothing(g: Ground) {
     }
 }
 
-pub(crate) async fn an_audit_changes_nothing(g: Ground) {
+pub(crate) async fn an_audit_changes_nothing(g: Fixture) {
     one_of_each(&g).await;
     let before = g.snapshot().await;
     g.audit().await;

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use ff_core::limits::{BATCH, BATCH_BYTES};
+use ff_core::bounds::{BATCH, BATCH_BYTES};
 use ff_core::machine::{Action, ClaimRequest, Complete, Reply, Submit};
 use ff_core::{Code, Payload};
 use ff_store::mint;
 
-use crate::ground::{Ground, Refused, ms, permanent};
+use crate::fixture::{Fixture, Refused, ms, permanent};
 
-pub(crate) async fn each_submit_of_a_batch_has_its_own_answer(g: Ground) {
+pub(crate) async fn each_submit_of_a_batch_has_its_own_answer(g: Fixture) {
     let good = g.work();
     let too_urgent = Submit { priority: i16::MAX, ..g.work() };
     let other_body = Submit { priority: 1, ..good.clone() };
@@ -24,7 +24,7 @@ pub(crate) async fn each_submit_of_a_batch_has_its_own_answer(g: Ground) {
     assert!(matches!(told[4], Ok(true)));
 }
 
-pub(crate) async fn commands_of_a_batch_run_in_order(g: Ground) {
+pub(crate) async fn commands_of_a_batch_run_in_order(g: Fixture) {
     let work = g.work();
     let claim = g.claim();
     let commands: Vec<Action> = vec![work.into(), claim.clone().into(), claim.into()];
@@ -37,7 +37,7 @@ pub(crate) async fn commands_of_a_batch_run_in_order(g: Ground) {
     assert_eq!((taken(&answers[1]), taken(&answers[2])), (1, 0));
 }
 
-pub(crate) async fn each_completion_of_a_batch_has_its_own_answer(g: Ground) {
+pub(crate) async fn each_completion_of_a_batch_has_its_own_answer(g: Fixture) {
     let (first, lost, second) = (g.held().await, g.held().await, g.held().await);
     g.fail(&lost, permanent("broken")).await.unwrap();
     let complete = |hold| Complete { hold, result: Payload::bytes("done") };
@@ -47,7 +47,7 @@ pub(crate) async fn each_completion_of_a_batch_has_its_own_answer(g: Ground) {
     assert_eq!(codes, [None, Some("exit_conflict"), None]);
 }
 
-pub(crate) async fn an_empty_batch_is_refused(g: Ground) {
+pub(crate) async fn an_empty_batch_is_refused(g: Fixture) {
     assert_eq!(g.backend().submit(vec![]).await.refused(), Code::InvalidArgument);
     assert_eq!(g.backend().renew(vec![]).await.refused(), Code::InvalidArgument);
     assert_eq!(g.backend().complete(vec![]).await.refused(), Code::InvalidArgument);
@@ -55,7 +55,7 @@ pub(crate) async fn an_empty_batch_is_refused(g: Ground) {
     assert_eq!(g.backend().tick(vec![]).await.refused(), Code::InvalidArgument);
 }
 
-pub(crate) async fn a_batch_of_too_many_is_refused_whole(g: Ground) {
+pub(crate) async fn a_batch_of_too_many_is_refused_whole(g: Fixture) {
     let hold = g.held().await.hold();
     let before = g.snapshot().await;
     let many = BATCH + 1;
@@ -72,7 +72,7 @@ pub(crate) async fn a_batch_of_too_many_is_refused_whole(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_batch_of_as_many_as_allowed_is_taken(g: Ground) {
+pub(crate) async fn a_batch_of_as_many_as_allowed_is_taken(g: Fixture) {
     let works: Vec<_> = (0..BATCH).map(|_| g.work()).collect();
     let answers = g.backend().submit(works.clone()).await.unwrap();
     assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|s| s.created)));
@@ -90,7 +90,7 @@ pub(crate) async fn a_batch_of_as_many_as_allowed_is_taken(g: Ground) {
     assert!(g.backend().renew(holds).await.unwrap().iter().all(Result::is_ok));
 }
 
-pub(crate) async fn a_batch_with_too_many_bytes_is_refused_whole(g: Ground) {
+pub(crate) async fn a_batch_with_too_many_bytes_is_refused_whole(g: Fixture) {
     let half = Payload::bytes(Bytes::from(vec![0; BATCH_BYTES / 2]));
     let work = |input: &Payload| Submit { input: input.clone(), ..g.work() };
     let before = g.snapshot().await;

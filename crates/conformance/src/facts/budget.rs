@@ -1,20 +1,20 @@
 //! Budgets: what may be used in all.
 
 use ff_core::budget::{BudgetLimits, OnBreach};
-use ff_core::control::{Amounts, Control};
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::{
     Admit, ClaimRequest, Home, Phase, Reply, ReportUsage, Settlement, Submit, TICKET_TTL,
 };
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Code, Dimension, Millis, PublicState, Warning, limits};
+use ff_core::{Code, Dimension, Millis, PublicState, Warning, bounds};
 
-use crate::ground::{Ground, Refused, at_once, forged, key, ms, named, of_tokens, tokens};
+use crate::fixture::{Fixture, Refused, at_once, forged, key, ms, named, of_tokens, tokens};
 
 fn used(amounts: &Amounts) -> u64 {
     amounts.values().sum()
 }
 
-pub(crate) async fn usage_is_charged_to_every_budget_of_the_execution(g: Ground) {
+pub(crate) async fn usage_is_charged_to_every_budget_of_the_execution(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     g.put_budget("total", of_tokens(5_000)).await;
     let id = g.spending(&["team", "total"]).await;
@@ -26,7 +26,7 @@ pub(crate) async fn usage_is_charged_to_every_budget_of_the_execution(g: Ground)
     assert_eq!(g.record(id).await.used, tokens(42), "its own ledger");
 }
 
-pub(crate) async fn the_same_report_again_changes_nothing(g: Ground) {
+pub(crate) async fn the_same_report_again_changes_nothing(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -40,7 +40,7 @@ pub(crate) async fn the_same_report_again_changes_nothing(g: Ground) {
     assert_eq!(other.refused(), Code::IdempotencyConflict);
 }
 
-pub(crate) async fn a_full_budget_admits_nothing_new(g: Ground) {
+pub(crate) async fn a_full_budget_admits_nothing_new(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
     let second = g.spending(&["team"]).await;
@@ -56,7 +56,7 @@ pub(crate) async fn a_full_budget_admits_nothing_new(g: Ground) {
     assert!(g.nothing_to_claim().await, "what runs may go on, what is used stays used");
 }
 
-pub(crate) async fn an_estimate_over_the_limit_can_never_start(g: Ground) {
+pub(crate) async fn an_estimate_over_the_limit_can_never_start(g: Fixture) {
     let daily = BudgetLimits { period: Some(ms(86_400_000)), ..of_tokens(100) };
     g.put_budget("team", daily).await;
     let id = g.controlled(&["team"], &[], tokens(500)).await;
@@ -78,32 +78,32 @@ pub(crate) async fn an_estimate_over_the_limit_can_never_start(g: Ground) {
     assert!(!sentence.contains("never"), "{sentence}");
 }
 
-pub(crate) async fn a_submit_that_names_what_is_not_there_is_warned(g: Ground) {
-    let control = |budget: &str, quota: &str, dimension: &str| Control {
+pub(crate) async fn a_submit_that_names_what_is_not_there_is_warned(g: Fixture) {
+    let limits = |budget: &str, quota: &str, dimension: &str| ExecutionLimits {
         budgets: [named(budget)].into(),
         quotas: [named(quota)].into(),
         estimate: [(Dimension::new(dimension).unwrap(), 50)].into(),
     };
-    let warnings = async |control: Control| {
-        g.try_submit(Submit { control, ..g.work() }).await.unwrap().warnings
+    let warnings = async |limits: ExecutionLimits| {
+        g.try_submit(Submit { limits, ..g.work() }).await.unwrap().warnings
     };
     g.put_budget("team", of_tokens(100)).await;
     g.put_quota("api", at_once(1)).await;
-    assert_eq!(warnings(control("team", "api", "tokens")).await, []);
-    assert_eq!(warnings(Control::default()).await, []);
+    assert_eq!(warnings(limits("team", "api", "tokens")).await, []);
+    assert_eq!(warnings(ExecutionLimits::default()).await, []);
     assert_eq!(
-        warnings(control("taem", "aip", "tokens")).await,
+        warnings(limits("taem", "aip", "tokens")).await,
         [Warning::NoBudget { name: named("taem") }, Warning::NoQuota { name: named("aip") }]
     );
     let dimension = Dimension::new("tokns").unwrap();
     let not_counted = [Warning::NotCounted { dimension }];
-    assert_eq!(warnings(control("team", "api", "tokns")).await, not_counted);
+    assert_eq!(warnings(limits("team", "api", "tokns")).await, not_counted);
     g.put_budget("taem", of_tokens(100)).await;
     g.put_quota("aip", at_once(1)).await;
-    assert_eq!(warnings(control("taem", "aip", "tokens")).await, []);
+    assert_eq!(warnings(limits("taem", "aip", "tokens")).await, []);
 }
 
-pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
+pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..300 {
         g.spending(&["team"]).await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
     assert_eq!(taken.len(), 256);
 }
 
-pub(crate) async fn a_reset_lets_go_who_waits(g: Ground) {
+pub(crate) async fn a_reset_lets_go_who_waits(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
     let second = g.spending(&["team"]).await;
@@ -128,7 +128,7 @@ pub(crate) async fn a_reset_lets_go_who_waits(g: Ground) {
     assert_eq!(g.claimed().await.execution, second);
 }
 
-pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Ground) {
+pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Fixture) {
     let limits = BudgetLimits { period: Some(ms(60_000)), ..of_tokens(100) };
     g.put_budget("team", limits).await;
     g.spending(&["team"]).await;
@@ -142,7 +142,7 @@ pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Ground) {
     assert_eq!(used(&g.budget("team").await.used), 0);
 }
 
-pub(crate) async fn a_budget_made_after_the_usage_has_its_limits(g: Ground) {
+pub(crate) async fn a_budget_made_after_the_usage_has_its_limits(g: Fixture) {
     let id = g.spending(&["team"]).await;
     assert!(g.nothing_to_claim().await, "nothing says what it may use");
     g.put_budget("team", of_tokens(50)).await;
@@ -153,7 +153,7 @@ pub(crate) async fn a_budget_made_after_the_usage_has_its_limits(g: Ground) {
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn an_unknown_dimension_is_refused(g: Ground) {
+pub(crate) async fn an_unknown_dimension_is_refused(g: Fixture) {
     g.put_budget("team", of_tokens(50)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -163,26 +163,26 @@ pub(crate) async fn an_unknown_dimension_is_refused(g: Ground) {
 }
 
 /// Once its budget is removed, nobody knows which dimensions that would count.
-pub(crate) async fn an_execution_uses_only_so_many_dimensions(g: Ground) {
+pub(crate) async fn an_execution_uses_only_so_many_dimensions(g: Fixture) {
     g.put_budget("team", of_tokens(50)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
     g.backend().delete_budget(&g.namespace, &named("team")).await.unwrap();
     let some = |report: usize| -> Amounts {
-        let names = (0..limits::DIMENSIONS).map(|n| format!("d{report}-{n}"));
+        let names = (0..bounds::DIMENSIONS).map(|n| format!("d{report}-{n}"));
         names.map(|name| (Dimension::new(name).unwrap(), 1)).collect()
     };
-    for report in 0..limits::BUDGETS {
+    for report in 0..bounds::BUDGETS {
         g.report(&held, &format!("r{report}"), some(report)).await.unwrap();
     }
     let before = g.snapshot().await;
     assert_eq!(g.report(&held, "more", some(99)).await.refused(), Code::TooLarge);
     g.snapshot().await.assert_same(&before);
     let again = g.report(&held, "known", some(0)).await.unwrap();
-    assert_eq!(again.len(), limits::USED_DIMENSIONS);
+    assert_eq!(again.len(), bounds::USED_DIMENSIONS);
 }
 
-pub(crate) async fn a_stale_holder_charges_nothing(g: Ground) {
+pub(crate) async fn a_stale_holder_charges_nothing(g: Fixture) {
     g.put_budget("team", of_tokens(50)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -194,7 +194,7 @@ pub(crate) async fn a_stale_holder_charges_nothing(g: Ground) {
     assert_eq!(used(&g.budget("team").await.used), 0);
 }
 
-pub(crate) async fn what_was_reported_can_be_taken_back(g: Ground) {
+pub(crate) async fn what_was_reported_can_be_taken_back(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -211,7 +211,7 @@ pub(crate) async fn what_was_reported_can_be_taken_back(g: Ground) {
     assert_eq!(used(&g.budget("team").await.used), 40);
 }
 
-pub(crate) async fn an_estimate_is_reserved_and_settled(g: Ground) {
+pub(crate) async fn an_estimate_is_reserved_and_settled(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..3 {
         g.controlled(&["team"], &[], tokens(40)).await;
@@ -226,7 +226,7 @@ pub(crate) async fn an_estimate_is_reserved_and_settled(g: Ground) {
     assert_eq!(g.take(ClaimRequest { max: 10, ..g.claim() }).await.len(), 1);
 }
 
-pub(crate) async fn a_breach_can_cancel_what_runs(g: Ground) {
+pub(crate) async fn a_breach_can_cancel_what_runs(g: Fixture) {
     let limits = BudgetLimits { on_breach: OnBreach::Cancel, ..of_tokens(100) };
     g.put_budget("team", limits).await;
     g.spending(&["team"]).await;
@@ -246,7 +246,7 @@ pub(crate) async fn a_breach_can_cancel_what_runs(g: Ground) {
     assert_eq!(g.tickets().await.len(), 0);
 }
 
-pub(crate) async fn what_a_lost_worker_reported_is_charged(g: Ground) {
+pub(crate) async fn what_a_lost_worker_reported_is_charged(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -260,7 +260,7 @@ pub(crate) async fn what_a_lost_worker_reported_is_charged(g: Ground) {
     assert_eq!(g.tickets().await.len(), 0, "its lease is over");
 }
 
-pub(crate) async fn bad_limits_are_refused(g: Ground) {
+pub(crate) async fn bad_limits_are_refused(g: Fixture) {
     let none = BudgetLimits { dimensions: [].into(), ..of_tokens(1) };
     let huge = of_tokens(u64::MAX);
     let brief = BudgetLimits { period: Some(Millis::ZERO), ..of_tokens(1) };
@@ -276,7 +276,7 @@ pub(crate) async fn bad_limits_are_refused(g: Ground) {
 }
 
 /// Two reports are settled in the other order than they were made in.
-pub(crate) async fn a_late_report_changes_nothing(g: Ground) {
+pub(crate) async fn a_late_report_changes_nothing(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     let id = g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -304,7 +304,7 @@ pub(crate) async fn a_late_report_changes_nothing(g: Ground) {
     assert_eq!(used(&g.budget("team").await.used), 42);
 }
 
-pub(crate) async fn a_budget_made_again_counts_what_it_lets_through(g: Ground) {
+pub(crate) async fn a_budget_made_again_counts_what_it_lets_through(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..3 {
         g.controlled(&["team"], &[], tokens(60)).await;

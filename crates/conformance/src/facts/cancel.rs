@@ -3,24 +3,24 @@
 use ff_core::machine::{Cancel, Cancelled};
 use ff_core::record::{EndReason, Exited};
 use ff_core::state::Outcome;
-use ff_core::timer::Due;
+use ff_core::timer::DueAction;
 use ff_core::{Code, ExecutionId, PublicState, When};
 
-use crate::ground::{Ground, Refused, exit_calls, failure, holder_calls, ms};
+use crate::fixture::{Fixture, Refused, exit_calls, failure, holder_calls, ms};
 
 /// The words with which an execution was cancelled.
-async fn reason(g: &Ground, id: ExecutionId) -> Option<Box<str>> {
+async fn reason(g: &Fixture, id: ExecutionId) -> Option<Box<str>> {
     match g.record(id).await.outcome() {
         Some((Outcome::Cancelled { reason }, _)) => reason.clone(),
         other => panic!("not cancelled: {other:?}"),
     }
 }
 
-fn because(g: &Ground, id: ExecutionId, grace: Option<u64>, why: &str) -> Cancel {
+fn because(g: &Fixture, id: ExecutionId, grace: Option<u64>, why: &str) -> Cancel {
     Cancel { target: g.target(id), grace: grace.map(ms), reason: Some(why.into()) }
 }
 
-pub(crate) async fn unfinished_work_is_cancelled_in_every_state(g: Ground) {
+pub(crate) async fn unfinished_work_is_cancelled_in_every_state(g: Fixture) {
     let granted = g.waiting().await;
     g.granted().await;
     let active = g.held().await.execution;
@@ -47,7 +47,7 @@ pub(crate) async fn unfinished_work_is_cancelled_in_every_state(g: Ground) {
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn cancelling_ends_a_paused_attempt(g: Ground) {
+pub(crate) async fn cancelling_ends_a_paused_attempt(g: Fixture) {
     let assignment = g.held().await;
     g.delay(&assignment, When::After(ms(100))).await.unwrap();
     g.cancel(assignment.execution, None).await.unwrap();
@@ -55,7 +55,7 @@ pub(crate) async fn cancelling_ends_a_paused_attempt(g: Ground) {
     assert_eq!(attempts[0].end.as_ref().unwrap().reason, EndReason::Cancelled);
 }
 
-pub(crate) async fn cancelling_does_not_rewrite_how_an_attempt_ended(g: Ground) {
+pub(crate) async fn cancelling_does_not_rewrite_how_an_attempt_ended(g: Fixture) {
     let assignment = g.held().await;
     g.fail(&assignment, failure("broken")).await.unwrap();
     g.cancel(assignment.execution, None).await.unwrap();
@@ -63,7 +63,7 @@ pub(crate) async fn cancelling_does_not_rewrite_how_an_attempt_ended(g: Ground) 
     assert_eq!(attempts[0].end.as_ref().unwrap().reason, EndReason::Failed(failure("broken")));
 }
 
-pub(crate) async fn the_holder_of_cancelled_work_is_told_so(g: Ground) {
+pub(crate) async fn the_holder_of_cancelled_work_is_told_so(g: Fixture) {
     let assignment = g.held().await;
     g.cancel(assignment.execution, None).await.unwrap();
     let before = g.snapshot().await;
@@ -73,7 +73,7 @@ pub(crate) async fn the_holder_of_cancelled_work_is_told_so(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn an_earlier_holder_of_cancelled_work_is_only_stale(g: Ground) {
+pub(crate) async fn an_earlier_holder_of_cancelled_work_is_only_stale(g: Fixture) {
     let old = g.held().await;
     g.pass(old.lease_ttl).await;
     g.claimed_by("bob").await;
@@ -81,13 +81,13 @@ pub(crate) async fn an_earlier_holder_of_cancelled_work_is_only_stale(g: Ground)
     assert_eq!(g.renew(old.hold()).await.refused(), Code::StaleLease);
 }
 
-pub(crate) async fn the_reason_is_kept(g: Ground) {
+pub(crate) async fn the_reason_is_kept(g: Fixture) {
     let id = g.waiting().await;
     g.backend().cancel(because(&g, id, None, "not needed")).await.unwrap();
     assert_eq!(reason(&g, id).await.as_deref(), Some("not needed"));
 }
 
-pub(crate) async fn cancelling_twice_answers_the_same(g: Ground) {
+pub(crate) async fn cancelling_twice_answers_the_same(g: Fixture) {
     let id = g.waiting().await;
     g.backend().cancel(because(&g, id, None, "first")).await.unwrap();
     let before = g.snapshot().await;
@@ -96,14 +96,14 @@ pub(crate) async fn cancelling_twice_answers_the_same(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn work_that_ended_otherwise_cannot_be_cancelled(g: Ground) {
+pub(crate) async fn work_that_ended_otherwise_cannot_be_cancelled(g: Fixture) {
     for id in [g.completed().await, g.failed().await, g.expired().await] {
         assert_eq!(g.cancel(id, None).await.refused(), Code::WrongState);
         assert_eq!(g.cancel(id, Some(ms(10))).await.refused(), Code::WrongState);
     }
 }
 
-pub(crate) async fn a_grace_leaves_the_holder_time_and_tells_it(g: Ground) {
+pub(crate) async fn a_grace_leaves_the_holder_time_and_tells_it(g: Fixture) {
     let assignment = g.held().await;
     let by = g.now().await + ms(500);
     let answer = g.cancel(assignment.execution, Some(ms(500))).await.unwrap();
@@ -113,13 +113,13 @@ pub(crate) async fn a_grace_leaves_the_holder_time_and_tells_it(g: Ground) {
     g.progress(&assignment, 90).await.unwrap();
 }
 
-pub(crate) async fn a_grace_means_nothing_to_work_that_nobody_holds(g: Ground) {
+pub(crate) async fn a_grace_means_nothing_to_work_that_nobody_holds(g: Fixture) {
     for id in [g.waiting().await, g.delayed(ms(50)).await] {
         assert_eq!(g.cancel(id, Some(ms(500))).await.unwrap(), Cancelled::Finished);
     }
 }
 
-pub(crate) async fn a_holder_can_complete_within_the_grace(g: Ground) {
+pub(crate) async fn a_holder_can_complete_within_the_grace(g: Fixture) {
     let assignment = g.held().await;
     g.cancel(assignment.execution, Some(ms(500))).await.unwrap();
     g.advance(ms(499)).await;
@@ -127,7 +127,7 @@ pub(crate) async fn a_holder_can_complete_within_the_grace(g: Ground) {
     assert_eq!(g.state(assignment.execution).await, PublicState::Completed);
 }
 
-pub(crate) async fn any_other_exit_within_the_grace_cancels(g: Ground) {
+pub(crate) async fn any_other_exit_within_the_grace_cancels(g: Fixture) {
     let exits = exit_calls(&g.held().await.hold()).len();
     for exit in 1..exits {
         let assignment = g.held().await;
@@ -139,25 +139,25 @@ pub(crate) async fn any_other_exit_within_the_grace_cancels(g: Ground) {
     }
 }
 
-pub(crate) async fn the_end_of_the_grace_ends_the_hold(g: Ground) {
+pub(crate) async fn the_end_of_the_grace_ends_the_hold(g: Fixture) {
     let assignment = g.held().await;
     g.backend().cancel(because(&g, assignment.execution, Some(500), "enough")).await.unwrap();
     g.advance(ms(500)).await;
     assert_eq!(g.complete(&assignment, "late").await.refused(), Code::StaleLease);
-    assert_eq!(g.tick(assignment.execution).await.did, Some(Due::CancelGrace));
+    assert_eq!(g.tick(assignment.execution).await.did, Some(DueAction::CancelGrace));
     assert_eq!(reason(&g, assignment.execution).await.as_deref(), Some("enough"));
     assert_eq!(g.renew(assignment.hold()).await.refused(), Code::Cancelled);
 }
 
-pub(crate) async fn a_lease_lost_within_the_grace_is_not_reclaimed(g: Ground) {
+pub(crate) async fn a_lease_lost_within_the_grace_is_not_reclaimed(g: Fixture) {
     let assignment = g.held().await;
     g.cancel(assignment.execution, Some(ms(60_000))).await.unwrap();
     g.advance(assignment.lease_ttl).await;
-    assert_eq!(g.tick(assignment.execution).await.did, Some(Due::LeaseExpired));
+    assert_eq!(g.tick(assignment.execution).await.did, Some(DueAction::LeaseExpired));
     assert_eq!(g.state(assignment.execution).await, PublicState::Cancelled);
 }
 
-pub(crate) async fn a_second_cancel_never_lengthens_the_grace(g: Ground) {
+pub(crate) async fn a_second_cancel_never_lengthens_the_grace(g: Fixture) {
     let id = g.held().await.execution;
     let by = g.now().await + ms(500);
     for (grace, expected) in [(500, by), (9_000, by), (400, by - ms(100)), (500, by - ms(100))] {
@@ -166,21 +166,21 @@ pub(crate) async fn a_second_cancel_never_lengthens_the_grace(g: Ground) {
     }
 }
 
-pub(crate) async fn a_cancel_without_grace_ends_a_grace(g: Ground) {
+pub(crate) async fn a_cancel_without_grace_ends_a_grace(g: Fixture) {
     let assignment = g.held().await;
     g.cancel(assignment.execution, Some(ms(500))).await.unwrap();
     assert_eq!(g.cancel(assignment.execution, None).await.unwrap(), Cancelled::Finished);
     assert_eq!(g.renew(assignment.hold()).await.refused(), Code::Cancelled);
 }
 
-pub(crate) async fn a_holder_can_cancel_its_own_work(g: Ground) {
+pub(crate) async fn a_holder_can_cancel_its_own_work(g: Fixture) {
     let assignment = g.held().await;
     let answer = g.cancel_held(&assignment, Some("obsolete")).await.unwrap();
     assert_eq!(answer, Exited::Cancelled);
     assert_eq!(reason(&g, assignment.execution).await.as_deref(), Some("obsolete"));
 }
 
-pub(crate) async fn a_grant_of_cancelled_work_is_stale(g: Ground) {
+pub(crate) async fn a_grant_of_cancelled_work_is_stale(g: Fixture) {
     g.waiting().await;
     let offer = g.granted().await;
     g.cancel(offer.execution, None).await.unwrap();

@@ -3,15 +3,15 @@
 use ff_core::machine::{ClaimRequest, Claimed, Submit};
 use ff_core::{Capabilities, ExecutionId, PublicState};
 
-use crate::ground::{Ground, capabilities, ms, worker};
+use crate::fixture::{Fixture, capabilities, ms, worker};
 
 /// What a worker that offers `tokens` gets.
-async fn offered(g: &Ground, tokens: &str) -> Option<ExecutionId> {
+async fn offered(g: &Fixture, tokens: &str) -> Option<ExecutionId> {
     let claim = ClaimRequest { capabilities: capabilities(tokens), ..g.claim() };
     g.take(claim).await.first().map(|assignment| assignment.execution)
 }
 
-pub(crate) async fn a_worker_gets_only_what_it_covers(g: Ground) {
+pub(crate) async fn a_worker_gets_only_what_it_covers(g: Fixture) {
     let id = g.needing("cuda,python").await;
     for short in ["", "cuda", "python", "cuda,ruby", "cud,python", "cuda-python"] {
         assert_eq!(offered(&g, short).await, None, "{short:?}");
@@ -19,20 +19,20 @@ pub(crate) async fn a_worker_gets_only_what_it_covers(g: Ground) {
     assert_eq!(offered(&g, "a,cuda,m,python,z").await, Some(id));
 }
 
-pub(crate) async fn work_without_requirements_goes_to_anyone(g: Ground) {
+pub(crate) async fn work_without_requirements_goes_to_anyone(g: Fixture) {
     let first = g.waiting().await;
     let second = g.waiting().await;
     assert_eq!(offered(&g, "cuda").await, Some(first));
     assert_eq!(offered(&g, "").await, Some(second));
 }
 
-pub(crate) async fn a_set_is_the_same_however_it_was_written(g: Ground) {
+pub(crate) async fn a_set_is_the_same_however_it_was_written(g: Fixture) {
     let requires = Capabilities::new(["b", "a", "b"]).unwrap();
     let id = g.submit(Submit { requires, ..g.work() }).await;
     assert_eq!(offered(&g, "a,b").await, Some(id));
 }
 
-pub(crate) async fn an_incapable_worker_changes_nothing(g: Ground) {
+pub(crate) async fn an_incapable_worker_changes_nothing(g: Fixture) {
     let id = g.needing("cuda").await;
     let before = g.snapshot().await;
     for _ in 0..3 {
@@ -44,7 +44,7 @@ pub(crate) async fn an_incapable_worker_changes_nothing(g: Ground) {
     assert_eq!(offered(&g, "cuda").await, Some(id));
 }
 
-pub(crate) async fn two_workers_together_do_not_cover_a_requirement(g: Ground) {
+pub(crate) async fn two_workers_together_do_not_cover_a_requirement(g: Fixture) {
     let id = g.needing("cuda,python").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "python"), ("ada", "cuda")] {
         let claim =
@@ -54,7 +54,7 @@ pub(crate) async fn two_workers_together_do_not_cover_a_requirement(g: Ground) {
     assert_eq!(offered(&g, "cuda,python").await, Some(id));
 }
 
-pub(crate) async fn a_scarce_class_at_the_head_hides_nothing(g: Ground) {
+pub(crate) async fn a_scarce_class_at_the_head_hides_nothing(g: Fixture) {
     for _ in 0..20 {
         g.needing("quantum").await;
         g.advance(ms(1)).await;
@@ -65,7 +65,7 @@ pub(crate) async fn a_scarce_class_at_the_head_hides_nothing(g: Ground) {
     assert_eq!(offered(&g, "cuda").await, Some(cuda));
 }
 
-pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Ground) {
+pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Fixture) {
     let oldest = g.needing("b").await;
     g.advance(ms(1)).await;
     let younger = g.needing("a").await;
@@ -77,7 +77,7 @@ pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Ground) {
     }
 }
 
-pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Ground) {
+pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Fixture) {
     let mut ids = Vec::new();
     for n in 0..40 {
         ids.push(g.needing(&format!("c{n:02}")).await);
@@ -89,7 +89,7 @@ pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Ground) {
     assert_eq!(g.take_ids(claim).await, ids);
 }
 
-pub(crate) async fn a_class_is_registered_while_it_has_something_queued(g: Ground) {
+pub(crate) async fn a_class_is_registered_while_it_has_something_queued(g: Fixture) {
     assert!(g.snapshot().await.classes.is_empty());
     g.needing("cuda").await;
     g.needing("cuda").await;

@@ -3,31 +3,31 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, Claimed, Submit};
 use ff_core::policy::{Policy, Retry};
 use ff_core::record::{Exited, Tags};
 use ff_core::{Code, Fence, Kind, Lane, LeaseId, Millis, Payload, PublicState, When};
 use tokio::task::JoinSet;
 
-use crate::ground::{
-    Ground, Refused, busy, failure, ms, named, of_tokens, steady, tag, tokens, worker,
+use crate::fixture::{
+    Fixture, Refused, busy, failure, ms, named, of_tokens, steady, tag, tokens, worker,
 };
 
-pub(crate) async fn an_empty_lane_gives_nothing(g: Ground) {
+pub(crate) async fn an_empty_lane_gives_nothing(g: Fixture) {
     let before = g.snapshot().await;
     assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::default());
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_claim_looks_only_at_its_lane(g: Ground) {
+pub(crate) async fn a_claim_looks_only_at_its_lane(g: Fixture) {
     let lane = Lane::new("slow").unwrap();
     let id = g.submit(Submit { lane: lane.clone(), ..g.work() }).await;
     assert!(g.nothing_to_claim().await);
     assert_eq!(g.take(ClaimRequest { lane, ..g.claim() }).await[0].execution, id);
 }
 
-pub(crate) async fn higher_priority_goes_first(g: Ground) {
+pub(crate) async fn higher_priority_goes_first(g: Fixture) {
     let mut expected = Vec::new();
     for priority in [5, 0, -9_000, 9_000, 1, -1, 300] {
         expected.push((priority, g.submit(Submit { priority, ..g.work() }).await));
@@ -39,7 +39,7 @@ pub(crate) async fn higher_priority_goes_first(g: Ground) {
     }
 }
 
-pub(crate) async fn equal_priority_goes_first_in_first_out(g: Ground) {
+pub(crate) async fn equal_priority_goes_first_in_first_out(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(g.waiting().await);
@@ -50,7 +50,7 @@ pub(crate) async fn equal_priority_goes_first_in_first_out(g: Ground) {
     }
 }
 
-pub(crate) async fn work_of_one_millisecond_goes_by_its_ids(g: Ground) {
+pub(crate) async fn work_of_one_millisecond_goes_by_its_ids(g: Fixture) {
     let mut works: Vec<_> = (0..6).map(|_| g.work()).collect();
     let ids: Vec<_> = works.iter().map(|work| work.id).collect();
     assert!(ids.is_sorted(), "ids of one process grow");
@@ -63,14 +63,14 @@ pub(crate) async fn work_of_one_millisecond_goes_by_its_ids(g: Ground) {
     }
 }
 
-pub(crate) async fn one_step_of_priority_outweighs_any_age(g: Ground) {
+pub(crate) async fn one_step_of_priority_outweighs_any_age(g: Fixture) {
     g.waiting().await;
     g.advance(ff_core::Millis::from_days(3_650)).await;
     let urgent = g.submit(Submit { priority: 1, ..g.work() }).await;
     assert_eq!(g.claimed().await.execution, urgent);
 }
 
-pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Ground) {
+pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(g.waiting().await);
@@ -79,7 +79,7 @@ pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Ground) {
     assert_eq!(g.take_ids(ClaimRequest { max: 3, ..g.claim() }).await, ids[3..]);
 }
 
-pub(crate) async fn each_execution_of_a_claim_has_its_own_lease(g: Ground) {
+pub(crate) async fn each_execution_of_a_claim_has_its_own_lease(g: Fixture) {
     for _ in 0..4 {
         g.waiting().await;
     }
@@ -88,7 +88,7 @@ pub(crate) async fn each_execution_of_a_claim_has_its_own_lease(g: Ground) {
     assert_eq!(leases.len(), 4);
 }
 
-pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Ground) {
+pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Fixture) {
     let input = Payload::bytes(Bytes::from(vec![7; 400 * 1_024]));
     for _ in 0..3 {
         g.submit(Submit { input: input.clone(), ..g.work() }).await;
@@ -101,8 +101,8 @@ pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Ground) {
     assert!(!second.again);
 }
 
-pub(crate) async fn a_claim_takes_one_execution_however_large_its_input(g: Ground) {
-    let input = Payload::bytes(Bytes::from(vec![7; ff_core::limits::PAYLOAD_BYTES]));
+pub(crate) async fn a_claim_takes_one_execution_however_large_its_input(g: Fixture) {
+    let input = Payload::bytes(Bytes::from(vec![7; ff_core::bounds::PAYLOAD_BYTES]));
     for _ in 0..2 {
         g.submit(Submit { input: input.clone(), ..g.work() }).await;
     }
@@ -111,14 +111,14 @@ pub(crate) async fn a_claim_takes_one_execution_however_large_its_input(g: Groun
     }
 }
 
-pub(crate) async fn claimed_work_is_not_claimed_again(g: Ground) {
+pub(crate) async fn claimed_work_is_not_claimed_again(g: Fixture) {
     let assignment = g.held().await;
     assert!(g.nothing_to_claim().await);
     g.advance(assignment.lease_ttl).await;
     assert!(g.nothing_to_claim().await, "an expired lease is nobody's until time is let do it");
 }
 
-pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Ground) {
+pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Fixture) {
     let submit = Submit {
         kind: Kind::new("render").unwrap(),
         input: Payload::json("[7]"),
@@ -144,15 +144,15 @@ pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Ground) {
     assert_eq!(assignment.timeout_at, Some(now + ms(3_000)));
 }
 
-pub(crate) async fn an_assignment_tells_which_try_it_is_and_what_came_before(g: Ground) {
+pub(crate) async fn an_assignment_tells_which_try_it_is_and_what_came_before(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     let retry = Retry { max_attempts: 2, ..steady().retry };
     let policy = Policy { retry, ..steady() };
-    let control = Control { budgets: [named("team")].into(), ..Control::default() };
-    let submit = Submit { policy: policy.into(), priority: 7, control, ..g.work() };
+    let limits = ExecutionLimits { budgets: [named("team")].into(), ..ExecutionLimits::default() };
+    let submit = Submit { policy: policy.into(), priority: 7, limits, ..g.work() };
     g.submit(submit.clone()).await;
     let first = g.claimed().await;
-    assert_eq!((first.priority, &first.budgets), (7, &submit.control.budgets));
+    assert_eq!((first.priority, &first.budgets), (7, &submit.limits.budgets));
     assert_eq!((first.failures, first.max_attempts), (0, 2));
     assert!(!first.is_last_attempt() && first.used.is_empty() && first.progress.is_none());
     g.progress(&first, 40).await.unwrap();
@@ -170,7 +170,7 @@ pub(crate) async fn an_assignment_tells_which_try_it_is_and_what_came_before(g: 
     assert_eq!(g.fail(&last, failure("again")).await.unwrap(), Exited::Failed);
 }
 
-pub(crate) async fn claimed_work_is_active_and_knows_its_worker(g: Ground) {
+pub(crate) async fn claimed_work_is_active_and_knows_its_worker(g: Fixture) {
     let assignment = g.held().await;
     let record = g.record(assignment.execution).await;
     assert_eq!(record.public_state(), PublicState::Active);
@@ -180,7 +180,7 @@ pub(crate) async fn claimed_work_is_active_and_knows_its_worker(g: Ground) {
     assert_eq!(record.attempt.unwrap().worker, g.claim().worker);
 }
 
-pub(crate) async fn a_retried_claim_finds_the_same_leases_and_takes_no_more(g: Ground) {
+pub(crate) async fn a_retried_claim_finds_the_same_leases_and_takes_no_more(g: Fixture) {
     for _ in 0..5 {
         g.waiting().await;
     }
@@ -192,14 +192,14 @@ pub(crate) async fn a_retried_claim_finds_the_same_leases_and_takes_no_more(g: G
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_retried_claim_that_never_arrived_takes_work(g: Ground) {
+pub(crate) async fn a_retried_claim_that_never_arrived_takes_work(g: Fixture) {
     let id = g.waiting().await;
     let taken = g.take(ClaimRequest { retry: true, ..g.claim() }).await;
     assert_eq!(taken[0].execution, id);
 }
 
 pub(crate) async fn a_request_that_is_sent_again_gives_no_lease_the_name_of_an_earlier_one(
-    g: Ground,
+    g: Fixture,
 ) {
     let id = g.waiting().await;
     let claim = g.claim();
@@ -207,7 +207,7 @@ pub(crate) async fn a_request_that_is_sent_again_gives_no_lease_the_name_of_an_e
     for round in 0..4 {
         let taken = g.take(ClaimRequest { retry: round > 0, ..claim.clone() }).await.remove(0);
         assert_eq!(taken.execution, id);
-        assert!(leases.insert(taken.fence.lease), "{:?} was given out before", taken.fence);
+        assert!(leases.insert(taken.fence.lease), "{:?} was used before", taken.fence);
         g.hand_back(&taken).await.unwrap();
         // A lease of another request in between changes nothing.
         let other = g.claimed().await;
@@ -215,7 +215,7 @@ pub(crate) async fn a_request_that_is_sent_again_gives_no_lease_the_name_of_an_e
     }
 }
 
-pub(crate) async fn a_repeated_revoke_ends_no_later_lease_of_the_same_request(g: Ground) {
+pub(crate) async fn a_repeated_revoke_ends_no_later_lease_of_the_same_request(g: Fixture) {
     let id = g.waiting().await;
     let claim = g.claim();
     let first = g.take(claim.clone()).await.remove(0);
@@ -228,7 +228,7 @@ pub(crate) async fn a_repeated_revoke_ends_no_later_lease_of_the_same_request(g:
     assert_eq!(g.record(id).await.fence(), Some(second.fence));
 }
 
-pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Ground) {
+pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Fixture) {
     for _ in 0..3 {
         g.waiting().await;
     }
@@ -239,7 +239,7 @@ pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Ground) {
     assert_eq!(again, first[1..]);
 }
 
-pub(crate) async fn a_claim_repeated_by_another_worker_is_refused(g: Ground) {
+pub(crate) async fn a_claim_repeated_by_another_worker_is_refused(g: Fixture) {
     g.waiting().await;
     let waiting = g.waiting().await;
     let claim = g.claim();
@@ -253,7 +253,7 @@ pub(crate) async fn a_claim_repeated_by_another_worker_is_refused(g: Ground) {
     assert_eq!(g.take_ids(ClaimRequest { retry: true, ..claim }).await, taken);
 }
 
-pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Ground) {
+pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Fixture) {
     let id = g.waiting().await;
     let claim = g.claim();
     g.take(claim.clone()).await;
@@ -264,7 +264,7 @@ pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Ground) 
     assert_eq!(g.state(id).await, PublicState::Active);
 }
 
-pub(crate) async fn work_whose_deadline_has_passed_is_not_handed_out(g: Ground) {
+pub(crate) async fn work_whose_deadline_has_passed_is_not_handed_out(g: Fixture) {
     let late = g.waiting_under(Policy { deadline: Some(ms(100)), ..steady() }).await;
     g.advance(ms(100)).await;
     let good = g.waiting().await;
@@ -272,7 +272,7 @@ pub(crate) async fn work_whose_deadline_has_passed_is_not_handed_out(g: Ground) 
     assert_eq!(g.state(late).await, PublicState::Expired);
 }
 
-pub(crate) async fn delayed_work_is_not_claimable_before_its_time(g: Ground) {
+pub(crate) async fn delayed_work_is_not_claimable_before_its_time(g: Fixture) {
     let id = g.submit(Submit { start: When::After(ms(100)), ..g.work() }).await;
     g.pass(ms(99)).await;
     assert!(g.nothing_to_claim().await);
@@ -280,7 +280,7 @@ pub(crate) async fn delayed_work_is_not_claimable_before_its_time(g: Ground) {
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn concurrent_claims_take_each_execution_once(g: Ground) {
+pub(crate) async fn concurrent_claims_take_each_execution_once(g: Fixture) {
     let works: Vec<_> = (0..60).map(|_| g.work()).collect();
     g.backend().submit(works.clone()).await.unwrap();
     let mut workers = JoinSet::new();
@@ -294,7 +294,7 @@ pub(crate) async fn concurrent_claims_take_each_execution_once(g: Ground) {
 }
 
 /// Claims until there is nothing left; a worker told to try again repeats its call.
-async fn drain(g: &Ground) -> Vec<ff_core::ExecutionId> {
+async fn drain(g: &Fixture) -> Vec<ff_core::ExecutionId> {
     let mut taken = Vec::new();
     let mut claim = ClaimRequest { max: 3, ..g.claim() };
     loop {

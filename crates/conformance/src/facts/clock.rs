@@ -2,11 +2,11 @@
 
 use ff_core::{Code, Millis, PublicState};
 
-use crate::ground::{Ground, Refused, holder_calls, ms};
+use crate::fixture::{Fixture, Refused, holder_calls, ms};
 
 const HOUR: Millis = Millis::from_hours(1);
 
-pub(crate) async fn a_clock_set_back_revives_no_stale_holder(g: Ground) {
+pub(crate) async fn a_clock_set_back_revives_no_stale_holder(g: Fixture) {
     let old = g.held().await;
     g.pass(old.lease_ttl).await;
     let new = g.claimed_by("bob").await;
@@ -19,7 +19,7 @@ pub(crate) async fn a_clock_set_back_revives_no_stale_holder(g: Ground) {
     g.complete(&new, "done").await.unwrap();
 }
 
-pub(crate) async fn a_clock_set_back_expires_nothing_early(g: Ground) {
+pub(crate) async fn a_clock_set_back_expires_nothing_early(g: Fixture) {
     let assignment = g.held().await;
     g.clock().step_back(HOUR).await;
     g.pass(ms(9_999)).await;
@@ -27,7 +27,7 @@ pub(crate) async fn a_clock_set_back_expires_nothing_early(g: Ground) {
     g.renew(assignment.hold()).await.unwrap();
 }
 
-pub(crate) async fn a_clock_set_back_loses_no_timer(g: Ground) {
+pub(crate) async fn a_clock_set_back_loses_no_timer(g: Fixture) {
     let id = g.delayed(ms(500)).await;
     g.clock().step_back(HOUR).await;
     g.pass(HOUR).await;
@@ -35,7 +35,7 @@ pub(crate) async fn a_clock_set_back_loses_no_timer(g: Ground) {
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn a_clock_that_jumps_ahead_costs_leases_and_nothing_else(g: Ground) {
+pub(crate) async fn a_clock_that_jumps_ahead_costs_leases_and_nothing_else(g: Fixture) {
     let assignment = g.held().await;
     g.pass(Millis::from_days(365)).await;
     assert_eq!(g.renew(assignment.hold()).await.refused(), Code::StaleLease);

@@ -3,35 +3,35 @@
 use ff_core::machine::Assignment;
 use ff_core::policy::Policy;
 use ff_core::record::{EndReason, Exited};
-use ff_core::state::{Pause, State, Why};
-use ff_core::timer::Due;
+use ff_core::state::{DelayReason, Intent, State};
+use ff_core::timer::DueAction;
 use ff_core::{PublicState, Time, When};
 
-use crate::ground::{Ground, ms, steady};
+use crate::fixture::{Fixture, ms, steady};
 
 /// Work whose holder puts it off for a second.
-async fn put_off(g: &Ground) -> Assignment {
+async fn put_off(g: &Fixture) -> Assignment {
     let assignment = g.held().await;
     g.delay(&assignment, When::After(ms(1_000))).await.unwrap();
     assignment
 }
 
-pub(crate) async fn a_delay_frees_the_worker_and_keeps_the_attempt(g: Ground) {
+pub(crate) async fn a_delay_frees_the_worker_and_keeps_the_attempt(g: Fixture) {
     let assignment = g.held().await;
     let until = g.now().await + ms(1_000);
     let answer = g.delay(&assignment, When::At(until)).await.unwrap();
     assert_eq!(answer, Exited::Delayed { until });
     let record = g.record(assignment.execution).await;
-    assert_eq!(record.state, State::Delayed { until, why: Pause::Hold });
+    assert_eq!(record.state, State::Delayed { until, why: DelayReason::Hold });
     assert_eq!(record.attempt.unwrap().end, None);
     g.pass(ms(999)).await;
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn a_delay_that_is_over_continues_the_same_attempt(g: Ground) {
+pub(crate) async fn a_delay_that_is_over_continues_the_same_attempt(g: Fixture) {
     let first = put_off(&g).await;
     g.advance(ms(1_000)).await;
-    assert_eq!(g.tick(first.execution).await.did, Some(Due::DelayOver));
+    assert_eq!(g.tick(first.execution).await.did, Some(DueAction::DelayOver));
     assert_eq!(g.state(first.execution).await, PublicState::Resumable);
     let second = g.claimed_by("bob").await;
     assert_eq!((second.fence.attempt, second.fence.epoch), (0, 2));
@@ -39,7 +39,7 @@ pub(crate) async fn a_delay_that_is_over_continues_the_same_attempt(g: Ground) {
     assert_eq!(g.attempts(first.execution).await.len(), 1);
 }
 
-pub(crate) async fn a_delay_that_is_over_takes_the_place_of_its_end(g: Ground) {
+pub(crate) async fn a_delay_that_is_over_takes_the_place_of_its_end(g: Fixture) {
     let resumed = put_off(&g).await;
     g.advance(ms(500)).await;
     let older = g.waiting().await;
@@ -51,20 +51,20 @@ pub(crate) async fn a_delay_that_is_over_takes_the_place_of_its_end(g: Ground) {
     }
 }
 
-pub(crate) async fn a_delay_into_the_past_is_over_at_once(g: Ground) {
+pub(crate) async fn a_delay_into_the_past_is_over_at_once(g: Fixture) {
     for until in [When::Now, When::After(ms(0)), When::At(Time::EPOCH), When::At(g.now().await)] {
         let assignment = g.held().await;
         let answer = g.delay(&assignment, until).await.unwrap();
         assert_eq!(answer, Exited::Delayed { until: g.now().await }, "{until:?}");
         let record = g.record(assignment.execution).await;
-        assert_eq!(record.state, State::Queued { why: Why::Resume }, "{until:?}");
+        assert_eq!(record.state, State::Queued { why: Intent::Resume }, "{until:?}");
         let resumed = g.claimed().await;
         assert_eq!(resumed.execution, assignment.execution, "{until:?}");
         g.complete(&resumed, "done").await.unwrap();
     }
 }
 
-pub(crate) async fn a_delay_into_the_past_goes_behind_what_waits(g: Ground) {
+pub(crate) async fn a_delay_into_the_past_goes_behind_what_waits(g: Fixture) {
     let delayed = g.held().await;
     g.advance(ms(1)).await;
     let waiting = g.waiting().await;
@@ -74,7 +74,7 @@ pub(crate) async fn a_delay_into_the_past_goes_behind_what_waits(g: Ground) {
     assert_eq!(g.claimed().await.execution, delayed.execution);
 }
 
-pub(crate) async fn a_delay_spends_no_retry(g: Ground) {
+pub(crate) async fn a_delay_spends_no_retry(g: Fixture) {
     let id = g.waiting().await;
     for _ in 0..5 {
         g.delay(&g.claimed().await, When::Now).await.unwrap();
@@ -83,7 +83,7 @@ pub(crate) async fn a_delay_spends_no_retry(g: Ground) {
     assert_eq!((record.run.failures, record.run.reclaims), (0, 0));
 }
 
-pub(crate) async fn a_delay_told_twice_is_one_delay(g: Ground) {
+pub(crate) async fn a_delay_told_twice_is_one_delay(g: Fixture) {
     let assignment = put_off(&g).await;
     let before = g.snapshot().await;
     let until = g.now().await + ms(1_000);
@@ -93,7 +93,7 @@ pub(crate) async fn a_delay_told_twice_is_one_delay(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_paused_attempt_keeps_its_progress(g: Ground) {
+pub(crate) async fn a_paused_attempt_keeps_its_progress(g: Fixture) {
     let assignment = g.held().await;
     g.progress(&assignment, 60).await.unwrap();
     g.delay(&assignment, When::Now).await.unwrap();
@@ -102,7 +102,7 @@ pub(crate) async fn a_paused_attempt_keeps_its_progress(g: Ground) {
     assert_eq!(attempt.progress.unwrap().percent, Some(60));
 }
 
-pub(crate) async fn a_paused_execution_that_expires_ends_its_attempt(g: Ground) {
+pub(crate) async fn a_paused_execution_that_expires_ends_its_attempt(g: Fixture) {
     let assignment = g.held_under(Policy { deadline: Some(ms(500)), ..steady() }).await;
     g.delay(&assignment, When::After(ms(900))).await.unwrap();
     g.pass(ms(500)).await;

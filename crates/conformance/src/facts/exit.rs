@@ -8,9 +8,9 @@ use ff_core::state::{Outcome, State};
 use ff_core::view::AttemptState;
 use ff_core::{Code, ExecutionId, PublicState, When};
 
-use crate::ground::{Ground, Refused, exit_calls, failure, holder_calls, ms, permanent, steady};
+use crate::fixture::{Fixture, Refused, exit_calls, failure, holder_calls, ms, permanent, steady};
 
-pub(crate) async fn completing_ends_the_execution_with_its_result(g: Ground) {
+pub(crate) async fn completing_ends_the_execution_with_its_result(g: Fixture) {
     let assignment = g.held().await;
     g.advance(ms(5)).await;
     assert_eq!(g.complete(&assignment, "done").await.unwrap(), Exited::Completed);
@@ -23,7 +23,7 @@ pub(crate) async fn completing_ends_the_execution_with_its_result(g: Ground) {
     assert_eq!(&g.result(assignment.execution).await.unwrap().bytes[..], b"done");
 }
 
-pub(crate) async fn completing_twice_answers_the_same(g: Ground) {
+pub(crate) async fn completing_twice_answers_the_same(g: Fixture) {
     let assignment = g.held().await;
     g.complete(&assignment, "done").await.unwrap();
     let before = g.snapshot().await;
@@ -32,7 +32,7 @@ pub(crate) async fn completing_twice_answers_the_same(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn completing_with_another_result_is_refused(g: Ground) {
+pub(crate) async fn completing_with_another_result_is_refused(g: Fixture) {
     let assignment = g.held().await;
     g.complete(&assignment, "done").await.unwrap();
     let before = g.snapshot().await;
@@ -40,7 +40,7 @@ pub(crate) async fn completing_with_another_result_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn the_first_exit_of_a_lease_stands(g: Ground) {
+pub(crate) async fn the_first_exit_of_a_lease_stands(g: Fixture) {
     for first in 0..exit_calls(&g.held().await.hold()).len() {
         let assignment = g.held().await;
         let calls = exit_calls(&assignment.hold());
@@ -58,7 +58,7 @@ pub(crate) async fn the_first_exit_of_a_lease_stands(g: Ground) {
     }
 }
 
-pub(crate) async fn an_exit_is_answered_again_while_the_next_holder_works(g: Ground) {
+pub(crate) async fn an_exit_is_answered_again_while_the_next_holder_works(g: Fixture) {
     let first = g.held().await;
     g.hand_back(&first).await.unwrap();
     let second = g.claimed_by("bob").await;
@@ -68,7 +68,7 @@ pub(crate) async fn an_exit_is_answered_again_while_the_next_holder_works(g: Gro
     assert_eq!(g.hand_back(&first).await.refused(), Code::StaleLease, "one exit is remembered");
 }
 
-pub(crate) async fn concurrent_exits_of_one_lease_have_one_outcome(g: Ground) {
+pub(crate) async fn concurrent_exits_of_one_lease_have_one_outcome(g: Fixture) {
     let assignment = g.held().await;
     let mut calls = tokio::task::JoinSet::new();
     for result in ["a", "b", "c", "d", "e", "f"] {
@@ -103,7 +103,7 @@ const EXITS: &[(&str, bool)] = &[
 ];
 
 /// New work, taken out of its holder's hands in the named way.
-async fn leave(g: &Ground, how: &str) -> Assignment {
+async fn leave(g: &Fixture, how: &str) -> Assignment {
     let mut policy = steady();
     match how {
         "fail and retry at once" => policy.retry.backoff = ff_core::policy::Backoff::none(),
@@ -140,7 +140,7 @@ async fn leave(g: &Ground, how: &str) -> Assignment {
 }
 
 /// What is left of a hold in the indexes.
-async fn traces(g: &Ground, id: ExecutionId) -> (bool, bool, bool) {
+async fn traces(g: &Fixture, id: ExecutionId) -> (bool, bool, bool) {
     let entries = g.entries(id).await;
     let any = |of: fn(&Entry) -> bool| entries.iter().any(of);
     (
@@ -150,7 +150,7 @@ async fn traces(g: &Ground, id: ExecutionId) -> (bool, bool, bool) {
     )
 }
 
-pub(crate) async fn every_way_out_cleans_up(g: Ground) {
+pub(crate) async fn every_way_out_cleans_up(g: Fixture) {
     for (how, over) in EXITS {
         let held = leave(&g, how).await;
         let record = g.record(held.execution).await;
@@ -166,7 +166,7 @@ pub(crate) async fn every_way_out_cleans_up(g: Ground) {
     }
 }
 
-pub(crate) async fn a_former_holder_is_refused_whatever_the_way_out(g: Ground) {
+pub(crate) async fn a_former_holder_is_refused_whatever_the_way_out(g: Fixture) {
     for (how, _) in EXITS {
         let held = leave(&g, how).await;
         let before = g.snapshot().await;
@@ -185,7 +185,7 @@ pub(crate) async fn a_former_holder_is_refused_whatever_the_way_out(g: Ground) {
     }
 }
 
-pub(crate) async fn a_finished_execution_does_not_change(g: Ground) {
+pub(crate) async fn a_finished_execution_does_not_change(g: Fixture) {
     let finished = [
         (g.completed().await, PublicState::Completed),
         (g.failed().await, PublicState::Failed),
@@ -194,7 +194,7 @@ pub(crate) async fn a_finished_execution_does_not_change(g: Ground) {
     ];
     let before = g.snapshot().await;
     for (id, state) in finished {
-        let calls = crate::ground::steering_calls(&g.target(id));
+        let calls = crate::fixture::steering_calls(&g.target(id));
         for (call, action) in calls.into_iter().filter(|(call, _)| *call != "replay") {
             match (call, g.run(action).await) {
                 ("cancel", Ok(_)) if state == PublicState::Cancelled => {}

@@ -2,13 +2,13 @@
 
 use ff_core::explain::Reason;
 use ff_core::machine::{ClaimRequest, Register, SetPriority, Submit};
-use ff_core::state::Pause;
+use ff_core::state::DelayReason;
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Code, ExecutionId, Lane, PublicState, ResourceKey, When};
 use ff_store::mint;
-use ff_store::roles::{LaneOrder, Registering};
+use ff_store::roles::{LaneUpdate, Registering};
 
-use crate::ground::{Ground, Refused, capabilities, failure, lane, ms, worker};
+use crate::fixture::{Fixture, Refused, capabilities, failure, lane, ms, worker};
 
 const NEXT: Reason = Reason::InQueue { ahead: 0, workers: 0 };
 
@@ -23,12 +23,12 @@ fn incapable(requires: &str, nearest: &str, lacks: &str) -> Reason {
 }
 
 /// Whether an execution could be claimed, and what it waits for.
-async fn standing(g: &Ground, id: ExecutionId) -> (EligibilityState, BlockingReason) {
+async fn standing(g: &Fixture, id: ExecutionId) -> (EligibilityState, BlockingReason) {
     let vector = g.explained(id).await.vector;
     (vector.eligibility_state, vector.blocking_reason)
 }
 
-pub(crate) async fn queued_work_knows_how_many_come_before_it(g: Ground) {
+pub(crate) async fn queued_work_knows_how_many_come_before_it(g: Fixture) {
     g.registered("ada", "cuda").await;
     let mut ids = Vec::new();
     for _ in 0..5 {
@@ -47,7 +47,7 @@ pub(crate) async fn queued_work_knows_how_many_come_before_it(g: Ground) {
     assert_eq!(g.reasons(ids[3]).await, [Reason::InQueue { ahead: 2, workers: 1 }]);
 }
 
-pub(crate) async fn work_of_one_millisecond_is_counted_by_its_ids(g: Ground) {
+pub(crate) async fn work_of_one_millisecond_is_counted_by_its_ids(g: Fixture) {
     g.registered("ada", "").await;
     let works: Vec<_> = (0..10).map(|_| g.work()).collect();
     let mut ids: Vec<_> = works.iter().map(|work| work.id).collect();
@@ -58,7 +58,7 @@ pub(crate) async fn work_of_one_millisecond_is_counted_by_its_ids(g: Ground) {
     }
 }
 
-pub(crate) async fn only_work_of_the_same_queue_comes_before_it(g: Ground) {
+pub(crate) async fn only_work_of_the_same_queue_comes_before_it(g: Fixture) {
     g.registered("ada", "cuda").await;
     g.needing("cuda").await;
     g.submit(Submit { lane: lane("slow"), ..g.work() }).await;
@@ -69,7 +69,7 @@ pub(crate) async fn only_work_of_the_same_queue_comes_before_it(g: Ground) {
     assert_eq!(g.reasons(id).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
 }
 
-pub(crate) async fn every_worker_that_could_run_it_is_counted(g: Ground) {
+pub(crate) async fn every_worker_that_could_run_it_is_counted(g: Fixture) {
     let id = g.needing("cuda").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "cuda,python"), ("eve", "python")] {
         g.registered(name, tokens).await;
@@ -81,7 +81,7 @@ pub(crate) async fn every_worker_that_could_run_it_is_counted(g: Ground) {
     assert_eq!(standing(&g, id).await, waits);
 }
 
-pub(crate) async fn work_of_a_lane_that_nobody_serves_says_so(g: Ground) {
+pub(crate) async fn work_of_a_lane_that_nobody_serves_says_so(g: Fixture) {
     let (plain, special) = (g.waiting().await, g.needing("cuda").await);
     assert_eq!(g.reasons(plain).await, [no_worker(), NEXT]);
     assert_eq!(g.reasons(special).await, [no_worker(), NEXT]);
@@ -91,7 +91,7 @@ pub(crate) async fn work_of_a_lane_that_nobody_serves_says_so(g: Ground) {
     assert_eq!(standing(&g, special).await, blocked);
 }
 
-pub(crate) async fn a_claim_is_a_sign_of_life(g: Ground) {
+pub(crate) async fn a_claim_is_a_sign_of_life(g: Fixture) {
     let (plain, special) = (g.waiting().await, g.needing("cuda,tpu").await);
     let claim = ClaimRequest { capabilities: capabilities("cuda"), ..g.claim() };
     assert_eq!(g.take_ids(claim).await, [plain]);
@@ -103,7 +103,7 @@ pub(crate) async fn a_claim_is_a_sign_of_life(g: Ground) {
     assert_eq!(g.reasons(next).await, [Reason::InQueue { ahead: 0, workers: 1 }], "it counts once");
 }
 
-pub(crate) async fn a_claim_of_another_lane_or_namespace_is_none(g: Ground) {
+pub(crate) async fn a_claim_of_another_lane_or_namespace_is_none(g: Fixture) {
     let id = g.waiting().await;
     assert!(g.take(ClaimRequest { lane: lane("slow"), ..g.claim() }).await.is_empty());
     let there = g.elsewhere();
@@ -111,7 +111,7 @@ pub(crate) async fn a_claim_of_another_lane_or_namespace_is_none(g: Ground) {
     assert_eq!(g.reasons(id).await, [no_worker(), NEXT]);
 }
 
-pub(crate) async fn work_that_nobody_can_run_names_the_nearest_worker(g: Ground) {
+pub(crate) async fn work_that_nobody_can_run_names_the_nearest_worker(g: Fixture) {
     let id = g.needing("cuda,python,tpu").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "cuda,tpu"), ("eve", "ruby")] {
         g.registered(name, tokens).await;
@@ -123,14 +123,14 @@ pub(crate) async fn work_that_nobody_can_run_names_the_nearest_worker(g: Ground)
     assert!(sentence.contains("bob-1, lacks python"), "{sentence}");
 }
 
-pub(crate) async fn two_workers_together_do_not_cover_it(g: Ground) {
+pub(crate) async fn two_workers_together_do_not_cover_it(g: Fixture) {
     let id = g.needing("cuda,python").await;
     g.registered("ada", "cuda").await;
     g.registered("bob", "python").await;
     assert_eq!(g.reasons(id).await, [incapable("cuda,python", "ada", "python"), NEXT]);
 }
 
-pub(crate) async fn a_capable_worker_of_another_namespace_does_not_count(g: Ground) {
+pub(crate) async fn a_capable_worker_of_another_namespace_does_not_count(g: Fixture) {
     let id = g.needing("cuda").await;
     g.elsewhere().registered("ada", "cuda").await;
     assert_eq!(g.reasons(id).await, [no_worker(), NEXT]);
@@ -138,7 +138,7 @@ pub(crate) async fn a_capable_worker_of_another_namespace_does_not_count(g: Grou
     assert_eq!(g.reasons(id).await, [incapable("cuda", "bob", "cuda"), NEXT]);
 }
 
-pub(crate) async fn a_capable_worker_of_another_lane_does_not_count(g: Ground) {
+pub(crate) async fn a_capable_worker_of_another_lane_does_not_count(g: Fixture) {
     let id = g.needing("cuda").await;
     let elsewhere = Registering { lanes: vec![lane("slow")], ..g.registering("ada", "cuda") };
     g.try_register(&elsewhere).await.unwrap();
@@ -148,7 +148,7 @@ pub(crate) async fn a_capable_worker_of_another_lane_does_not_count(g: Ground) {
     assert_eq!(g.reasons(id).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
 }
 
-pub(crate) async fn a_silent_worker_does_not_count(g: Ground) {
+pub(crate) async fn a_silent_worker_does_not_count(g: Fixture) {
     let id = g.needing("cuda").await;
     g.registered("ada", "cuda").await;
     let bob = g.registered("bob", "").await;
@@ -161,7 +161,7 @@ pub(crate) async fn a_silent_worker_does_not_count(g: Ground) {
     assert_eq!(g.reasons(id).await, [no_worker(), NEXT]);
 }
 
-pub(crate) async fn every_page_of_workers_is_looked_at(g: Ground) {
+pub(crate) async fn every_page_of_workers_is_looked_at(g: Fixture) {
     let id = g.needing("cuda").await;
     let register = |n: usize| {
         let (worker, tokens) = (worker(&format!("w{n:04}")), if n == 1_000 { "cuda" } else { "" });
@@ -183,7 +183,7 @@ pub(crate) async fn every_page_of_workers_is_looked_at(g: Ground) {
     assert_eq!(g.reasons(id).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
 }
 
-pub(crate) async fn one_worker_that_covers_it_is_enough_at_once(g: Ground) {
+pub(crate) async fn one_worker_that_covers_it_is_enough_at_once(g: Fixture) {
     let id = g.needing("cuda,python").await;
     g.registered("ada", "cuda").await;
     let short = ClaimRequest { capabilities: capabilities("cuda"), ..g.claim() };
@@ -197,13 +197,13 @@ pub(crate) async fn one_worker_that_covers_it_is_enough_at_once(g: Ground) {
     assert_eq!(g.take_ids(claim).await, [id]);
 }
 
-pub(crate) async fn a_paused_lane_is_told_first(g: Ground) {
+pub(crate) async fn a_paused_lane_is_told_first(g: Fixture) {
     let id = g.needing("cuda").await;
     g.registered("ada", "").await;
     g.advance(ms(1)).await;
     let since = g.now().await;
     let reason = Some("rest".into());
-    g.say(LaneOrder { paused: Some(true), reason: reason.clone(), ..g.order() }).await;
+    g.say(LaneUpdate { paused: Some(true), reason: reason.clone(), ..g.order() }).await;
     g.advance(ms(1_000)).await;
     let paused = Reason::LanePaused { lane: Lane::default(), reason, since };
     assert_eq!(g.reasons(id).await, [paused, incapable("cuda", "ada", "cuda"), NEXT]);
@@ -215,16 +215,16 @@ pub(crate) async fn a_paused_lane_is_told_first(g: Ground) {
     assert_eq!(g.reasons(id).await, [incapable("cuda", "ada", "cuda"), NEXT]);
 }
 
-pub(crate) async fn a_pause_elsewhere_explains_nothing(g: Ground) {
+pub(crate) async fn a_pause_elsewhere_explains_nothing(g: Fixture) {
     let id = g.waiting().await;
     g.registered("ada", "").await;
     g.elsewhere().pause().await;
-    g.say(LaneOrder { paused: Some(true), lane: lane("slow"), ..g.order() }).await;
+    g.say(LaneUpdate { paused: Some(true), lane: lane("slow"), ..g.order() }).await;
     g.drain().await;
     assert_eq!(g.reasons(id).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
 }
 
-pub(crate) async fn delayed_work_tells_until_when_and_why(g: Ground) {
+pub(crate) async fn delayed_work_tells_until_when_and_why(g: Fixture) {
     let until = g.now().await + ms(1_000);
     let failing = g.held().await;
     let resting = g.held().await;
@@ -232,9 +232,9 @@ pub(crate) async fn delayed_work_tells_until_when_and_why(g: Ground) {
     g.fail(&failing, failure("broken")).await.unwrap();
     g.delay(&resting, When::At(until)).await.unwrap();
     for (id, why, blocking) in [
-        (start, Pause::Start, BlockingReason::WaitingForDelay),
-        (failing.execution, Pause::Backoff, BlockingReason::WaitingForRetryBackoff),
-        (resting.execution, Pause::Hold, BlockingReason::WaitingForResumeDelay),
+        (start, DelayReason::Start, BlockingReason::WaitingForDelay),
+        (failing.execution, DelayReason::Backoff, BlockingReason::WaitingForRetryBackoff),
+        (resting.execution, DelayReason::Hold, BlockingReason::WaitingForResumeDelay),
     ] {
         assert_eq!(g.reasons(id).await, [Reason::NotBefore { until, why }]);
         let until_time = (EligibilityState::NotEligibleUntilTime, blocking);
@@ -243,14 +243,14 @@ pub(crate) async fn delayed_work_tells_until_when_and_why(g: Ground) {
     }
 }
 
-pub(crate) async fn reserved_work_tells_for_whom(g: Ground) {
+pub(crate) async fn reserved_work_tells_for_whom(g: Fixture) {
     let id = g.waiting().await;
     let until = g.granted().await.until;
     assert_eq!(g.reasons(id).await, [Reason::Reserved { worker: worker("ada"), until }]);
     assert_eq!(g.explained(id).await.state, PublicState::Waiting);
 }
 
-pub(crate) async fn held_work_tells_by_whom(g: Ground) {
+pub(crate) async fn held_work_tells_by_whom(g: Fixture) {
     g.waiting().await;
     let held = g.claimed_by("bob").await;
     let (worker, until) = (worker("bob"), held.until);
@@ -264,7 +264,7 @@ pub(crate) async fn held_work_tells_by_whom(g: Ground) {
     assert_eq!(standing(&g, held.execution).await, running);
 }
 
-pub(crate) async fn finished_work_tells_since_when(g: Ground) {
+pub(crate) async fn finished_work_tells_since_when(g: Fixture) {
     let ended = [g.completed().await, g.failed().await, g.cancelled().await];
     let at = g.now().await;
     g.pause().await;
@@ -280,7 +280,7 @@ pub(crate) async fn finished_work_tells_since_when(g: Ground) {
     }
 }
 
-pub(crate) async fn an_explanation_changes_nothing(g: Ground) {
+pub(crate) async fn an_explanation_changes_nothing(g: Fixture) {
     let id = g.needing("cuda").await;
     g.registered("ada", "").await;
     g.advance(ms(20_000)).await;
@@ -289,7 +289,7 @@ pub(crate) async fn an_explanation_changes_nothing(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn what_is_not_there_is_not_explained(g: Ground) {
+pub(crate) async fn what_is_not_there_is_not_explained(g: Fixture) {
     let target = g.target(g.new_id());
     assert_eq!(g.backend().explain(&target).await.refused(), Code::NotFound);
     let theirs = g.elsewhere().target(g.waiting().await);

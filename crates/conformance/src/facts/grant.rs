@@ -2,14 +2,14 @@
 
 use ff_core::machine::{ClaimGranted, ClaimRequest, GrantNext, Granted};
 use ff_core::policy::Policy;
-use ff_core::state::{State, Why};
-use ff_core::timer::Due;
+use ff_core::state::{Intent, State};
+use ff_core::timer::DueAction;
 use ff_core::{Capabilities, Code, PublicState, When, WorkerInstanceId};
 use ff_store::mint;
 
-use crate::ground::{Ground, Refused, ms, steady, worker};
+use crate::fixture::{Fixture, Refused, ms, steady, worker};
 
-pub(crate) async fn a_grant_takes_the_head_out_of_the_queue(g: Ground) {
+pub(crate) async fn a_grant_takes_the_head_out_of_the_queue(g: Fixture) {
     let id = g.waiting().await;
     let offer = g.granted().await;
     assert_eq!((offer.execution, offer.until), (id, g.now().await + ms(5_000)));
@@ -18,7 +18,7 @@ pub(crate) async fn a_grant_takes_the_head_out_of_the_queue(g: Ground) {
     assert_eq!(g.state(id).await, PublicState::Waiting);
 }
 
-pub(crate) async fn a_grant_in_flight_does_not_hold_up_its_lane(g: Ground) {
+pub(crate) async fn a_grant_in_flight_does_not_hold_up_its_lane(g: Fixture) {
     let first = g.waiting().await;
     let second = g.waiting().await;
     let third = g.waiting().await;
@@ -27,12 +27,12 @@ pub(crate) async fn a_grant_in_flight_does_not_hold_up_its_lane(g: Ground) {
     assert_eq!(g.claimed().await.execution, third);
 }
 
-pub(crate) async fn an_empty_lane_grants_nothing(g: Ground) {
+pub(crate) async fn an_empty_lane_grants_nothing(g: Fixture) {
     let nothing = Granted::default();
     assert_eq!(g.backend().grant(g.grant()).await.unwrap(), nothing);
 }
 
-pub(crate) async fn granted_work_is_claimed_by_its_worker(g: Ground) {
+pub(crate) async fn granted_work_is_claimed_by_its_worker(g: Fixture) {
     let id = g.waiting().await;
     let offer = g.granted().await;
     let claimed = g.backend().claim_granted(g.use_of(&offer)).await.unwrap();
@@ -43,7 +43,7 @@ pub(crate) async fn granted_work_is_claimed_by_its_worker(g: Ground) {
     g.complete(assignment, "done").await.unwrap();
 }
 
-pub(crate) async fn a_grant_used_twice_gives_the_same_lease(g: Ground) {
+pub(crate) async fn a_grant_used_twice_gives_the_same_lease(g: Fixture) {
     g.waiting().await;
     let using = g.use_of(&g.granted().await);
     let first = g.backend().claim_granted(using.clone()).await.unwrap();
@@ -52,7 +52,7 @@ pub(crate) async fn a_grant_used_twice_gives_the_same_lease(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn only_its_worker_can_use_a_grant(g: Ground) {
+pub(crate) async fn only_its_worker_can_use_a_grant(g: Fixture) {
     g.waiting().await;
     let using = g.use_of(&g.granted().await);
     let before = g.snapshot().await;
@@ -72,7 +72,7 @@ pub(crate) async fn only_its_worker_can_use_a_grant(g: Ground) {
     assert_eq!(g.backend().claim_granted(used).await.refused(), Code::StaleGrant);
 }
 
-pub(crate) async fn work_that_was_not_granted_is_refused(g: Ground) {
+pub(crate) async fn work_that_was_not_granted_is_refused(g: Fixture) {
     let id = g.waiting().await;
     let (request, worker) = (mint::request_id(), worker("ada"));
     let using = ClaimGranted { target: g.target(id), request, worker };
@@ -83,7 +83,7 @@ pub(crate) async fn work_that_was_not_granted_is_refused(g: Ground) {
     assert_eq!(g.backend().claim_granted(using).await.refused(), Code::StaleGrant);
 }
 
-pub(crate) async fn an_expired_grant_is_refused_before_any_tick(g: Ground) {
+pub(crate) async fn an_expired_grant_is_refused_before_any_tick(g: Fixture) {
     g.waiting().await;
     let using = g.use_of(&g.granted().await);
     g.advance(ms(5_000)).await;
@@ -92,19 +92,19 @@ pub(crate) async fn an_expired_grant_is_refused_before_any_tick(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn an_expired_grant_returns_to_its_place(g: Ground) {
+pub(crate) async fn an_expired_grant_returns_to_its_place(g: Fixture) {
     let first = g.waiting().await;
     g.advance(ms(1)).await;
     let second = g.waiting().await;
     g.granted().await;
     g.advance(ms(5_000)).await;
-    assert_eq!(g.tick(first).await.did, Some(Due::GrantExpired));
-    assert_eq!(g.record(first).await.state, State::Queued { why: Why::Fresh });
+    assert_eq!(g.tick(first).await.did, Some(DueAction::GrantExpired));
+    assert_eq!(g.record(first).await.state, State::Queued { why: Intent::Fresh });
     assert_eq!(g.claimed().await.execution, first);
     assert_eq!(g.claimed().await.execution, second);
 }
 
-pub(crate) async fn a_retried_grant_answers_the_same(g: Ground) {
+pub(crate) async fn a_retried_grant_answers_the_same(g: Fixture) {
     g.waiting().await;
     g.waiting().await;
     let grant = g.grant();
@@ -116,13 +116,13 @@ pub(crate) async fn a_retried_grant_answers_the_same(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_retried_grant_that_never_arrived_reserves_work(g: Ground) {
+pub(crate) async fn a_retried_grant_that_never_arrived_reserves_work(g: Fixture) {
     let id = g.waiting().await;
     let granted = g.backend().grant(GrantNext { retry: true, ..g.grant() }).await.unwrap();
     assert_eq!(granted.offer.unwrap().execution, id);
 }
 
-pub(crate) async fn a_grant_looks_at_capabilities_and_priority(g: Ground) {
+pub(crate) async fn a_grant_looks_at_capabilities_and_priority(g: Fixture) {
     let cuda = Capabilities::new(["cuda"]).unwrap();
     let work = |priority| ff_core::machine::Submit { priority, ..g.work() };
     let special = g.submit(ff_core::machine::Submit { requires: cuda.clone(), ..work(9) }).await;
@@ -134,7 +134,7 @@ pub(crate) async fn a_grant_looks_at_capabilities_and_priority(g: Ground) {
     assert_eq!(granted.offer.unwrap().execution, special);
 }
 
-pub(crate) async fn a_grant_finds_no_work_past_its_deadline(g: Ground) {
+pub(crate) async fn a_grant_finds_no_work_past_its_deadline(g: Fixture) {
     let late = g.waiting_under(Policy { deadline: Some(ms(100)), ..steady() }).await;
     g.advance(ms(100)).await;
     let granted = g.backend().grant(g.grant()).await.unwrap();
@@ -142,16 +142,16 @@ pub(crate) async fn a_grant_finds_no_work_past_its_deadline(g: Ground) {
     assert_eq!(g.state(late).await, PublicState::Expired);
 }
 
-pub(crate) async fn a_granted_execution_can_pass_its_deadline(g: Ground) {
+pub(crate) async fn a_granted_execution_can_pass_its_deadline(g: Fixture) {
     let id = g.waiting_under(Policy { deadline: Some(ms(100)), ..steady() }).await;
     let using = g.use_of(&g.granted().await);
     g.advance(ms(100)).await;
     assert_eq!(g.backend().claim_granted(using).await.refused(), Code::StaleGrant);
-    assert_eq!(g.tick(id).await.did, Some(Due::Deadline));
+    assert_eq!(g.tick(id).await.did, Some(DueAction::Deadline));
     assert_eq!(g.state(id).await, PublicState::Expired);
 }
 
-pub(crate) async fn granted_work_that_was_paused_continues_its_attempt(g: Ground) {
+pub(crate) async fn granted_work_that_was_paused_continues_its_attempt(g: Fixture) {
     let assignment = g.held().await;
     g.delay(&assignment, When::Now).await.unwrap();
     let offer = g.granted().await;
@@ -161,7 +161,7 @@ pub(crate) async fn granted_work_that_was_paused_continues_its_attempt(g: Ground
     assert_eq!(claimed.assignments[0].fence.epoch, 2);
 }
 
-pub(crate) async fn a_claim_retried_with_a_grants_request_does_not_use_it(g: Ground) {
+pub(crate) async fn a_claim_retried_with_a_grants_request_does_not_use_it(g: Fixture) {
     g.waiting().await;
     let offer = g.granted().await;
     let claim = ClaimRequest { request: offer.request, retry: true, ..g.claim() };

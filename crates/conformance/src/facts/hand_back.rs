@@ -2,12 +2,12 @@
 
 use ff_core::Code;
 use ff_core::record::Exited;
-use ff_core::state::{State, Why};
+use ff_core::state::{Intent, State};
 use ff_core::view::{AttemptState, OwnershipState};
 
-use crate::ground::{Ground, Refused, ms};
+use crate::fixture::{Fixture, Refused, ms};
 
-pub(crate) async fn handing_back_keeps_the_place_in_the_queue(g: Ground) {
+pub(crate) async fn handing_back_keeps_the_place_in_the_queue(g: Fixture) {
     let first = g.held().await;
     g.advance(ms(1)).await;
     let second = g.waiting().await;
@@ -16,11 +16,11 @@ pub(crate) async fn handing_back_keeps_the_place_in_the_queue(g: Ground) {
     assert_eq!(g.claimed().await.execution, second);
 }
 
-pub(crate) async fn handing_back_keeps_the_attempt_and_spends_no_retry(g: Ground) {
+pub(crate) async fn handing_back_keeps_the_attempt_and_spends_no_retry(g: Fixture) {
     let assignment = g.held().await;
     g.hand_back(&assignment).await.unwrap();
     let record = g.record(assignment.execution).await;
-    assert_eq!(record.state, State::Queued { why: Why::HandBack });
+    assert_eq!(record.state, State::Queued { why: Intent::HandBack });
     assert_eq!((record.run.failures, record.run.reclaims), (0, 0));
     let vector = record.state_vector();
     assert_eq!(vector.ownership_state, OwnershipState::Unowned);
@@ -29,7 +29,7 @@ pub(crate) async fn handing_back_keeps_the_attempt_and_spends_no_retry(g: Ground
     assert_eq!((again.fence.attempt, again.fence.epoch), (0, 2));
 }
 
-pub(crate) async fn a_worker_hands_back_all_it_holds_at_once(g: Ground) {
+pub(crate) async fn a_worker_hands_back_all_it_holds_at_once(g: Fixture) {
     let good = [g.held().await, g.held().await];
     let lost = g.held().await;
     g.revoke(lost.execution, lost.fence).await.unwrap();
@@ -39,7 +39,7 @@ pub(crate) async fn a_worker_hands_back_all_it_holds_at_once(g: Ground) {
     assert_eq!(codes, [None, Some("stale_lease"), None]);
 }
 
-pub(crate) async fn the_next_worker_does_not_lose_its_lease_to_the_last(g: Ground) {
+pub(crate) async fn the_next_worker_does_not_lose_its_lease_to_the_last(g: Fixture) {
     let old = g.held().await;
     g.hand_back(&old).await.unwrap();
     let new = g.claimed_by("bob").await;

@@ -9,10 +9,10 @@ use ff_core::{Code, Payload, PublicState};
 use ff_store::mint;
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, Refused, exit_calls, key, ms, tag};
+use crate::fixture::{Fixture, Refused, exit_calls, key, ms, tag};
 
 /// Sends a call, then sends it again: the same answer, and the store does not move.
-async fn repeats(g: &Ground, what: &str, action: impl Into<Action>) {
+async fn repeats(g: &Fixture, what: &str, action: impl Into<Action>) {
     let action = action.into();
     let first = g.run(action.clone()).await.unwrap();
     let before = g.snapshot().await;
@@ -20,7 +20,7 @@ async fn repeats(g: &Ground, what: &str, action: impl Into<Action>) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn fifty_concurrent_submits_with_one_key_make_one_execution(g: Ground) {
+pub(crate) async fn fifty_concurrent_submits_with_one_key_make_one_execution(g: Fixture) {
     let submit = Submit { key: Some(key("order-1")), ..g.work() };
     let mut callers = JoinSet::new();
     for _ in 0..50 {
@@ -33,7 +33,7 @@ pub(crate) async fn fifty_concurrent_submits_with_one_key_make_one_execution(g: 
     assert_eq!(g.snapshot().await.records.len(), 1);
 }
 
-pub(crate) async fn fifty_concurrent_submits_of_one_id_make_one_execution(g: Ground) {
+pub(crate) async fn fifty_concurrent_submits_of_one_id_make_one_execution(g: Fixture) {
     let work = g.work();
     let mut callers = JoinSet::new();
     for _ in 0..50 {
@@ -45,7 +45,7 @@ pub(crate) async fn fifty_concurrent_submits_of_one_id_make_one_execution(g: Gro
     assert_eq!(g.snapshot().await.records.len(), 1);
 }
 
-pub(crate) async fn the_same_key_and_body_finds_the_first_whatever_the_id(g: Ground) {
+pub(crate) async fn the_same_key_and_body_finds_the_first_whatever_the_id(g: Fixture) {
     let submit = Submit { key: Some(key("order-1")), ..g.work() };
     let id = g.submit(submit.clone()).await;
     let again = g.try_submit(Submit { id: g.new_id(), ..submit.clone() }).await.unwrap();
@@ -55,7 +55,7 @@ pub(crate) async fn the_same_key_and_body_finds_the_first_whatever_the_id(g: Gro
     assert_eq!((again.execution, again.state), (id, PublicState::Completed));
 }
 
-pub(crate) async fn the_same_key_with_another_body_is_refused(g: Ground) {
+pub(crate) async fn the_same_key_with_another_body_is_refused(g: Fixture) {
     let submit = Submit { key: Some(key("order-1")), ..g.work() };
     g.submit(submit.clone()).await;
     let before = g.snapshot().await;
@@ -64,13 +64,13 @@ pub(crate) async fn the_same_key_with_another_body_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_submit_can_be_repeated(g: Ground) {
+pub(crate) async fn a_submit_can_be_repeated(g: Fixture) {
     let submit = Submit { key: Some(key("order-1")), ..g.work() };
     g.submit(submit.clone()).await;
     repeats(&g, "submit", submit).await;
 }
 
-pub(crate) async fn taking_work_can_be_repeated(g: Ground) {
+pub(crate) async fn taking_work_can_be_repeated(g: Fixture) {
     for _ in 0..3 {
         g.waiting().await;
     }
@@ -81,7 +81,7 @@ pub(crate) async fn taking_work_can_be_repeated(g: Ground) {
     repeats(&g, "claim granted", g.use_of(&offer)).await;
 }
 
-pub(crate) async fn every_exit_can_be_repeated(g: Ground) {
+pub(crate) async fn every_exit_can_be_repeated(g: Fixture) {
     for exit in 0..exit_calls(&g.held().await.hold()).len() {
         let assignment = g.held().await;
         let (call, action) = exit_calls(&assignment.hold()).swap_remove(exit);
@@ -90,7 +90,7 @@ pub(crate) async fn every_exit_can_be_repeated(g: Ground) {
     }
 }
 
-pub(crate) async fn every_operators_call_can_be_repeated(g: Ground) {
+pub(crate) async fn every_operators_call_can_be_repeated(g: Fixture) {
     let held = g.held().await;
     let target = || g.target(held.execution);
     let set = Tags::from([tag("team", "blue")]);
@@ -104,7 +104,7 @@ pub(crate) async fn every_operators_call_can_be_repeated(g: Ground) {
     repeats(&g, "revoke", Revoke { target: target(), lease }).await;
 }
 
-pub(crate) async fn a_heartbeat_can_be_repeated(g: Ground) {
+pub(crate) async fn a_heartbeat_can_be_repeated(g: Fixture) {
     let hold = g.held().await.hold();
     let progress = Progress { percent: Some(50), message: None };
     let calls: [Action; 2] =
@@ -117,7 +117,7 @@ pub(crate) async fn a_heartbeat_can_be_repeated(g: Ground) {
     }
 }
 
-pub(crate) async fn a_repeated_batch_answers_the_same(g: Ground) {
+pub(crate) async fn a_repeated_batch_answers_the_same(g: Fixture) {
     let works: Vec<_> = (0..5).map(|_| g.work()).collect();
     let commands: Vec<_> = works.into_iter().map(mint::command).collect();
     g.store().execute(commands.clone()).await;
@@ -127,7 +127,7 @@ pub(crate) async fn a_repeated_batch_answers_the_same(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn work_handed_back_unseen_can_be_taken_by_the_same_call_and_ended(g: Ground) {
+pub(crate) async fn work_handed_back_unseen_can_be_taken_by_the_same_call_and_ended(g: Fixture) {
     let id = g.waiting().await;
     let claim = g.claim();
     let unseen = g.take(claim.clone()).await.remove(0);

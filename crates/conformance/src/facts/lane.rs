@@ -1,29 +1,29 @@
 //! Lanes: an operator pauses and drains them, and resumes them.
 
-use ff_core::limits::{MESSAGE_BYTES, PAGE};
+use ff_core::bounds::{MESSAGE_BYTES, PAGE};
 use ff_core::machine::{
     ClaimRequest, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
 };
 use ff_core::policy::Policy;
 use ff_core::resource::LaneState;
-use ff_core::{Amend, Code, Lane, Partition, PublicState, ResourceKey, When};
+use ff_core::{Code, Lane, Partition, Patch, PublicState, ResourceKey, When};
 use ff_store::listing::Filter;
-use ff_store::roles::{LaneOrder, LaneView};
+use ff_store::roles::{LaneUpdate, LaneView};
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, Refused, exit_calls, failure, key, lane, ms, steady};
+use crate::fixture::{Fixture, Refused, exit_calls, failure, key, lane, ms, steady};
 
 /// An order about another lane than `default`.
-fn of_lane(g: &Ground, name: &str) -> LaneOrder {
-    LaneOrder { lane: lane(name), ..g.order() }
+fn of_lane(g: &Fixture, name: &str) -> LaneUpdate {
+    LaneUpdate { lane: lane(name), ..g.order() }
 }
 
-fn because(g: &Ground, why: &str) -> LaneOrder {
-    LaneOrder { paused: Some(true), reason: Some(why.into()), ..g.order() }
+fn because(g: &Fixture, why: &str) -> LaneUpdate {
+    LaneUpdate { paused: Some(true), reason: Some(why.into()), ..g.order() }
 }
 
 /// Work that its submitter has a name for.
-fn named(g: &Ground) -> Submit {
+fn named(g: &Fixture) -> Submit {
     let key = Some(key("order-1"));
     Submit { id: g.backend().new_id(&g.namespace, key.as_ref()), key, ..g.work() }
 }
@@ -34,7 +34,7 @@ fn withheld() -> Claimed {
 }
 
 /// Reads every page of at most `limit`.
-async fn pages(g: &Ground, limit: usize) -> Vec<LaneView> {
+async fn pages(g: &Fixture, limit: usize) -> Vec<LaneView> {
     let (mut seen, mut after): (_, Option<Lane>) = (Vec::new(), None);
     for _ in 0..1_000 {
         let page = g.backend().lanes(&g.namespace, after.as_ref(), limit).await.unwrap();
@@ -46,13 +46,13 @@ async fn pages(g: &Ground, limit: usize) -> Vec<LaneView> {
     panic!("the list has no end");
 }
 
-pub(crate) async fn a_lane_of_which_nothing_was_said_is_open(g: Ground) {
+pub(crate) async fn a_lane_of_which_nothing_was_said_is_open(g: Fixture) {
     g.waiting().await;
     assert_eq!(g.lane().await, LaneState::default());
     assert_eq!(pages(&g, 10).await, [], "only lanes of which something was said are listed");
 }
 
-pub(crate) async fn a_paused_lane_gives_no_work(g: Ground) {
+pub(crate) async fn a_paused_lane_gives_no_work(g: Fixture) {
     let id = g.waiting().await;
     g.pause().await;
     let before = g.snapshot().await;
@@ -63,7 +63,7 @@ pub(crate) async fn a_paused_lane_gives_no_work(g: Ground) {
     assert_eq!(g.state(id).await, PublicState::Waiting);
 }
 
-pub(crate) async fn a_paused_lane_grants_no_work(g: Ground) {
+pub(crate) async fn a_paused_lane_grants_no_work(g: Fixture) {
     g.waiting().await;
     g.pause().await;
     let before = g.snapshot().await;
@@ -72,7 +72,7 @@ pub(crate) async fn a_paused_lane_grants_no_work(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_grant_of_a_paused_lane_cannot_be_used(g: Ground) {
+pub(crate) async fn a_grant_of_a_paused_lane_cannot_be_used(g: Fixture) {
     g.waiting().await;
     let using = g.use_of(&g.granted().await);
     g.pause().await;
@@ -84,7 +84,7 @@ pub(crate) async fn a_grant_of_a_paused_lane_cannot_be_used(g: Ground) {
     assert_eq!(claimed.assignments[0].execution, using.target.execution);
 }
 
-pub(crate) async fn a_grant_that_expires_in_a_paused_lane_waits_there(g: Ground) {
+pub(crate) async fn a_grant_that_expires_in_a_paused_lane_waits_there(g: Fixture) {
     let id = g.waiting().await;
     let using = g.use_of(&g.granted().await);
     g.pause().await;
@@ -95,7 +95,7 @@ pub(crate) async fn a_grant_that_expires_in_a_paused_lane_waits_there(g: Ground)
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn what_was_taken_before_a_pause_is_found_again(g: Ground) {
+pub(crate) async fn what_was_taken_before_a_pause_is_found_again(g: Fixture) {
     for _ in 0..3 {
         g.waiting().await;
     }
@@ -114,7 +114,7 @@ pub(crate) async fn what_was_taken_before_a_pause_is_found_again(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_paused_lane_without_work_withholds_nothing(g: Ground) {
+pub(crate) async fn a_paused_lane_without_work_withholds_nothing(g: Fixture) {
     g.pause().await;
     assert_eq!(g.try_claim(g.claim()).await.unwrap(), Claimed::default());
     g.needing("cuda").await;
@@ -122,7 +122,7 @@ pub(crate) async fn a_paused_lane_without_work_withholds_nothing(g: Ground) {
     assert_eq!(g.backend().grant(g.grant()).await.unwrap(), Granted::default());
 }
 
-pub(crate) async fn what_is_held_goes_on_in_a_paused_lane(g: Ground) {
+pub(crate) async fn what_is_held_goes_on_in_a_paused_lane(g: Fixture) {
     let exits = exit_calls(&g.held().await.hold()).len();
     for exit in 0..exits {
         let assignment = g.held().await;
@@ -136,7 +136,7 @@ pub(crate) async fn what_is_held_goes_on_in_a_paused_lane(g: Ground) {
     }
 }
 
-pub(crate) async fn a_resumed_lane_gives_its_work_in_the_old_order(g: Ground) {
+pub(crate) async fn a_resumed_lane_gives_its_work_in_the_old_order(g: Fixture) {
     let first = g.waiting().await;
     g.advance(ms(1)).await;
     let second = g.waiting().await;
@@ -152,9 +152,9 @@ pub(crate) async fn a_resumed_lane_gives_its_work_in_the_old_order(g: Ground) {
     }
 }
 
-pub(crate) async fn an_order_is_about_one_lane_of_one_namespace(g: Ground) {
+pub(crate) async fn an_order_is_about_one_lane_of_one_namespace(g: Fixture) {
     let (there, slow) = (g.elsewhere(), lane("slow"));
-    g.say(LaneOrder { paused: Some(true), draining: Some(true), ..g.order() }).await;
+    g.say(LaneUpdate { paused: Some(true), draining: Some(true), ..g.order() }).await;
     let other = g.submit(Submit { lane: slow.clone(), ..g.work() }).await;
     let claim = ClaimRequest { lane: slow.clone(), ..g.claim() };
     assert_eq!(g.take_ids(claim).await, [other]);
@@ -166,7 +166,7 @@ pub(crate) async fn an_order_is_about_one_lane_of_one_namespace(g: Ground) {
     assert!(g.lane().await.paused && g.lane().await.draining);
 }
 
-pub(crate) async fn time_goes_on_in_a_paused_lane(g: Ground) {
+pub(crate) async fn time_goes_on_in_a_paused_lane(g: Fixture) {
     let delayed = g.delayed(ms(500)).await;
     let expiring = g.waiting_under(Policy { deadline: Some(ms(1_000)), ..steady() }).await;
     g.pause().await;
@@ -179,7 +179,7 @@ pub(crate) async fn time_goes_on_in_a_paused_lane(g: Ground) {
     assert_eq!(g.claimed().await.execution, delayed);
 }
 
-pub(crate) async fn work_that_returns_to_a_paused_lane_waits_there(g: Ground) {
+pub(crate) async fn work_that_returns_to_a_paused_lane_waits_there(g: Fixture) {
     let lost = g.held().await;
     let failing = g.held().await;
     g.pause().await;
@@ -194,7 +194,7 @@ pub(crate) async fn work_that_returns_to_a_paused_lane_waits_there(g: Ground) {
     assert_eq!(attempts, [1, 1]);
 }
 
-pub(crate) async fn work_in_a_paused_lane_is_steered(g: Ground) {
+pub(crate) async fn work_in_a_paused_lane_is_steered(g: Fixture) {
     let ended = g.completed().await;
     let first = g.waiting().await;
     g.advance(ms(1)).await;
@@ -213,7 +213,7 @@ pub(crate) async fn work_in_a_paused_lane_is_steered(g: Ground) {
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn a_pause_holds_from_its_acknowledgement(g: Ground) {
+pub(crate) async fn a_pause_holds_from_its_acknowledgement(g: Fixture) {
     for _ in 0..60 {
         g.waiting().await;
     }
@@ -232,7 +232,7 @@ pub(crate) async fn a_pause_holds_from_its_acknowledgement(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_draining_lane_takes_no_new_work(g: Ground) {
+pub(crate) async fn a_draining_lane_takes_no_new_work(g: Fixture) {
     g.drain().await;
     let before = g.snapshot().await;
     let later = Submit { start: When::After(ms(500)), ..g.work() };
@@ -242,7 +242,7 @@ pub(crate) async fn a_draining_lane_takes_no_new_work(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_draining_lane_refuses_only_its_own_part_of_a_batch(g: Ground) {
+pub(crate) async fn a_draining_lane_refuses_only_its_own_part_of_a_batch(g: Fixture) {
     g.drain().await;
     let elsewhere = Submit { lane: lane("slow"), ..g.work() };
     let answers = g.backend().submit(vec![g.work(), elsewhere, g.work()]).await.unwrap();
@@ -250,7 +250,7 @@ pub(crate) async fn a_draining_lane_refuses_only_its_own_part_of_a_batch(g: Grou
     assert_eq!(created, [false, true, false]);
 }
 
-pub(crate) async fn a_draining_lane_is_worked_off(g: Ground) {
+pub(crate) async fn a_draining_lane_is_worked_off(g: Fixture) {
     let queued = g.waiting().await;
     g.advance(ms(1)).await;
     let reserved = g.waiting().await;
@@ -264,7 +264,7 @@ pub(crate) async fn a_draining_lane_is_worked_off(g: Ground) {
     assert_eq!(g.claimed().await.execution, delayed);
 }
 
-pub(crate) async fn a_draining_lane_still_retries(g: Ground) {
+pub(crate) async fn a_draining_lane_still_retries(g: Fixture) {
     let failing = g.held().await;
     g.drain().await;
     g.fail(&failing, failure("broken")).await.unwrap();
@@ -275,7 +275,7 @@ pub(crate) async fn a_draining_lane_still_retries(g: Ground) {
     assert_eq!(g.claimed().await.fence.attempt, 2);
 }
 
-pub(crate) async fn a_draining_lane_knows_what_it_was_given(g: Ground) {
+pub(crate) async fn a_draining_lane_knows_what_it_was_given(g: Fixture) {
     let (plain, named, renamed) = (g.work(), named(&g), named(&g));
     for work in [&plain, &named] {
         g.submit(work.clone()).await;
@@ -293,7 +293,7 @@ pub(crate) async fn a_draining_lane_knows_what_it_was_given(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_drain_holds_from_its_acknowledgement(g: Ground) {
+pub(crate) async fn a_drain_holds_from_its_acknowledgement(g: Fixture) {
     let mut submitters = JoinSet::new();
     for _ in 0..3 {
         let g = g.clone();
@@ -313,29 +313,29 @@ pub(crate) async fn a_drain_holds_from_its_acknowledgement(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_resumed_lane_takes_and_gives_work(g: Ground) {
-    g.say(LaneOrder { paused: Some(true), draining: Some(true), ..g.order() }).await;
+pub(crate) async fn a_resumed_lane_takes_and_gives_work(g: Fixture) {
+    g.say(LaneUpdate { paused: Some(true), draining: Some(true), ..g.order() }).await;
     assert_eq!(g.try_submit(g.work()).await.refused(), Code::LaneDraining);
     g.resume().await;
     let id = g.waiting().await;
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn pausing_and_draining_are_said_apart(g: Ground) {
+pub(crate) async fn pausing_and_draining_are_said_apart(g: Fixture) {
     let id = g.waiting().await;
     g.pause().await;
     let both = g.drain().await;
     assert!(both.paused && both.draining, "what is not spoken of stays");
     assert_eq!(g.try_claim(g.claim()).await.unwrap(), withheld());
-    g.say(LaneOrder { paused: Some(false), ..g.order() }).await;
+    g.say(LaneUpdate { paused: Some(false), ..g.order() }).await;
     assert_eq!(g.claimed().await.execution, id);
     assert_eq!(g.try_submit(g.work()).await.refused(), Code::LaneDraining);
-    let open = g.say(LaneOrder { draining: Some(false), ..g.order() }).await;
+    let open = g.say(LaneUpdate { draining: Some(false), ..g.order() }).await;
     assert!(open.is_open());
     g.waiting().await;
 }
 
-pub(crate) async fn the_same_said_again_changes_nothing(g: Ground) {
+pub(crate) async fn the_same_said_again_changes_nothing(g: Fixture) {
     let said = g.say(because(&g, "rest")).await;
     let before = g.snapshot().await;
     g.advance(ms(1_000)).await;
@@ -347,15 +347,15 @@ pub(crate) async fn the_same_said_again_changes_nothing(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn what_is_said_of_an_open_lane_for_nothing_is_not_kept(g: Ground) {
+pub(crate) async fn what_is_said_of_an_open_lane_for_nothing_is_not_kept(g: Fixture) {
     let before = g.snapshot().await;
     assert_eq!(g.resume().await, LaneState::default());
-    let idle = LaneOrder { reason: Some("rest".into()), ..g.order() };
+    let idle = LaneUpdate { reason: Some("rest".into()), ..g.order() };
     assert_eq!(g.say(idle).await, LaneState::default());
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn reason_and_moment_are_kept(g: Ground) {
+pub(crate) async fn reason_and_moment_are_kept(g: Fixture) {
     let began = g.now().await;
     let said = g.say(because(&g, "rest")).await;
     assert_eq!((said.reason.as_deref(), said.since), (Some("rest"), began));
@@ -369,22 +369,22 @@ pub(crate) async fn reason_and_moment_are_kept(g: Ground) {
     assert_eq!(g.lane().await, said);
 }
 
-pub(crate) async fn a_reason_over_the_limit_is_refused(g: Ground) {
+pub(crate) async fn a_reason_over_the_limit_is_refused(g: Fixture) {
     let before = g.snapshot().await;
     let long = because(&g, &"x".repeat(MESSAGE_BYTES + 1));
-    assert_eq!(g.backend().order_lane(long).await.refused(), Code::TooLarge);
+    assert_eq!(g.backend().update_lane(long).await.refused(), Code::TooLarge);
     g.snapshot().await.assert_same(&before);
     g.say(because(&g, &"x".repeat(MESSAGE_BYTES))).await;
 }
 
-pub(crate) async fn lanes_are_listed_in_order_and_in_pages(g: Ground) {
+pub(crate) async fn lanes_are_listed_in_order_and_in_pages(g: Fixture) {
     let there = g.elsewhere();
     let mut said = Vec::new();
     for n in [3, 11, 0, 7, 5, 1, 9, 10, 2, 8, 6, 4] {
         let name = format!("l{n:02}");
-        let state = g.say(LaneOrder { paused: Some(true), ..of_lane(&g, &name) }).await;
+        let state = g.say(LaneUpdate { paused: Some(true), ..of_lane(&g, &name) }).await;
         said.push(LaneView { lane: lane(&name), state });
-        there.say(LaneOrder { draining: Some(true), ..of_lane(&there, "l05x") }).await;
+        there.say(LaneUpdate { draining: Some(true), ..of_lane(&there, "l05x") }).await;
         g.advance(ms(1)).await;
     }
     said.sort_by(|a, b| a.lane.cmp(&b.lane));
@@ -398,7 +398,7 @@ pub(crate) async fn lanes_are_listed_in_order_and_in_pages(g: Ground) {
     }
 }
 
-pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Ground) {
+pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Fixture) {
     for _ in 0..30 {
         g.waiting().await;
     }
@@ -408,8 +408,8 @@ pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Ground) {
         key: key.clone(),
         paused,
         draining: None,
-        max_active: Amend::Keep,
-        defaults: Amend::Keep,
+        max_active: Patch::Unset,
+        defaults: Patch::Unset,
         reason: None,
         spread: true,
     };
@@ -423,7 +423,7 @@ pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Ground) {
     assert_eq!(g.listed(Filter::default()).await.len(), 30);
 }
 
-pub(crate) async fn an_earlier_order_never_replaces_a_later_one(g: Ground) {
+pub(crate) async fn an_earlier_order_never_replaces_a_later_one(g: Fixture) {
     let earlier = g.pause().await;
     g.resume().await;
     let before = g.snapshot().await;

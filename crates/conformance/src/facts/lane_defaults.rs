@@ -2,33 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::ask::AskBackoff;
-use ff_core::limits::{CATEGORIES, DEDUP_WINDOW, RECLAIMS};
+use ff_core::bounds::{CATEGORIES, DEDUP_WINDOW, RECLAIMS};
 use ff_core::machine::{ClaimRequest, SetLane, Submit};
+use ff_core::overrides::BackoffOverrides;
 use ff_core::policy::{Backoff, Policy};
 use ff_core::resource::LaneState;
 use ff_core::{
-    Amend, Ask, Category, Code, ExecutionId, Lane, Millis, PublicState, ResourceKey, When,
+    Category, Code, ExecutionId, Lane, Millis, Patch, PolicyOverrides, PublicState, ResourceKey,
+    When,
 };
-use ff_store::roles::LaneOrder;
+use ff_store::roles::LaneUpdate;
 
-use crate::ground::{Ground, Refused, busy, failure, key, lane, ms, steady};
+use crate::fixture::{Fixture, Refused, busy, failure, key, lane, ms, steady};
 
-impl Ground {
+impl Fixture {
     /// Lane `default` has these defaults.
-    async fn default_to(&self, ask: impl Into<Ask>) -> LaneState {
-        let defaults = Amend::Put(Box::new(ask.into()));
-        self.say(LaneOrder { defaults, ..self.order() }).await
+    async fn default_to(&self, ask: impl Into<PolicyOverrides>) -> LaneState {
+        let defaults = Patch::Set(Box::new(ask.into()));
+        self.say(LaneUpdate { defaults, ..self.order() }).await
     }
 
     /// Lane `default` has no defaults.
     async fn without_defaults(&self) -> LaneState {
-        self.say(LaneOrder { defaults: Amend::Clear, ..self.order() }).await
+        self.say(LaneUpdate { defaults: Patch::Clear, ..self.order() }).await
     }
 
     /// Work that leaves its policy open, not yet submitted.
     fn silent(&self) -> Submit {
-        Submit { policy: Ask::default(), ..self.work() }
+        Submit { policy: PolicyOverrides::default(), ..self.work() }
     }
 
     /// The same with a key.
@@ -51,11 +52,11 @@ impl Ground {
 }
 
 /// So many attempts, and nothing else.
-fn attempts(max: u32) -> Ask {
-    Ask { max_attempts: Some(max), ..Ask::default() }
+fn attempts(max: u32) -> PolicyOverrides {
+    PolicyOverrides { max_attempts: Some(max), ..PolicyOverrides::default() }
 }
 
-pub(crate) async fn what_a_submit_leaves_open_is_what_its_lane_says(g: Ground) {
+pub(crate) async fn what_a_submit_leaves_open_is_what_its_lane_says(g: Fixture) {
     assert_eq!(g.of_silent().await, Policy::default());
     let said = g.default_to(busy()).await;
     assert_eq!(said.defaults.as_deref(), Some(&busy().into()));
@@ -63,26 +64,27 @@ pub(crate) async fn what_a_submit_leaves_open_is_what_its_lane_says(g: Ground) {
     assert_eq!(g.of_silent().await, busy());
 }
 
-pub(crate) async fn what_nobody_says_is_built_in(g: Ground) {
+pub(crate) async fn what_nobody_says_is_built_in(g: Fixture) {
     g.default_to(attempts(7)).await;
     let mut expected = Policy::default();
     expected.retry.max_attempts = 7;
     assert_eq!(g.of_silent().await, expected);
-    let backoff = AskBackoff { base: Some(Millis::from_hours(1)), ..AskBackoff::default() };
-    g.default_to(Ask { backoff, ..Ask::default() }).await;
+    let backoff =
+        BackoffOverrides { base: Some(Millis::from_hours(1)), ..BackoffOverrides::default() };
+    g.default_to(PolicyOverrides { backoff, ..PolicyOverrides::default() }).await;
     let policy = g.of_silent().await;
     assert_eq!(policy.retry.max_attempts, 3, "new defaults take the place of all earlier ones");
     assert_eq!(policy.retry.backoff.wait(1, 0), Millis::from_hours(1), "no cap cuts it short");
 }
 
-pub(crate) async fn what_a_submit_says_comes_before_its_lane(g: Ground) {
+pub(crate) async fn what_a_submit_says_comes_before_its_lane(g: Fixture) {
     g.default_to(busy()).await;
-    let ask = Ask {
+    let ask = PolicyOverrides {
         max_attempts: Some(1),
-        categories: Amend::Clear,
-        attempt_timeout: Amend::Put(ms(77)),
-        deadline: Amend::Clear,
-        ..Ask::default()
+        categories: Patch::Clear,
+        attempt_timeout: Patch::Set(ms(77)),
+        deadline: Patch::Clear,
+        ..PolicyOverrides::default()
     };
     let id = g.submit(Submit { policy: ask, ..g.work() }).await;
     let mut expected = busy();
@@ -94,7 +96,7 @@ pub(crate) async fn what_a_submit_says_comes_before_its_lane(g: Ground) {
     assert_eq!(g.policy(whole).await, steady());
 }
 
-pub(crate) async fn defaults_hold_for_every_submit(g: Ground) {
+pub(crate) async fn defaults_hold_for_every_submit(g: Fixture) {
     g.default_to(busy()).await;
     for n in 0..30 {
         let later = Submit { start: When::After(ms(500)), ..g.silent() };
@@ -107,7 +109,7 @@ pub(crate) async fn defaults_hold_for_every_submit(g: Ground) {
     }
 }
 
-pub(crate) async fn new_defaults_leave_earlier_work_alone(g: Ground) {
+pub(crate) async fn new_defaults_leave_earlier_work_alone(g: Fixture) {
     let before = g.submit(g.silent()).await;
     g.default_to(busy()).await;
     let between = g.submit(g.silent()).await;
@@ -121,18 +123,22 @@ pub(crate) async fn new_defaults_leave_earlier_work_alone(g: Ground) {
     assert_eq!(g.of_silent().await.retry.max_attempts, 1);
 }
 
-pub(crate) async fn a_lane_without_its_defaults_has_what_is_built_in(g: Ground) {
+pub(crate) async fn a_lane_without_its_defaults_has_what_is_built_in(g: Fixture) {
     assert_eq!(g.without_defaults().await.generation, 0, "there is nothing to remove");
-    assert_eq!(g.default_to(Ask::default()).await.generation, 0, "nothing is no default");
+    assert_eq!(
+        g.default_to(PolicyOverrides::default()).await.generation,
+        0,
+        "nothing is no default"
+    );
     g.default_to(busy()).await;
     assert_eq!(g.without_defaults().await.defaults, None);
     assert_eq!(g.of_silent().await, Policy::default());
     g.default_to(busy()).await;
-    assert_eq!(g.default_to(Ask::default()).await.defaults, None);
+    assert_eq!(g.default_to(PolicyOverrides::default()).await.defaults, None);
     assert_eq!(g.of_silent().await, Policy::default());
 }
 
-pub(crate) async fn the_same_submit_is_the_same_whatever_its_lane_says(g: Ground) {
+pub(crate) async fn the_same_submit_is_the_same_whatever_its_lane_says(g: Fixture) {
     for (at, first) in [g.silent(), g.keyed("order-1")].into_iter().enumerate() {
         g.default_to(attempts(5)).await;
         let id = g.submit(first.clone()).await;
@@ -150,8 +156,9 @@ pub(crate) async fn the_same_submit_is_the_same_whatever_its_lane_says(g: Ground
     }
 }
 
-pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Ground) {
-    g.default_to(Ask { retention: Some(ms(1_000)), ..Ask::default() }).await;
+pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Fixture) {
+    g.default_to(PolicyOverrides { retention: Some(ms(1_000)), ..PolicyOverrides::default() })
+        .await;
     let plain = g.submit(g.silent()).await;
     let keyed = g.submit(g.keyed("order-1")).await;
     assert_eq!(g.policy(plain).await.retention, ms(1_000));
@@ -167,21 +174,22 @@ pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Ground) {
     assert_eq!(g.try_submit(brief).await.refused(), Code::InvalidArgument);
 }
 
-pub(crate) async fn a_deadline_of_a_lane_ends_its_work(g: Ground) {
-    g.default_to(Ask { deadline: Amend::Put(ms(800)), ..Ask::default() }).await;
+pub(crate) async fn a_deadline_of_a_lane_ends_its_work(g: Fixture) {
+    g.default_to(PolicyOverrides { deadline: Patch::Set(ms(800)), ..PolicyOverrides::default() })
+        .await;
     let id = g.submit(g.silent()).await;
     let record = g.record(id).await;
     assert_eq!(record.run.deadline, Some(record.created + ms(800)));
-    let free = Ask { deadline: Amend::Clear, ..Ask::default() };
+    let free = PolicyOverrides { deadline: Patch::Clear, ..PolicyOverrides::default() };
     let free = g.submit(Submit { policy: free, ..g.work() }).await;
     g.pass(ms(800)).await;
     assert_eq!(g.state(id).await, PublicState::Expired);
     assert_eq!(g.state(free).await, PublicState::Waiting);
 }
 
-pub(crate) async fn attempts_of_a_lane_are_counted(g: Ground) {
-    let at_once = AskBackoff::from(Backoff::none());
-    g.default_to(Ask { backoff: at_once, ..attempts(2) }).await;
+pub(crate) async fn attempts_of_a_lane_are_counted(g: Fixture) {
+    let at_once = BackoffOverrides::from(Backoff::none());
+    g.default_to(PolicyOverrides { backoff: at_once, ..attempts(2) }).await;
     let id = g.submit(g.silent()).await;
     for state in [PublicState::Waiting, PublicState::Failed] {
         let held = g.claimed().await;
@@ -190,7 +198,7 @@ pub(crate) async fn attempts_of_a_lane_are_counted(g: Ground) {
     }
 }
 
-pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Ground) {
+pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Fixture) {
     g.default_to(busy()).await;
     let ids = [g.submit(g.silent()).await, g.waiting().await, g.submit(g.silent()).await];
     let held = g.take(ClaimRequest { max: 2, ..g.claim() }).await;
@@ -210,7 +218,7 @@ pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Ground) {
     assert_eq!(g.of_silent().await, busy());
 }
 
-pub(crate) async fn defaults_are_of_one_lane_of_one_namespace(g: Ground) {
+pub(crate) async fn defaults_are_of_one_lane_of_one_namespace(g: Fixture) {
     let there = g.elsewhere();
     g.default_to(busy()).await;
     assert_eq!(there.lane().await.defaults, None);
@@ -219,13 +227,13 @@ pub(crate) async fn defaults_are_of_one_lane_of_one_namespace(g: Ground) {
     assert_eq!(g.policy(id).await, Policy::default());
 }
 
-pub(crate) async fn defaults_whose_caller_dies_are_spread_by_time(g: Ground) {
+pub(crate) async fn defaults_whose_caller_dies_are_spread_by_time(g: Fixture) {
     let at_home = SetLane {
         key: ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions()),
         paused: None,
         draining: None,
-        max_active: Amend::Keep,
-        defaults: Amend::Put(Box::new(attempts(9))),
+        max_active: Patch::Unset,
+        defaults: Patch::Set(Box::new(attempts(9))),
         reason: None,
         spread: true,
     };
@@ -236,32 +244,38 @@ pub(crate) async fn defaults_whose_caller_dies_are_spread_by_time(g: Ground) {
     }
 }
 
-pub(crate) async fn bad_defaults_are_refused_by_name(g: Ground) {
+pub(crate) async fn bad_defaults_are_refused_by_name(g: Fixture) {
     g.default_to(attempts(5)).await;
     let before = g.snapshot().await;
-    let silent = Ask::default;
-    let waits = |backoff| Ask { backoff, ..silent() };
+    let silent = PolicyOverrides::default;
+    let waits = |backoff| PolicyOverrides { backoff, ..silent() };
     let too_long = Millis::from_days(3_651);
     let many = (0..=CATEGORIES).map(|n| Category::new(format!("c{n}")).unwrap()).collect();
     for (field, ask) in [
         ("max_attempts", attempts(0)),
         ("max_attempts", attempts(1_001)),
-        ("backoff.base", waits(AskBackoff { base: Some(too_long), ..AskBackoff::default() })),
-        ("backoff.cap", waits(AskBackoff { cap: Some(too_long), ..AskBackoff::default() })),
+        (
+            "backoff.base",
+            waits(BackoffOverrides { base: Some(too_long), ..BackoffOverrides::default() }),
+        ),
+        (
+            "backoff.cap",
+            waits(BackoffOverrides { cap: Some(too_long), ..BackoffOverrides::default() }),
+        ),
         (
             "backoff.jitter_percent",
-            waits(AskBackoff { jitter_percent: Some(101), ..AskBackoff::default() }),
+            waits(BackoffOverrides { jitter_percent: Some(101), ..BackoffOverrides::default() }),
         ),
-        ("retry.categories", Ask { categories: Amend::Put(many), ..silent() }),
-        ("attempt_timeout", Ask { attempt_timeout: Amend::Put(ms(0)), ..silent() }),
-        ("deadline", Ask { deadline: Amend::Put(too_long), ..silent() }),
-        ("lease_ttl", Ask { lease_ttl: Some(ms(99)), ..silent() }),
-        ("max_reclaims", Ask { max_reclaims: Some(RECLAIMS + 1), ..silent() }),
-        ("retention", Ask { retention: Some(ms(0)), ..silent() }),
+        ("retry.categories", PolicyOverrides { categories: Patch::Set(many), ..silent() }),
+        ("attempt_timeout", PolicyOverrides { attempt_timeout: Patch::Set(ms(0)), ..silent() }),
+        ("deadline", PolicyOverrides { deadline: Patch::Set(too_long), ..silent() }),
+        ("lease_ttl", PolicyOverrides { lease_ttl: Some(ms(99)), ..silent() }),
+        ("max_reclaims", PolicyOverrides { max_reclaims: Some(RECLAIMS + 1), ..silent() }),
+        ("retention", PolicyOverrides { retention: Some(ms(0)), ..silent() }),
     ] {
-        let defaults = Amend::Put(Box::new(ask));
-        let order = LaneOrder { paused: Some(true), defaults, ..g.order() };
-        let refused = g.backend().order_lane(order).await.unwrap_err();
+        let defaults = Patch::Set(Box::new(ask));
+        let order = LaneUpdate { paused: Some(true), defaults, ..g.order() };
+        let refused = g.backend().update_lane(order).await.unwrap_err();
         assert!(refused.to_string().contains(field), "{field}: {refused}");
         assert!(refused.refused().is_some(), "{field}: {refused}");
     }

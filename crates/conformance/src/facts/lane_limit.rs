@@ -1,17 +1,17 @@
 //! The limit of a lane: so many of it run at once.
 
+use ff_core::bounds::QUOTA;
 use ff_core::explain::Reason;
-use ff_core::limits::QUOTA;
 use ff_core::machine::{Assignment, ClaimRequest, SetLane, Submit};
 use ff_core::view::{BlockingReason, EligibilityState};
-use ff_core::{Amend, Code, ExecutionId, Lane, PublicState, Resource, ResourceKey};
-use ff_store::roles::LaneOrder;
+use ff_core::{Code, ExecutionId, Lane, Patch, PublicState, Resource, ResourceKey};
+use ff_store::roles::LaneUpdate;
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, Refused, at_once, lane, ms, named};
+use crate::fixture::{Fixture, Refused, at_once, lane, ms, named};
 
 /// As much work in lane `default`.
-async fn several(g: &Ground, count: usize) -> Vec<ExecutionId> {
+async fn several(g: &Fixture, count: usize) -> Vec<ExecutionId> {
     let mut ids = Vec::new();
     for _ in 0..count {
         ids.push(g.waiting().await);
@@ -19,8 +19,8 @@ async fn several(g: &Ground, count: usize) -> Vec<ExecutionId> {
     ids
 }
 
-/// All that is given out.
-async fn taken(g: &Ground) -> Vec<Assignment> {
+/// Everything that is claimed.
+async fn taken(g: &Fixture) -> Vec<Assignment> {
     let mut taken = Vec::new();
     for _ in 0..100 {
         let some = g.take(ClaimRequest { max: 10, ..g.claim() }).await;
@@ -33,14 +33,14 @@ async fn taken(g: &Ground) -> Vec<Assignment> {
 }
 
 /// How many the quota of a lane counts as running.
-async fn counted(g: &Ground) -> u32 {
+async fn counted(g: &Fixture) -> u32 {
     let key = ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions());
     let all = g.snapshot().await.resources;
     let mut own = all.iter().filter(|found| found.key == key.limit_of_lane());
     own.next().and_then(Resource::as_quota).unwrap().active
 }
 
-pub(crate) async fn no_more_of_a_lane_run_at_once_than_may(g: Ground) {
+pub(crate) async fn no_more_of_a_lane_run_at_once_than_may(g: Fixture) {
     assert_eq!(g.limit(2).await.max_active, Some(2));
     assert_eq!(g.lane().await.max_active, Some(2));
     several(&g, 9).await;
@@ -53,7 +53,7 @@ pub(crate) async fn no_more_of_a_lane_run_at_once_than_may(g: Ground) {
     assert_eq!(counted(&g).await, 2);
 }
 
-pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Ground) {
+pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Fixture) {
     let ids = several(&g, 5).await;
     let before = [g.claimed().await, g.claimed().await];
     g.limit(1).await;
@@ -67,7 +67,7 @@ pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Ground) {
     assert_eq!(g.claimed().await.execution, ids[3]);
 }
 
-pub(crate) async fn who_waits_for_a_lane_says_so(g: Ground) {
+pub(crate) async fn who_waits_for_a_lane_says_so(g: Fixture) {
     g.limit(1).await;
     let ids = several(&g, 2).await;
     taken(&g).await;
@@ -84,7 +84,7 @@ pub(crate) async fn who_waits_for_a_lane_says_so(g: Ground) {
 }
 
 /// However work stops, its place goes to the first that waits.
-pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Ground) {
+pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Fixture) {
     g.limit(1).await;
     let ids = several(&g, 9).await;
     g.stop_in_every_way(&ids).await;
@@ -97,7 +97,7 @@ pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Ground) {
     assert!(counted(&g).await <= 1);
 }
 
-pub(crate) async fn a_raised_limit_of_a_lane_lets_go_who_waits(g: Ground) {
+pub(crate) async fn a_raised_limit_of_a_lane_lets_go_who_waits(g: Fixture) {
     g.limit(1).await;
     several(&g, 6).await;
     assert_eq!(taken(&g).await.len(), 1);
@@ -106,7 +106,7 @@ pub(crate) async fn a_raised_limit_of_a_lane_lets_go_who_waits(g: Ground) {
     assert_eq!(counted(&g).await, 4);
 }
 
-pub(crate) async fn a_lowered_limit_of_a_lane_takes_nothing_away(g: Ground) {
+pub(crate) async fn a_lowered_limit_of_a_lane_takes_nothing_away(g: Fixture) {
     g.limit(3).await;
     several(&g, 5).await;
     let held = taken(&g).await;
@@ -120,7 +120,7 @@ pub(crate) async fn a_lowered_limit_of_a_lane_takes_nothing_away(g: Ground) {
     assert_eq!(taken(&g).await.len(), 1);
 }
 
-pub(crate) async fn a_lane_without_its_limit_lets_all_go(g: Ground) {
+pub(crate) async fn a_lane_without_its_limit_lets_all_go(g: Fixture) {
     g.limit(1).await;
     let ids = several(&g, 70).await;
     let held = taken(&g).await;
@@ -133,7 +133,7 @@ pub(crate) async fn a_lane_without_its_limit_lets_all_go(g: Ground) {
     assert_eq!((counted(&g).await, g.tickets().await.len()), (0, 0));
 }
 
-pub(crate) async fn a_limit_that_returns_counts_what_it_admitted(g: Ground) {
+pub(crate) async fn a_limit_that_returns_counts_what_it_admitted(g: Fixture) {
     g.limit(2).await;
     several(&g, 6).await;
     let held = taken(&g).await;
@@ -144,7 +144,7 @@ pub(crate) async fn a_limit_that_returns_counts_what_it_admitted(g: Ground) {
     assert_eq!((taken(&g).await.len(), counted(&g).await), (1, 2));
 }
 
-pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Ground) {
+pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Fixture) {
     g.limit(1).await;
     let ids = several(&g, 3).await;
     let using = g.use_of(&g.granted().await);
@@ -157,7 +157,7 @@ pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Ground) {
     assert_eq!(g.granted().await.execution, ids[1]);
 }
 
-pub(crate) async fn a_reservation_that_nobody_used_frees_its_place(g: Ground) {
+pub(crate) async fn a_reservation_that_nobody_used_frees_its_place(g: Fixture) {
     g.limit(1).await;
     let ids = several(&g, 2).await;
     assert_eq!(g.granted().await.execution, ids[0]);
@@ -166,7 +166,7 @@ pub(crate) async fn a_reservation_that_nobody_used_frees_its_place(g: Ground) {
     assert_eq!(taken(&g).await.len(), 1);
 }
 
-pub(crate) async fn a_limit_is_of_one_lane_of_one_namespace(g: Ground) {
+pub(crate) async fn a_limit_is_of_one_lane_of_one_namespace(g: Fixture) {
     let (there, slow) = (g.elsewhere(), lane("slow"));
     g.limit(1).await;
     several(&g, 3).await;
@@ -180,7 +180,7 @@ pub(crate) async fn a_limit_is_of_one_lane_of_one_namespace(g: Ground) {
     assert_eq!(there.lane().await.max_active, None);
 }
 
-pub(crate) async fn a_lane_and_a_quota_admit_all_or_none(g: Ground) {
+pub(crate) async fn a_lane_and_a_quota_admit_all_or_none(g: Fixture) {
     g.put_quota("api", at_once(5)).await;
     g.limit(2).await;
     for _ in 0..4 {
@@ -198,7 +198,7 @@ pub(crate) async fn a_lane_and_a_quota_admit_all_or_none(g: Ground) {
     assert_eq!((counted(&g).await, g.quota("api").await.active), (1, 1));
 }
 
-pub(crate) async fn the_waiters_of_a_quota_keep_to_the_limit_of_their_lane(g: Ground) {
+pub(crate) async fn the_waiters_of_a_quota_keep_to_the_limit_of_their_lane(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..6 {
         g.under(&["api"]).await;
@@ -213,7 +213,7 @@ pub(crate) async fn the_waiters_of_a_quota_keep_to_the_limit_of_their_lane(g: Gr
     assert_eq!(g.quota("api").await.active, 6);
 }
 
-pub(crate) async fn a_limit_of_a_lane_keeps_the_order_of_its_work(g: Ground) {
+pub(crate) async fn a_limit_of_a_lane_keeps_the_order_of_its_work(g: Fixture) {
     g.limit(1).await;
     let mut ids = several(&g, 3).await;
     let mut held = g.claimed().await;
@@ -229,7 +229,7 @@ pub(crate) async fn a_limit_of_a_lane_keeps_the_order_of_its_work(g: Ground) {
     }
 }
 
-pub(crate) async fn a_limit_goes_with_a_pause(g: Ground) {
+pub(crate) async fn a_limit_goes_with_a_pause(g: Fixture) {
     g.limit(1).await;
     let said = g.pause().await;
     assert_eq!((said.paused, said.max_active), (true, Some(1)), "what is not spoken of stays");
@@ -245,7 +245,7 @@ pub(crate) async fn a_limit_goes_with_a_pause(g: Ground) {
     assert_eq!(taken(&g).await.len(), 2);
 }
 
-pub(crate) async fn a_limit_holds_from_its_acknowledgement(g: Ground) {
+pub(crate) async fn a_limit_holds_from_its_acknowledgement(g: Fixture) {
     several(&g, 60).await;
     let mut claimers = JoinSet::new();
     for _ in 0..3 {
@@ -268,15 +268,15 @@ pub(crate) async fn a_limit_holds_from_its_acknowledgement(g: Ground) {
     assert_eq!(late as u32, counted(&g).await);
 }
 
-pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_time(g: Ground) {
+pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_time(g: Fixture) {
     several(&g, 30).await;
     let key = ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions());
     let at_home = SetLane {
         key: key.clone(),
         paused: None,
         draining: None,
-        max_active: Amend::Put(2),
-        defaults: Amend::Keep,
+        max_active: Patch::Set(2),
+        defaults: Patch::Unset,
         reason: None,
         spread: true,
     };
@@ -285,18 +285,18 @@ pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_time(g: Ground) {
     assert_eq!(taken(&g).await.len(), 2);
 }
 
-pub(crate) async fn bad_limits_of_a_lane_are_refused(g: Ground) {
+pub(crate) async fn bad_limits_of_a_lane_are_refused(g: Fixture) {
     let before = g.snapshot().await;
     for most in [0, QUOTA + 1] {
-        let order = LaneOrder { max_active: Amend::Put(most), ..g.order() };
-        assert_eq!(g.backend().order_lane(order).await.refused(), Code::InvalidArgument);
+        let order = LaneUpdate { max_active: Patch::Set(most), ..g.order() };
+        assert_eq!(g.backend().update_lane(order).await.refused(), Code::InvalidArgument);
     }
     assert_eq!(g.unlimit().await.generation, 0, "there is nothing to remove");
     g.snapshot().await.assert_same(&before);
     g.limit(QUOTA).await;
 }
 
-pub(crate) async fn the_quota_of_a_lane_is_nobody_elses(g: Ground) {
+pub(crate) async fn the_quota_of_a_lane_is_nobody_elses(g: Fixture) {
     g.limit(1).await;
     for name in ["0", "Z", "z"] {
         g.put_quota(name, at_once(1)).await;
@@ -305,14 +305,14 @@ pub(crate) async fn the_quota_of_a_lane_is_nobody_elses(g: Ground) {
     let own = named("@default");
     let put = g.backend().put_quota(&g.namespace, &own, at_once(9)).await;
     assert_eq!(put.refused(), Code::InvalidArgument);
-    let put = g.backend().put_budget(&g.namespace, &own, crate::ground::of_tokens(9)).await;
+    let put = g.backend().put_budget(&g.namespace, &own, crate::fixture::of_tokens(9)).await;
     assert_eq!(put.refused(), Code::InvalidArgument);
     let gone = g.backend().delete_quota(&g.namespace, &own).await;
     assert_eq!(gone.refused(), Code::InvalidArgument);
     let read = g.backend().quota(&g.namespace, &own).await;
     assert_eq!(read.refused(), Code::InvalidArgument);
     let mut work = g.work();
-    work.control.quotas = [own].into();
+    work.limits.quotas = [own].into();
     assert_eq!(g.try_submit(work).await.refused(), Code::InvalidArgument);
     g.snapshot().await.assert_same(&before);
     for limit in 1..5 {

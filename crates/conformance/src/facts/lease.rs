@@ -3,22 +3,22 @@
 use ff_core::machine::Assignment;
 use ff_core::policy::Policy;
 use ff_core::record::EndReason;
-use ff_core::state::{Outcome, State, Why};
-use ff_core::timer::Due;
+use ff_core::state::{Intent, Outcome, State};
+use ff_core::timer::DueAction;
 use ff_core::view::OwnershipState;
 use ff_core::{Code, PublicState};
 
-use crate::ground::{Ground, Refused, forged, holder_calls, ms, steady};
+use crate::fixture::{Fixture, Refused, forged, holder_calls, ms, steady};
 
 /// Work whose first holder lost its lease to time.
-async fn lost(g: &Ground) -> Assignment {
+async fn lost(g: &Fixture) -> Assignment {
     let assignment = g.held().await;
     g.advance(assignment.lease_ttl).await;
     g.tick(assignment.execution).await;
     assignment
 }
 
-pub(crate) async fn a_renewal_lasts_the_whole_ttl_from_now(g: Ground) {
+pub(crate) async fn a_renewal_lasts_the_whole_ttl_from_now(g: Fixture) {
     let assignment = g.held().await;
     g.advance(ms(4_000)).await;
     let renewed = g.renew(assignment.hold()).await.unwrap();
@@ -29,14 +29,14 @@ pub(crate) async fn a_renewal_lasts_the_whole_ttl_from_now(g: Ground) {
     g.renew(assignment.hold()).await.unwrap();
 }
 
-pub(crate) async fn renewal_by_a_stale_holder_is_refused(g: Ground) {
+pub(crate) async fn renewal_by_a_stale_holder_is_refused(g: Fixture) {
     let old = lost(&g).await;
     let new = g.claimed_by("bob").await;
     assert_eq!(g.renew(old.hold()).await.refused(), Code::StaleLease);
     g.renew(new.hold()).await.unwrap();
 }
 
-pub(crate) async fn a_stale_holder_changes_nothing(g: Ground) {
+pub(crate) async fn a_stale_holder_changes_nothing(g: Fixture) {
     let old = lost(&g).await;
     for holder in ["nobody", "another worker", "nobody, for it is finished"] {
         match holder {
@@ -53,7 +53,7 @@ pub(crate) async fn a_stale_holder_changes_nothing(g: Ground) {
     }
 }
 
-pub(crate) async fn a_lease_ends_on_time_whether_or_not_anybody_looks(g: Ground) {
+pub(crate) async fn a_lease_ends_on_time_whether_or_not_anybody_looks(g: Fixture) {
     let assignment = g.held().await;
     g.advance(assignment.lease_ttl).await;
     let before = g.snapshot().await;
@@ -63,13 +63,13 @@ pub(crate) async fn a_lease_ends_on_time_whether_or_not_anybody_looks(g: Ground)
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_lease_holds_until_its_last_millisecond(g: Ground) {
+pub(crate) async fn a_lease_holds_until_its_last_millisecond(g: Fixture) {
     let assignment = g.held().await;
     g.advance(ms(9_999)).await;
     g.complete(&assignment, "just in time").await.unwrap();
 }
 
-pub(crate) async fn a_fence_that_differs_in_any_part_is_refused(g: Ground) {
+pub(crate) async fn a_fence_that_differs_in_any_part_is_refused(g: Fixture) {
     let assignment = g.held().await;
     let before = g.snapshot().await;
     for (part, hold) in forged(&assignment.hold()) {
@@ -81,7 +81,7 @@ pub(crate) async fn a_fence_that_differs_in_any_part_is_refused(g: Ground) {
     g.complete(&assignment, "done").await.unwrap();
 }
 
-pub(crate) async fn each_lease_has_the_next_epoch(g: Ground) {
+pub(crate) async fn each_lease_has_the_next_epoch(g: Fixture) {
     let id = g.waiting().await;
     for epoch in 1..5 {
         let assignment = g.claimed().await;
@@ -90,10 +90,10 @@ pub(crate) async fn each_lease_has_the_next_epoch(g: Ground) {
     }
 }
 
-pub(crate) async fn an_expired_lease_is_claimable_by_another_worker(g: Ground) {
+pub(crate) async fn an_expired_lease_is_claimable_by_another_worker(g: Fixture) {
     let old = lost(&g).await;
     let record = g.record(old.execution).await;
-    assert_eq!(record.state, State::Queued { why: Why::Reclaim });
+    assert_eq!(record.state, State::Queued { why: Intent::Reclaim });
     let owned = record.state_vector().ownership_state;
     assert_eq!(owned, OwnershipState::LeaseExpiredReclaimable);
     let new = g.claimed_by("bob").await;
@@ -101,13 +101,13 @@ pub(crate) async fn an_expired_lease_is_claimable_by_another_worker(g: Ground) {
     g.complete(&new, "done").await.unwrap();
 }
 
-pub(crate) async fn lost_leases_do_not_hide_later_ones(g: Ground) {
+pub(crate) async fn lost_leases_do_not_hide_later_ones(g: Fixture) {
     let mut held = Vec::new();
     for _ in 0..30 {
         held.push(g.held().await.execution);
     }
     g.advance(ms(10_000)).await;
-    let due = g.backend().due(&ff_store::Share::All, None, 1_000).await.unwrap().due;
+    let due = g.backend().due(&ff_store::PartitionSet::All, None, 1_000).await.unwrap().due;
     assert_eq!(due.len(), held.len());
     g.pass(ms(0)).await;
     for id in held {
@@ -115,7 +115,7 @@ pub(crate) async fn lost_leases_do_not_hide_later_ones(g: Ground) {
     }
 }
 
-pub(crate) async fn reclaimed_work_goes_behind_what_waits(g: Ground) {
+pub(crate) async fn reclaimed_work_goes_behind_what_waits(g: Fixture) {
     let poison = g.held().await;
     g.advance(ms(1)).await;
     let waiting = g.waiting().await;
@@ -124,7 +124,7 @@ pub(crate) async fn reclaimed_work_goes_behind_what_waits(g: Ground) {
     assert_eq!(g.claimed().await.execution, poison.execution);
 }
 
-pub(crate) async fn work_that_kills_its_workers_ends_failed(g: Ground) {
+pub(crate) async fn work_that_kills_its_workers_ends_failed(g: Fixture) {
     let id = g.waiting().await;
     for lost in 0..=2 {
         assert_eq!(g.claimed().await.fence.attempt, lost);
@@ -141,21 +141,21 @@ pub(crate) async fn work_that_kills_its_workers_ends_failed(g: Ground) {
     }
 }
 
-pub(crate) async fn work_that_may_lose_no_lease_fails_with_the_first(g: Ground) {
+pub(crate) async fn work_that_may_lose_no_lease_fails_with_the_first(g: Fixture) {
     let assignment = g.held_under(Policy { max_reclaims: 0, ..steady() }).await;
     g.advance(assignment.lease_ttl).await;
     let ticked = g.tick(assignment.execution).await;
-    assert_eq!(ticked.did, Some(Due::LeaseExpired));
+    assert_eq!(ticked.did, Some(DueAction::LeaseExpired));
     assert_eq!(g.state(assignment.execution).await, PublicState::Failed);
 }
 
-pub(crate) async fn a_lost_lease_spends_no_retry(g: Ground) {
+pub(crate) async fn a_lost_lease_spends_no_retry(g: Fixture) {
     let old = lost(&g).await;
     let record = g.record(old.execution).await;
     assert_eq!((record.run.failures, record.run.reclaims), (0, 1));
 }
 
-pub(crate) async fn progress_is_kept_with_the_attempt(g: Ground) {
+pub(crate) async fn progress_is_kept_with_the_attempt(g: Fixture) {
     let assignment = g.held().await;
     g.progress(&assignment, 10).await.unwrap();
     g.progress(&assignment, 40).await.unwrap();
@@ -163,7 +163,7 @@ pub(crate) async fn progress_is_kept_with_the_attempt(g: Ground) {
     assert_eq!(attempt.progress.unwrap().percent, Some(40));
 }
 
-pub(crate) async fn progress_does_not_renew(g: Ground) {
+pub(crate) async fn progress_does_not_renew(g: Fixture) {
     let assignment = g.held().await;
     g.advance(ms(5_000)).await;
     g.progress(&assignment, 50).await.unwrap();
@@ -171,7 +171,7 @@ pub(crate) async fn progress_does_not_renew(g: Ground) {
     assert_eq!(g.renew(assignment.hold()).await.refused(), Code::StaleLease);
 }
 
-pub(crate) async fn one_bad_renewal_of_a_batch_spoils_no_other(g: Ground) {
+pub(crate) async fn one_bad_renewal_of_a_batch_spoils_no_other(g: Fixture) {
     let bad = lost(&g).await;
     g.claimed_by("bob").await;
     let good = g.held().await;

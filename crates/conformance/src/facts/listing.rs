@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::limits::PAGE;
+use ff_core::bounds::PAGE;
 use ff_core::machine::Submit;
 use ff_core::record::Tags;
 use ff_core::{Code, ExecutionId, Kind, Lane, Millis, PublicState, When};
 use ff_store::listing::{Cursor, Filter, Listing};
 
-use crate::ground::{Ground, Refused, ms, tag};
+use crate::fixture::{Fixture, Refused, ms, tag};
 
 fn everything() -> Filter {
     Filter::default()
@@ -16,7 +16,7 @@ fn everything() -> Filter {
 
 /// Reads every page of at most `limit`; `between` runs after each.
 async fn pages(
-    g: &Ground,
+    g: &Fixture,
     filter: Filter,
     limit: usize,
     mut between: impl AsyncFnMut(&[ExecutionId]),
@@ -37,7 +37,7 @@ async fn pages(
     panic!("the listing has no end");
 }
 
-pub(crate) async fn the_newest_come_first(g: Ground) {
+pub(crate) async fn the_newest_come_first(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(g.waiting().await);
@@ -47,18 +47,18 @@ pub(crate) async fn the_newest_come_first(g: Ground) {
     assert_eq!(g.listed(everything()).await, ids);
 }
 
-pub(crate) async fn an_empty_namespace_lists_nothing(g: Ground) {
+pub(crate) async fn an_empty_namespace_lists_nothing(g: Fixture) {
     let page = g.try_list(&g.listing(everything())).await.unwrap();
     assert_eq!((page.executions, page.next), (vec![], None));
 }
 
-pub(crate) async fn a_listing_shows_whole_records(g: Ground) {
+pub(crate) async fn a_listing_shows_whole_records(g: Fixture) {
     let id = g.waiting().await;
     let page = g.try_list(&g.listing(everything())).await.unwrap();
     assert_eq!(page.executions, [g.record(id).await]);
 }
 
-pub(crate) async fn lane_and_kind_filter(g: Ground) {
+pub(crate) async fn lane_and_kind_filter(g: Fixture) {
     let lane = Lane::new("slow").unwrap();
     let kind = Kind::new("render").unwrap();
     let slow = g.submit(Submit { lane: lane.clone(), ..g.work() }).await;
@@ -70,7 +70,7 @@ pub(crate) async fn lane_and_kind_filter(g: Ground) {
     assert!(g.listed(both).await.is_empty(), "every part of a filter must hold");
 }
 
-pub(crate) async fn every_state_can_be_listed(g: Ground) {
+pub(crate) async fn every_state_can_be_listed(g: Fixture) {
     let expired = g.expired().await;
     let completed = g.completed().await;
     let failed = g.failed().await;
@@ -90,11 +90,18 @@ pub(crate) async fn every_state_can_be_listed(g: Ground) {
         (PublicState::Cancelled, cancelled),
         (PublicState::Expired, expired),
     ] {
-        assert_eq!(g.listed(Filter { state: Some(state), ..everything() }).await, [id], "{state}");
+        let filter = Filter { states: [state].into(), ..everything() };
+        assert_eq!(g.listed(filter).await, [id], "{state}");
     }
+    let states = [PublicState::Failed, PublicState::Completed].into();
+    let mut ended = g.listed(Filter { states, ..everything() }).await;
+    ended.sort();
+    let mut expected = [failed, completed];
+    expected.sort();
+    assert_eq!(ended, expected, "in either state");
 }
 
-pub(crate) async fn work_that_nobody_can_run_is_listed_as_such(g: Ground) {
+pub(crate) async fn work_that_nobody_can_run_is_listed_as_such(g: Fixture) {
     let lacking = Filter { lacks_worker: true, ..everything() };
     g.waiting().await;
     let gpu = g.needing("gpu").await;
@@ -112,7 +119,7 @@ pub(crate) async fn work_that_nobody_can_run_is_listed_as_such(g: Ground) {
     assert_eq!(g.listed(lacking).await, [gpu]);
 }
 
-pub(crate) async fn all_given_tags_must_match(g: Ground) {
+pub(crate) async fn all_given_tags_must_match(g: Fixture) {
     let with = |tags: &[(&str, &str)]| Submit {
         tags: tags.iter().map(|(key, value)| tag(key, value)).collect::<Tags>(),
         ..g.work()
@@ -130,7 +137,7 @@ pub(crate) async fn all_given_tags_must_match(g: Ground) {
     assert!(g.listed(tagged(&[("team", "bl")])).await.is_empty());
 }
 
-pub(crate) async fn a_span_of_time_includes_its_start_and_not_its_end(g: Ground) {
+pub(crate) async fn a_span_of_time_includes_its_start_and_not_its_end(g: Fixture) {
     let start = g.now().await;
     let mut ids = Vec::new();
     for _ in 0..5 {
@@ -145,7 +152,7 @@ pub(crate) async fn a_span_of_time_includes_its_start_and_not_its_end(g: Ground)
     assert!(g.listed(empty).await.is_empty());
 }
 
-pub(crate) async fn pages_of_one_millisecond_neither_skip_nor_repeat(g: Ground) {
+pub(crate) async fn pages_of_one_millisecond_neither_skip_nor_repeat(g: Fixture) {
     let mut works: Vec<_> = (0..25).map(|_| g.work()).collect();
     let mut ids: Vec<_> = works.iter().map(|work| work.id).collect();
     works.rotate_left(11);
@@ -157,7 +164,7 @@ pub(crate) async fn pages_of_one_millisecond_neither_skip_nor_repeat(g: Ground) 
     }
 }
 
-pub(crate) async fn pages_hold_while_executions_change(g: Ground) {
+pub(crate) async fn pages_hold_while_executions_change(g: Fixture) {
     let mut ids = Vec::new();
     for n in 0..30 {
         ids.push(g.waiting().await);
@@ -166,7 +173,7 @@ pub(crate) async fn pages_hold_while_executions_change(g: Ground) {
     let seen = pages(&g, everything(), 4, async |page| {
         g.waiting().await;
         let claimed = g.claimed().await;
-        g.fail(&claimed, crate::ground::permanent("broken")).await.unwrap();
+        g.fail(&claimed, crate::fixture::permanent("broken")).await.unwrap();
         g.cancel(page[0], None).await.ok();
     })
     .await;
@@ -176,7 +183,7 @@ pub(crate) async fn pages_hold_while_executions_change(g: Ground) {
     assert_eq!(seen, ids, "none is skipped, and none that is newer appears");
 }
 
-pub(crate) async fn a_cursor_outlives_the_execution_it_stands_on(g: Ground) {
+pub(crate) async fn a_cursor_outlives_the_execution_it_stands_on(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..6 {
         ids.push(g.cancelled().await);
@@ -193,18 +200,18 @@ pub(crate) async fn a_cursor_outlives_the_execution_it_stands_on(g: Ground) {
     assert_eq!(shown, ids[2..4]);
 }
 
-pub(crate) async fn failed_work_is_listed_in_pages_too(g: Ground) {
+pub(crate) async fn failed_work_is_listed_in_pages_too(g: Fixture) {
     let mut failed = Vec::new();
     for _ in 0..9 {
         failed.push(g.failed().await);
         g.completed().await;
     }
     failed.reverse();
-    let filter = Filter { state: Some(PublicState::Failed), ..everything() };
+    let filter = Filter { states: [PublicState::Failed].into(), ..everything() };
     assert_eq!(pages(&g, filter, 2, async |_| {}).await, failed);
 }
 
-pub(crate) async fn filters_hold_over_pages(g: Ground) {
+pub(crate) async fn filters_hold_over_pages(g: Fixture) {
     let kind = Kind::new("rare").unwrap();
     let mut rare = Vec::new();
     for n in 0..40 {
@@ -218,7 +225,7 @@ pub(crate) async fn filters_hold_over_pages(g: Ground) {
     assert_eq!(pages(&g, filter, 2, async |_| {}).await, rare);
 }
 
-pub(crate) async fn a_page_of_nothing_or_of_too_much_is_refused(g: Ground) {
+pub(crate) async fn a_page_of_nothing_or_of_too_much_is_refused(g: Fixture) {
     for limit in [0, PAGE + 1, usize::MAX] {
         let listing = Listing { limit, ..g.listing(everything()) };
         assert_eq!(g.try_list(&listing).await.refused(), Code::InvalidArgument, "{limit}");
@@ -226,7 +233,7 @@ pub(crate) async fn a_page_of_nothing_or_of_too_much_is_refused(g: Ground) {
     g.try_list(&Listing { limit: PAGE, ..g.listing(everything()) }).await.unwrap();
 }
 
-pub(crate) async fn a_cursor_that_was_not_given_is_refused(g: Ground) {
+pub(crate) async fn a_cursor_that_was_not_given_is_refused(g: Fixture) {
     for _ in 0..2 {
         g.waiting().await;
     }

@@ -1,6 +1,6 @@
 //! The facts: what every backend does, and what none does.
 //!
-//! Each is a function of a fresh [`Ground`](crate::ground::Ground). When it has ended, the store is
+//! Each is a function of a fresh [`Fixture`](crate::ground::Ground). When it has ended, the store is
 //! audited, so a fact need not look at indexes unless they are its subject.
 
 // A fact that no test runs is an error: it must be in the table.
@@ -9,12 +9,12 @@
 pub(crate) mod admission;
 pub(crate) mod attempts;
 pub(crate) mod audit;
+pub(crate) mod backlog;
 pub(crate) mod bad_input;
 pub(crate) mod batch;
 pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod capability;
-pub(crate) mod census;
 pub(crate) mod claim;
 pub(crate) mod clock;
 pub(crate) mod delay;

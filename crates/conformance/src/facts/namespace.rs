@@ -1,17 +1,17 @@
 //! Namespaces: nothing of one is visible from another.
 
-use ff_core::machine::{ClaimRequest, GrantNext, Hold, Submit};
+use ff_core::machine::{ClaimRequest, GrantNext, LeaseRef, Submit};
 use ff_core::{Code, PublicState};
 use ff_store::listing::Filter;
 
-use crate::ground::{Ground, Refused, holder_calls, key, steering_calls};
+use crate::fixture::{Fixture, Refused, holder_calls, key, steering_calls};
 
-pub(crate) async fn an_execution_of_another_namespace_is_not_found(g: Ground) {
+pub(crate) async fn an_execution_of_another_namespace_is_not_found(g: Fixture) {
     let (there, hold) = (g.elsewhere(), g.held().await.hold());
     let target = there.target(hold.target.execution);
     let before = g.snapshot().await;
     let mut calls = steering_calls(&target);
-    calls.extend(holder_calls(&Hold { target, fence: hold.fence }));
+    calls.extend(holder_calls(&LeaseRef { target, fence: hold.fence }));
     for (call, action) in calls {
         assert_eq!(g.run(action).await.refused(), Code::NotFound, "{call}");
     }
@@ -19,7 +19,7 @@ pub(crate) async fn an_execution_of_another_namespace_is_not_found(g: Ground) {
     g.renew(hold).await.unwrap();
 }
 
-pub(crate) async fn another_namespaces_execution_reads_as_absent(g: Ground) {
+pub(crate) async fn another_namespaces_execution_reads_as_absent(g: Fixture) {
     let there = g.elsewhere();
     let target = there.target(g.completed().await);
     assert_eq!(g.backend().describe(&target).await.refused(), Code::NotFound);
@@ -28,7 +28,7 @@ pub(crate) async fn another_namespaces_execution_reads_as_absent(g: Ground) {
     assert_eq!(g.backend().attempts(&target, 0, 10).await.refused(), Code::NotFound);
 }
 
-pub(crate) async fn claims_and_grants_take_only_from_their_namespace(g: Ground) {
+pub(crate) async fn claims_and_grants_take_only_from_their_namespace(g: Fixture) {
     let there = g.elsewhere();
     let mine = g.waiting().await;
     assert!(there.nothing_to_claim().await);
@@ -38,7 +38,7 @@ pub(crate) async fn claims_and_grants_take_only_from_their_namespace(g: Ground) 
     assert_eq!(g.claimed().await.execution, mine);
 }
 
-pub(crate) async fn a_retried_claim_of_another_namespace_finds_nothing(g: Ground) {
+pub(crate) async fn a_retried_claim_of_another_namespace_finds_nothing(g: Fixture) {
     let there = g.elsewhere();
     g.waiting().await;
     let claim = g.claim();
@@ -51,14 +51,14 @@ pub(crate) async fn a_retried_claim_of_another_namespace_finds_nothing(g: Ground
     assert_eq!(there.backend().grant(stolen).await.unwrap().offer, None);
 }
 
-pub(crate) async fn a_key_names_one_execution_in_each_namespace(g: Ground) {
+pub(crate) async fn a_key_names_one_execution_in_each_namespace(g: Fixture) {
     let there = g.elsewhere();
     let mine = g.submit(Submit { key: Some(key("order-1")), ..g.work() }).await;
     let theirs = there.submit(Submit { key: Some(key("order-1")), ..there.work() }).await;
     assert_ne!(mine, theirs);
 }
 
-pub(crate) async fn an_id_taken_in_another_namespace_is_refused(g: Ground) {
+pub(crate) async fn an_id_taken_in_another_namespace_is_refused(g: Fixture) {
     let there = g.elsewhere();
     let work = g.work();
     g.submit(work.clone()).await;
@@ -68,11 +68,11 @@ pub(crate) async fn an_id_taken_in_another_namespace_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_listing_shows_only_its_namespace(g: Ground) {
+pub(crate) async fn a_listing_shows_only_its_namespace(g: Fixture) {
     let there = g.elsewhere();
     let mine = g.failed().await;
     let theirs = there.failed().await;
-    let failed = Filter { state: Some(PublicState::Failed), ..Filter::default() };
+    let failed = Filter { states: [PublicState::Failed].into(), ..Filter::default() };
     for filter in [Filter::default(), failed] {
         assert_eq!(g.listed(filter.clone()).await, [mine]);
         assert_eq!(there.listed(filter).await, [theirs]);

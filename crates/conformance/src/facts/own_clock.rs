@@ -2,9 +2,9 @@
 
 use ff_core::machine::Submit;
 use ff_core::{Millis, PublicState, Time};
-use ff_store::Share;
+use ff_store::PartitionSet;
 
-use crate::ground::{Ground, key, ms};
+use crate::fixture::{Fixture, key, ms};
 
 const STEPS: [Millis; 4] =
     [ms(1), Millis::from_secs(1), Millis::from_hours(1), Millis::from_days(8)];
@@ -13,16 +13,16 @@ const EIGHT_DAYS: Millis = Millis::from_days(8);
 const TWO_MINUTES: Millis = Millis::from_secs(120);
 
 /// The store's time.
-async fn time(g: &Ground) -> Time {
-    g.backend().due(&Share::All, None, 1).await.unwrap().now
+async fn time(g: &Fixture) -> Time {
+    g.backend().due(&PartitionSet::All, None, 1).await.unwrap().now
 }
 
 /// How far the store's time is ahead of the clock.
-async fn offset(g: &Ground) -> Millis {
-    g.backend().due(&Share::All, None, 1).await.unwrap().offset
+async fn offset(g: &Fixture) -> Millis {
+    g.backend().due(&PartitionSet::All, None, 1).await.unwrap().offset
 }
 
-pub(crate) async fn time_never_runs_back_and_never_stands_still(g: Ground) {
+pub(crate) async fn time_never_runs_back_and_never_stands_still(g: Fixture) {
     let mut before = time(&g).await;
     for _ in 0..3 {
         for step in STEPS {
@@ -41,7 +41,7 @@ pub(crate) async fn time_never_runs_back_and_never_stands_still(g: Ground) {
     }
 }
 
-pub(crate) async fn a_delay_ends_after_the_clock_was_set(g: Ground) {
+pub(crate) async fn a_delay_ends_after_the_clock_was_set(g: Fixture) {
     for step in STEPS {
         let id = g.delayed(ms(1_000)).await;
         g.clock().step_back(step).await;
@@ -56,7 +56,7 @@ pub(crate) async fn a_delay_ends_after_the_clock_was_set(g: Ground) {
     }
 }
 
-pub(crate) async fn the_lease_of_a_dead_holder_ends_after_the_clock_was_set(g: Ground) {
+pub(crate) async fn the_lease_of_a_dead_holder_ends_after_the_clock_was_set(g: Fixture) {
     for step in STEPS {
         g.clock().step_ahead(step).await;
         let lost = g.held().await;
@@ -68,7 +68,7 @@ pub(crate) async fn the_lease_of_a_dead_holder_ends_after_the_clock_was_set(g: G
     }
 }
 
-pub(crate) async fn a_lease_is_not_shortened_by_a_clock_that_is_set_back(g: Ground) {
+pub(crate) async fn a_lease_is_not_shortened_by_a_clock_that_is_set_back(g: Fixture) {
     for step in STEPS {
         let held = g.held().await;
         g.clock().step_back(step).await;
@@ -79,7 +79,7 @@ pub(crate) async fn a_lease_is_not_shortened_by_a_clock_that_is_set_back(g: Grou
 }
 
 /// Finished work that has a name of its submitter's.
-async fn finished(g: &Ground) -> Submit {
+async fn finished(g: &Fixture) -> Submit {
     let work = Submit { key: Some(key("order-1")), ..g.work() };
     g.submit(work.clone()).await;
     g.complete(&g.claimed().await, "done").await.unwrap();
@@ -87,13 +87,13 @@ async fn finished(g: &Ground) -> Submit {
 }
 
 /// Whether submitting the same again finds what is there.
-async fn is_kept(g: &Ground, work: &Submit) -> bool {
+async fn is_kept(g: &Fixture, work: &Submit) -> bool {
     let again = Submit { id: g.new_id(), ..work.clone() };
     let answer = g.backend().submit(vec![again]).await.unwrap().remove(0).unwrap();
     answer.execution == work.id
 }
 
-pub(crate) async fn a_jump_that_is_taken_back_removes_nothing(g: Ground) {
+pub(crate) async fn a_jump_that_is_taken_back_removes_nothing(g: Fixture) {
     let work = finished(&g).await;
     for _ in 0..2 {
         g.clock().step_ahead(EIGHT_DAYS).await;
@@ -107,7 +107,7 @@ pub(crate) async fn a_jump_that_is_taken_back_removes_nothing(g: Ground) {
     }
 }
 
-pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Ground) {
+pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Fixture) {
     let work = finished(&g).await;
     g.clock().step_ahead(EIGHT_DAYS).await;
     g.pass(ms(0)).await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Ground) {
     assert!(!is_kept(&g, &work).await);
 }
 
-pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_set(g: Ground) {
+pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_set(g: Fixture) {
     let work = finished(&g).await;
     g.clock().step_ahead(EIGHT_DAYS).await;
     g.pass(ms(4_000)).await;
@@ -126,7 +126,7 @@ pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_se
     assert!(!is_kept(&g, &work).await);
 }
 
-pub(crate) async fn the_store_tells_how_far_it_is_ahead_of_its_clock(g: Ground) {
+pub(crate) async fn the_store_tells_how_far_it_is_ahead_of_its_clock(g: Fixture) {
     assert_eq!(offset(&g).await, Millis::ZERO);
     g.clock().step_back(Millis::from_hours(1)).await;
     assert_eq!(offset(&g).await, Millis::from_hours(1));

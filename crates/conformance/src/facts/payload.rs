@@ -1,12 +1,12 @@
 //! Payloads: the bytes that go in come out.
 
 use bytes::Bytes;
-use ff_core::limits::PAYLOAD_BYTES;
+use ff_core::bounds::PAYLOAD_BYTES;
 use ff_core::machine::{Complete, Submit};
 use ff_core::payload::ContentType;
 use ff_core::{Code, Payload, PublicState};
 
-use crate::ground::{Ground, Refused, failure, ms};
+use crate::fixture::{Fixture, Refused, failure, ms};
 
 /// Bytes that some store, some encoding or some language has changed before.
 fn awkward() -> Vec<Payload> {
@@ -34,7 +34,7 @@ fn awkward() -> Vec<Payload> {
     ]
 }
 
-pub(crate) async fn inputs_come_out_as_they_went_in(g: Ground) {
+pub(crate) async fn inputs_come_out_as_they_went_in(g: Fixture) {
     for input in awkward() {
         let id = g.submit(Submit { input: input.clone(), ..g.work() }).await;
         assert!(g.backend().input(&g.target(id)).await.unwrap() == input, "by reading");
@@ -42,7 +42,7 @@ pub(crate) async fn inputs_come_out_as_they_went_in(g: Ground) {
     }
 }
 
-pub(crate) async fn results_come_out_as_they_went_in(g: Ground) {
+pub(crate) async fn results_come_out_as_they_went_in(g: Fixture) {
     for result in awkward() {
         let hold = g.held().await.hold();
         let id = hold.target.execution;
@@ -52,7 +52,7 @@ pub(crate) async fn results_come_out_as_they_went_in(g: Ground) {
     }
 }
 
-pub(crate) async fn inputs_come_out_by_every_route_of_a_claim(g: Ground) {
+pub(crate) async fn inputs_come_out_by_every_route_of_a_claim(g: Fixture) {
     let input = Payload::bytes(&b"\xff\0\xfe"[..]);
     let id = g.submit(Submit { input: input.clone(), ..g.work() }).await;
     let claim = g.claim();
@@ -68,7 +68,7 @@ pub(crate) async fn inputs_come_out_by_every_route_of_a_claim(g: Ground) {
     }
 }
 
-pub(crate) async fn an_input_over_the_limit_is_refused(g: Ground) {
+pub(crate) async fn an_input_over_the_limit_is_refused(g: Fixture) {
     let input = Payload::bytes(vec![0; PAYLOAD_BYTES + 1]);
     let before = g.snapshot().await;
     let refused = g.try_submit(Submit { input, ..g.work() }).await.refused();
@@ -76,7 +76,7 @@ pub(crate) async fn an_input_over_the_limit_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_result_over_the_limit_is_refused_and_the_lease_kept(g: Ground) {
+pub(crate) async fn a_result_over_the_limit_is_refused_and_the_lease_kept(g: Fixture) {
     let assignment = g.held().await;
     let result = Payload::bytes(vec![0; PAYLOAD_BYTES + 1]);
     let complete = Complete { hold: assignment.hold(), result };
@@ -87,7 +87,7 @@ pub(crate) async fn a_result_over_the_limit_is_refused_and_the_lease_kept(g: Gro
     g.complete(&assignment, "smaller").await.unwrap();
 }
 
-pub(crate) async fn only_completed_work_has_a_result(g: Ground) {
+pub(crate) async fn only_completed_work_has_a_result(g: Fixture) {
     for id in [g.failed().await, g.cancelled().await, g.expired().await, g.delayed(ms(9)).await] {
         assert_eq!(g.result(id).await.refused(), Code::WrongState);
     }
@@ -97,7 +97,7 @@ pub(crate) async fn only_completed_work_has_a_result(g: Ground) {
     assert_eq!(g.state(completed.execution).await, PublicState::Completed);
 }
 
-pub(crate) async fn a_run_that_never_was_has_no_result(g: Ground) {
+pub(crate) async fn a_run_that_never_was_has_no_result(g: Fixture) {
     let target = g.target(g.completed().await);
     for run in [1, 63, u32::MAX] {
         let refused = g.backend().result(&target, Some(run)).await.refused();

@@ -1,15 +1,15 @@
 //! Quotas: so many at once, so many in any window, all or none.
 
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Reply, Submit, Unblock};
 use ff_core::quota::QuotaLimits;
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Code, ExecutionId, Millis, PublicState, ResourceKind};
 
-use crate::ground::{Ground, Refused, at_once, in_ten_seconds, ms, named};
+use crate::fixture::{Fixture, Refused, at_once, in_ten_seconds, ms, named};
 
 /// As many claims as give something.
-async fn drain(g: &Ground) -> Vec<ExecutionId> {
+async fn drain(g: &Fixture) -> Vec<ExecutionId> {
     let mut taken = Vec::new();
     for _ in 0..100 {
         let some = g.take(ClaimRequest { max: 10, ..g.claim() }).await;
@@ -22,7 +22,7 @@ async fn drain(g: &Ground) -> Vec<ExecutionId> {
 }
 
 /// As many as may be done now.
-async fn done(g: &Ground) -> usize {
+async fn done(g: &Fixture) -> usize {
     let taken = g.take(ClaimRequest { max: 100, ..g.claim() }).await;
     for assignment in &taken {
         g.complete(assignment, "done").await.unwrap();
@@ -30,7 +30,7 @@ async fn done(g: &Ground) -> usize {
     taken.len()
 }
 
-pub(crate) async fn no_more_run_at_once_than_may(g: Ground) {
+pub(crate) async fn no_more_run_at_once_than_may(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     for _ in 0..5 {
         g.under(&["api"]).await;
@@ -40,7 +40,7 @@ pub(crate) async fn no_more_run_at_once_than_may(g: Ground) {
     assert_eq!(g.tickets().await.len(), 2);
 }
 
-pub(crate) async fn who_waits_for_a_place_says_so(g: Ground) {
+pub(crate) async fn who_waits_for_a_place_says_so(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     g.under(&["api"]).await;
     let second = g.under(&["api"]).await;
@@ -56,7 +56,7 @@ pub(crate) async fn who_waits_for_a_place_says_so(g: Ground) {
 }
 
 /// However work stops, its place goes to the first that waits.
-pub(crate) async fn a_place_is_free_however_work_stops(g: Ground) {
+pub(crate) async fn a_place_is_free_however_work_stops(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let mut ids = Vec::new();
     for _ in 0..9 {
@@ -72,7 +72,7 @@ pub(crate) async fn a_place_is_free_however_work_stops(g: Ground) {
     assert_eq!(g.quota("api").await.active, g.tickets().await.len() as u32);
 }
 
-pub(crate) async fn an_admission_that_nobody_used_is_taken_back(g: Ground) {
+pub(crate) async fn an_admission_that_nobody_used_is_taken_back(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let offer = g.granted().await;
@@ -83,7 +83,7 @@ pub(crate) async fn an_admission_that_nobody_used_is_taken_back(g: Ground) {
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn no_window_lets_too_many_through(g: Ground) {
+pub(crate) async fn no_window_lets_too_many_through(g: Fixture) {
     g.put_quota("api", in_ten_seconds(3)).await;
     for _ in 0..8 {
         g.under(&["api"]).await;
@@ -97,7 +97,7 @@ pub(crate) async fn no_window_lets_too_many_through(g: Ground) {
     assert_eq!(done(&g).await, 2);
 }
 
-pub(crate) async fn who_comes_later_finds_what_was_let_through(g: Ground) {
+pub(crate) async fn who_comes_later_finds_what_was_let_through(g: Fixture) {
     g.put_quota("api", in_ten_seconds(2)).await;
     for expected in [1, 1, 0, 0] {
         g.under(&["api"]).await;
@@ -106,7 +106,7 @@ pub(crate) async fn who_comes_later_finds_what_was_let_through(g: Ground) {
     }
 }
 
-pub(crate) async fn a_waiter_starts_when_the_rate_has_room(g: Ground) {
+pub(crate) async fn a_waiter_starts_when_the_rate_has_room(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     for _ in 0..3 {
         g.under(&["api"]).await;
@@ -120,7 +120,7 @@ pub(crate) async fn a_waiter_starts_when_the_rate_has_room(g: Ground) {
 }
 
 /// Neither keeps what the other waits for.
-pub(crate) async fn two_that_wait_for_the_same_quotas_get_through(g: Ground) {
+pub(crate) async fn two_that_wait_for_the_same_quotas_get_through(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     g.put_quota("slots", in_ten_seconds(1)).await;
     g.under(&["slots"]).await;
@@ -139,7 +139,7 @@ pub(crate) async fn two_that_wait_for_the_same_quotas_get_through(g: Ground) {
     assert_eq!(ended, 3);
 }
 
-pub(crate) async fn several_quotas_admit_all_or_none(g: Ground) {
+pub(crate) async fn several_quotas_admit_all_or_none(g: Fixture) {
     g.put_quota("api", at_once(5)).await;
     g.put_quota("slots", at_once(1)).await;
     g.under(&["api", "slots"]).await;
@@ -149,7 +149,7 @@ pub(crate) async fn several_quotas_admit_all_or_none(g: Ground) {
     assert_eq!(g.quota("slots").await.active, 1);
 }
 
-pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Ground) {
+pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Fixture) {
     g.put_quota("api", at_once(5)).await;
     g.put_quota("slots", at_once(1)).await;
     g.under(&["api", "slots"]).await;
@@ -162,7 +162,7 @@ pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Ground) {
     assert_eq!(drain(&g).await.len(), 0);
 }
 
-pub(crate) async fn a_quota_that_is_not_there_admits_nothing(g: Ground) {
+pub(crate) async fn a_quota_that_is_not_there_admits_nothing(g: Fixture) {
     let id = g.under(&["api"]).await;
     assert!(g.nothing_to_claim().await);
     assert_eq!(g.state(id).await, PublicState::RateLimited);
@@ -170,7 +170,7 @@ pub(crate) async fn a_quota_that_is_not_there_admits_nothing(g: Ground) {
     assert_eq!(g.claimed().await.execution, id, "it goes on when the quota is made");
 }
 
-pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
+pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..6 {
         g.under(&["api"]).await;
@@ -181,7 +181,7 @@ pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Ground) {
     assert_eq!(g.quota("api").await.active, 4);
 }
 
-pub(crate) async fn work_without_limits_passes_those_that_wait(g: Ground) {
+pub(crate) async fn work_without_limits_passes_those_that_wait(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..20 {
         g.under(&["api"]).await;
@@ -192,7 +192,7 @@ pub(crate) async fn work_without_limits_passes_those_that_wait(g: Ground) {
     assert!(taken.contains(&plain));
 }
 
-pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Ground) {
+pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Fixture) {
     g.put_quota("api", at_once(10)).await;
     let first = g.under(&["api"]).await;
     g.waiting().await;
@@ -200,7 +200,7 @@ pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Ground) {
 }
 
 /// What an earlier quota of the name let through has no place of this one to give back.
-pub(crate) async fn a_quota_made_again_counts_what_it_lets_through(g: Ground) {
+pub(crate) async fn a_quota_made_again_counts_what_it_lets_through(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..3 {
         g.under(&["api"]).await;
@@ -216,7 +216,7 @@ pub(crate) async fn a_quota_made_again_counts_what_it_lets_through(g: Ground) {
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn quotas_of_one_namespace_are_not_those_of_another(g: Ground) {
+pub(crate) async fn quotas_of_one_namespace_are_not_those_of_another(g: Fixture) {
     let rival = g.elsewhere();
     g.put_quota("api", at_once(1)).await;
     rival.put_quota("api", at_once(1)).await;
@@ -226,7 +226,7 @@ pub(crate) async fn quotas_of_one_namespace_are_not_those_of_another(g: Ground) 
     assert_eq!(drain(&rival).await.len(), 1);
 }
 
-pub(crate) async fn bad_limits_are_refused(g: Ground) {
+pub(crate) async fn bad_limits_are_refused(g: Fixture) {
     let none = QuotaLimits { max_active: None, ..at_once(1) };
     let zero = at_once(0);
     let long = QuotaLimits { jitter: Millis::from_hours(1), ..at_once(1) };
@@ -239,8 +239,8 @@ pub(crate) async fn bad_limits_are_refused(g: Ground) {
     assert_eq!(missing.refused(), Code::NotFound);
 }
 
-pub(crate) async fn too_many_quotas_are_refused(g: Ground) {
+pub(crate) async fn too_many_quotas_are_refused(g: Fixture) {
     let mut work: Submit = g.work();
-    work.control.quotas = (0..9).map(|n| named(&format!("q{n}"))).collect();
+    work.limits.quotas = (0..9).map(|n| named(&format!("q{n}"))).collect();
     assert_eq!(g.try_submit(work).await.refused(), Code::TooLarge);
 }

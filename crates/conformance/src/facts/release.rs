@@ -7,23 +7,23 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ff_core::budget::BudgetLimits;
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, GrantNext, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{ExecutionId, Millis, PublicState};
-use ff_store::Share;
-use ff_store::roles::LaneOrder;
+use ff_store::PartitionSet;
+use ff_store::roles::LaneUpdate;
 use ff_testkit::wait;
 
-use crate::ground::{
-    Ground, at_once, capabilities, in_ten_seconds, lane, ms, named, of_tokens, tokens, worker,
+use crate::fixture::{
+    Fixture, at_once, capabilities, in_ten_seconds, lane, ms, named, of_tokens, tokens, worker,
 };
 
 /// How long what is under way may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Completes as much as may be done now; tells how much.
-async fn done(g: &Ground) -> usize {
+async fn done(g: &Fixture) -> usize {
     let taken = g.take(ClaimRequest { max: 100, ..g.claim() }).await;
     for assignment in &taken {
         g.complete(assignment, "done").await.unwrap();
@@ -31,17 +31,17 @@ async fn done(g: &Ground) -> usize {
     taken.len()
 }
 
-fn under_api() -> Control {
-    Control { quotas: [named("api")].into(), ..Control::default() }
+fn under_api() -> ExecutionLimits {
+    ExecutionLimits { quotas: [named("api")].into(), ..ExecutionLimits::default() }
 }
 
 /// Submits work that requires `tokens`, under the quota `api`.
-async fn requiring(g: &Ground, tokens: &str) -> ExecutionId {
+async fn requiring(g: &Fixture, tokens: &str) -> ExecutionId {
     let requires = capabilities(tokens);
-    g.submit(Submit { requires, control: under_api(), ..g.work() }).await
+    g.submit(Submit { requires, limits: under_api(), ..g.work() }).await
 }
 
-pub(crate) async fn a_free_slot_passes_work_that_no_worker_can_run(g: Ground) {
+pub(crate) async fn a_free_slot_passes_work_that_no_worker_can_run(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     g.under(&["api"]).await;
     let held = g.claimed().await;
@@ -60,25 +60,25 @@ pub(crate) async fn a_free_slot_passes_work_that_no_worker_can_run(g: Ground) {
     assert_eq!(g.claimed().await.execution, plain, "the worker that had a gpu is gone");
 }
 
-pub(crate) async fn a_free_slot_passes_a_paused_lane(g: Ground) {
+pub(crate) async fn a_free_slot_passes_a_paused_lane(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     g.under(&["api"]).await;
     let held = g.claimed().await;
     let slow = lane("slow");
     for _ in 0..2 {
-        g.submit(Submit { lane: slow.clone(), control: under_api(), ..g.work() }).await;
+        g.submit(Submit { lane: slow.clone(), limits: under_api(), ..g.work() }).await;
     }
     let plain = g.under(&["api"]).await;
     assert!(g.take(ClaimRequest { lane: slow.clone(), max: 10, ..g.claim() }).await.is_empty());
     assert!(g.nothing_to_claim().await);
     let namespace = g.namespace.clone();
-    g.say(LaneOrder { namespace, lane: slow, paused: Some(true), ..LaneOrder::default() }).await;
+    g.say(LaneUpdate { namespace, lane: slow, paused: Some(true), ..LaneUpdate::default() }).await;
     g.complete(&held, "done").await.unwrap();
     assert_eq!(g.claimed().await.execution, plain);
 }
 
 /// Whatever follows a commit belongs to the process, not to its caller.
-pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Ground) {
+pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for polls in 1..8 {
         g.under(&["api"]).await;
@@ -112,7 +112,7 @@ pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Ground) {
 }
 
 /// What waits in front for something else too gets out of the way.
-pub(crate) async fn a_free_slot_passes_work_that_lacks_something_else(g: Ground) {
+pub(crate) async fn a_free_slot_passes_work_that_lacks_something_else(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     g.put_quota("slots", at_once(1)).await;
     g.under(&["slots"]).await;
@@ -131,7 +131,7 @@ pub(crate) async fn a_free_slot_passes_work_that_lacks_something_else(g: Ground)
     assert!(g.nothing_to_claim().await, "the slot of api is taken");
 }
 
-pub(crate) async fn small_work_passes_work_that_is_too_large(g: Ground) {
+pub(crate) async fn small_work_passes_work_that_is_too_large(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     g.controlled(&["team"], &[], tokens(80)).await;
     let held = g.claimed().await;
@@ -145,7 +145,7 @@ pub(crate) async fn small_work_passes_work_that_is_too_large(g: Ground) {
     assert_eq!(g.claimed().await.execution, small, "50 of 100 are left");
 }
 
-pub(crate) async fn dead_work_keeps_no_start(g: Ground) {
+pub(crate) async fn dead_work_keeps_no_start(g: Fixture) {
     g.put_quota("api", in_ten_seconds(2)).await;
     let mut ids = Vec::new();
     for _ in 0..20 {
@@ -162,7 +162,7 @@ pub(crate) async fn dead_work_keeps_no_start(g: Ground) {
     assert_eq!(done(&g).await, 2);
 }
 
-pub(crate) async fn a_rate_and_a_cap_together_keep_the_pace_of_the_rate(g: Ground) {
+pub(crate) async fn a_rate_and_a_cap_together_keep_the_pace_of_the_rate(g: Fixture) {
     let limits = QuotaLimits { max_active: Some(2), ..in_ten_seconds(2) };
     g.put_quota("api", limits).await;
     for _ in 0..6 {
@@ -176,7 +176,7 @@ pub(crate) async fn a_rate_and_a_cap_together_keep_the_pace_of_the_rate(g: Groun
 }
 
 /// What a worker sees counts: when an execution was given to it.
-pub(crate) async fn a_grant_counts_as_a_start_when_it_is_used(g: Ground) {
+pub(crate) async fn a_grant_counts_as_a_start_when_it_is_used(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     for _ in 0..2 {
         g.under(&["api"]).await;
@@ -193,7 +193,7 @@ pub(crate) async fn a_grant_counts_as_a_start_when_it_is_used(g: Ground) {
     assert_eq!(done(&g).await, 1);
 }
 
-pub(crate) async fn a_long_grant_keeps_its_slot(g: Ground) {
+pub(crate) async fn a_long_grant_keeps_its_slot(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..2 {
         g.under(&["api"]).await;
@@ -209,7 +209,7 @@ pub(crate) async fn a_long_grant_keeps_its_slot(g: Ground) {
     assert_eq!(g.quota("api").await.active, 1);
 }
 
-pub(crate) async fn work_that_waited_for_a_missing_quota_starts_when_it_is_created(g: Ground) {
+pub(crate) async fn work_that_waited_for_a_missing_quota_starts_when_it_is_created(g: Fixture) {
     for _ in 0..20 {
         g.under(&["api"]).await;
     }
@@ -218,7 +218,7 @@ pub(crate) async fn work_that_waited_for_a_missing_quota_starts_when_it_is_creat
     assert_eq!(g.take(ClaimRequest { max: 100, ..g.claim() }).await.len(), 20);
 }
 
-pub(crate) async fn released_work_keeps_its_place(g: Ground) {
+pub(crate) async fn released_work_keeps_its_place(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     g.under(&["api"]).await;
     let second = g.under(&["api"]).await;
@@ -230,7 +230,7 @@ pub(crate) async fn released_work_keeps_its_place(g: Ground) {
     assert_eq!(taken, [second], "it came before {plain}");
 }
 
-pub(crate) async fn an_admission_is_for_the_record_as_it_was_seen(g: Ground) {
+pub(crate) async fn an_admission_is_for_the_record_as_it_was_seen(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     let id = g.spending(&["team"]).await;
     for round in 1..=3u64 {
@@ -243,14 +243,15 @@ pub(crate) async fn an_admission_is_for_the_record_as_it_was_seen(g: Ground) {
     }
 }
 
-pub(crate) async fn usage_of_an_earlier_period_is_not_refunded(g: Ground) {
+pub(crate) async fn usage_of_an_earlier_period_is_not_refunded(g: Fixture) {
     let limits = BudgetLimits { period: Some(ms(60_000)), ..of_tokens(1_000) };
     g.put_budget("team", limits).await;
     let held_for = ms(600_000);
     for _ in 0..2 {
-        let control = Control { budgets: [named("team")].into(), ..Control::default() };
-        let policy = ff_core::policy::Policy { lease_ttl: held_for, ..crate::ground::steady() };
-        g.submit(Submit { control, policy: policy.into(), ..g.work() }).await;
+        let limits =
+            ExecutionLimits { budgets: [named("team")].into(), ..ExecutionLimits::default() };
+        let policy = ff_core::policy::Policy { lease_ttl: held_for, ..crate::fixture::steady() };
+        g.submit(Submit { limits, policy: policy.into(), ..g.work() }).await;
     }
     let (first, second) = (g.claimed().await, g.claimed().await);
     g.report(&first, "early", tokens(80)).await.unwrap();
@@ -261,7 +262,7 @@ pub(crate) async fn usage_of_an_earlier_period_is_not_refunded(g: Ground) {
     assert_eq!(g.budget("team").await.used.values().sum::<u64>(), 80);
 }
 
-pub(crate) async fn usage_taken_back_is_reserved_again(g: Ground) {
+pub(crate) async fn usage_taken_back_is_reserved_again(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     g.controlled(&["team"], &[], tokens(100)).await;
     let held = g.claimed().await;
@@ -273,7 +274,7 @@ pub(crate) async fn usage_taken_back_is_reserved_again(g: Ground) {
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn a_late_reset_does_not_move_the_next_period(g: Ground) {
+pub(crate) async fn a_late_reset_does_not_move_the_next_period(g: Fixture) {
     let limits = BudgetLimits { period: Some(ms(60_000)), ..of_tokens(100) };
     let since = g.put_budget("team", limits).await.since;
     g.pass(ms(75_000)).await;
@@ -281,7 +282,7 @@ pub(crate) async fn a_late_reset_does_not_move_the_next_period(g: Ground) {
 }
 
 /// A net that looks at the first ones only is no net.
-pub(crate) async fn every_limit_that_work_waits_for_is_listed_in_pages(g: Ground) {
+pub(crate) async fn every_limit_that_work_waits_for_is_listed_in_pages(g: Fixture) {
     const LIMITS: usize = 120;
     let other = g.elsewhere();
     for number in 0..LIMITS {
@@ -289,12 +290,12 @@ pub(crate) async fn every_limit_that_work_waits_for_is_listed_in_pages(g: Ground
         g.under(&[name.as_str()]).await;
         other.under(&[name.as_str()]).await;
     }
-    for ground in [&g, &other] {
-        while !ground.nothing_to_claim().await {}
+    for fixture in [&g, &other] {
+        while !fixture.nothing_to_claim().await {}
     }
     let (mut seen, mut after) = (BTreeSet::new(), None);
     for _ in 0..100 {
-        let page = g.backend().blockers(&Share::All, after.as_ref(), 50).await.unwrap();
+        let page = g.backend().blockers(&PartitionSet::All, after.as_ref(), 50).await.unwrap();
         assert!(page.len() <= 50);
         after = page.last().cloned();
         let mine = |namespace| namespace == g.namespace || namespace == other.namespace;

@@ -1,33 +1,33 @@
 //! Replays: a finished execution runs again, and nothing of the old run is lost.
 
-use ff_core::limits::RUNS;
+use ff_core::bounds::RUNS;
 use ff_core::policy::Policy;
-use ff_core::state::{Outcome, State, Why};
+use ff_core::state::{Intent, Outcome, State};
 use ff_core::{Code, ExecutionId, Millis, PublicState};
 use ff_store::listing::Filter;
 
-use crate::ground::{Ground, Refused, failure, ms, steady};
+use crate::fixture::{Fixture, Refused, failure, ms, steady};
 
 /// Claims what is queued and completes it.
-async fn completed_again(g: &Ground, result: &'static str) {
+async fn completed_again(g: &Fixture, result: &'static str) {
     g.complete(&g.claimed().await, result).await.unwrap();
 }
 
-async fn result_of(g: &Ground, id: ExecutionId, run: u32) -> Vec<u8> {
+async fn result_of(g: &Fixture, id: ExecutionId, run: u32) -> Vec<u8> {
     g.backend().result(&g.target(id), Some(run)).await.unwrap().bytes.to_vec()
 }
 
-pub(crate) async fn every_outcome_can_be_replayed(g: Ground) {
+pub(crate) async fn every_outcome_can_be_replayed(g: Fixture) {
     for id in [g.completed().await, g.failed().await, g.cancelled().await, g.expired().await] {
         assert_eq!(g.replay(id, 0).await.unwrap(), 1);
-        assert_eq!(g.record(id).await.state, State::Queued { why: Why::Replay });
+        assert_eq!(g.record(id).await.state, State::Queued { why: Intent::Replay });
         let assignment = g.claimed().await;
         assert_eq!((assignment.execution, assignment.run), (id, 1));
         g.complete(&assignment, "done").await.unwrap();
     }
 }
 
-pub(crate) async fn a_replay_starts_from_clean_counters(g: Ground) {
+pub(crate) async fn a_replay_starts_from_clean_counters(g: Fixture) {
     let id = g.waiting().await;
     g.fail(&g.claimed().await, failure("broken")).await.unwrap();
     g.pass(ms(1_000)).await;
@@ -43,7 +43,7 @@ pub(crate) async fn a_replay_starts_from_clean_counters(g: Ground) {
     assert_eq!((run.failures, run.reclaims), (0, 0));
 }
 
-pub(crate) async fn old_results_stay_readable(g: Ground) {
+pub(crate) async fn old_results_stay_readable(g: Fixture) {
     let id = g.waiting().await;
     for (run, result) in ["zero", "one", "two"].into_iter().enumerate() {
         completed_again(&g, result).await;
@@ -57,7 +57,7 @@ pub(crate) async fn old_results_stay_readable(g: Ground) {
     assert_eq!(g.result(id).await.unwrap().bytes, "two");
 }
 
-pub(crate) async fn old_outcomes_stay_readable(g: Ground) {
+pub(crate) async fn old_outcomes_stay_readable(g: Fixture) {
     let id = g.failed().await;
     let ended = g.now().await;
     g.advance(ms(10)).await;
@@ -68,7 +68,7 @@ pub(crate) async fn old_outcomes_stay_readable(g: Ground) {
     assert_eq!(g.result(id).await.refused(), Code::WrongState, "the new run has none yet");
 }
 
-pub(crate) async fn attempts_go_on_counting_over_runs(g: Ground) {
+pub(crate) async fn attempts_go_on_counting_over_runs(g: Fixture) {
     let id = g.waiting().await;
     for run in 0..3 {
         completed_again(&g, "done").await;
@@ -79,7 +79,7 @@ pub(crate) async fn attempts_go_on_counting_over_runs(g: Ground) {
     assert_eq!(numbers, [(0, 0), (1, 1), (2, 2)]);
 }
 
-pub(crate) async fn a_replay_goes_behind_what_waits(g: Ground) {
+pub(crate) async fn a_replay_goes_behind_what_waits(g: Fixture) {
     let id = g.completed().await;
     g.advance(ms(1)).await;
     let waiting = g.waiting().await;
@@ -89,7 +89,7 @@ pub(crate) async fn a_replay_goes_behind_what_waits(g: Ground) {
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn a_replay_told_twice_starts_one_run(g: Ground) {
+pub(crate) async fn a_replay_told_twice_starts_one_run(g: Fixture) {
     let id = g.completed().await;
     assert_eq!(g.replay(id, 0).await.unwrap(), 1);
     let before = g.snapshot().await;
@@ -99,7 +99,7 @@ pub(crate) async fn a_replay_told_twice_starts_one_run(g: Ground) {
     assert_eq!(g.replay(id, 0).await.unwrap(), 1, "also when the new run has ended");
 }
 
-pub(crate) async fn a_replay_of_another_run_is_refused(g: Ground) {
+pub(crate) async fn a_replay_of_another_run_is_refused(g: Fixture) {
     let id = g.completed().await;
     assert_eq!(g.replay(id, 1).await.refused(), Code::RunMismatch);
     assert_eq!(g.replay(id, u32::MAX).await.refused(), Code::RunMismatch);
@@ -109,7 +109,7 @@ pub(crate) async fn a_replay_of_another_run_is_refused(g: Ground) {
     assert_eq!(g.replay(id, 0).await.refused(), Code::RunMismatch);
 }
 
-pub(crate) async fn unfinished_work_cannot_be_replayed(g: Ground) {
+pub(crate) async fn unfinished_work_cannot_be_replayed(g: Fixture) {
     let waiting = g.delayed(ms(50)).await;
     let active = g.held().await.execution;
     for id in [waiting, active] {
@@ -117,7 +117,7 @@ pub(crate) async fn unfinished_work_cannot_be_replayed(g: Ground) {
     }
 }
 
-pub(crate) async fn the_number_of_runs_is_bounded(g: Ground) {
+pub(crate) async fn the_number_of_runs_is_bounded(g: Fixture) {
     let id = g.waiting().await;
     for run in 0..RUNS - 1 {
         g.cancel(id, None).await.unwrap();
@@ -129,7 +129,7 @@ pub(crate) async fn the_number_of_runs_is_bounded(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_replay_arms_the_deadline_anew(g: Ground) {
+pub(crate) async fn a_replay_arms_the_deadline_anew(g: Fixture) {
     let id = g.waiting_under(Policy { deadline: Some(ms(500)), ..steady() }).await;
     g.pass(ms(500)).await;
     assert_eq!(g.state(id).await, PublicState::Expired);
@@ -139,22 +139,22 @@ pub(crate) async fn a_replay_arms_the_deadline_anew(g: Ground) {
     completed_again(&g, "in time").await;
 }
 
-pub(crate) async fn a_replayed_execution_is_not_removed(g: Ground) {
+pub(crate) async fn a_replayed_execution_is_not_removed(g: Fixture) {
     let id = g.completed().await;
     g.replay(id, 0).await.unwrap();
     g.pass(Millis::from_days(1_000)).await;
     assert_eq!(g.state(id).await, PublicState::Waiting);
 }
 
-pub(crate) async fn a_replayed_failure_is_no_longer_listed_as_failed(g: Ground) {
+pub(crate) async fn a_replayed_failure_is_no_longer_listed_as_failed(g: Fixture) {
     let id = g.failed().await;
-    let failed = Filter { state: Some(PublicState::Failed), ..Filter::default() };
+    let failed = Filter { states: [PublicState::Failed].into(), ..Filter::default() };
     assert_eq!(g.listed(failed.clone()).await, [id]);
     g.replay(id, 0).await.unwrap();
     assert!(g.listed(failed).await.is_empty());
 }
 
-pub(crate) async fn the_holder_of_an_old_run_is_refused_in_the_new_one(g: Ground) {
+pub(crate) async fn the_holder_of_an_old_run_is_refused_in_the_new_one(g: Fixture) {
     let old = g.held().await;
     g.cancel(old.execution, None).await.unwrap();
     g.replay(old.execution, 0).await.unwrap();

@@ -1,26 +1,26 @@
 //! Retention: finished work stays readable, then nothing of it is left.
 
 use ff_core::machine::Submit;
-use ff_core::timer::Due;
+use ff_core::timer::DueAction;
 use ff_core::{Code, Millis, PublicState};
 use ff_store::listing::Filter;
 
-use crate::ground::{Ground, Refused, failure, holder_calls, key, ms, steering_calls};
+use crate::fixture::{Fixture, Refused, failure, holder_calls, key, ms, steering_calls};
 
 const DAY: Millis = Millis::from_days(1);
 const ALMOST_A_DAY: Millis = Millis::new(DAY.get() - 1);
 
-pub(crate) async fn finished_work_stays_readable_until_its_retention_is_over(g: Ground) {
+pub(crate) async fn finished_work_stays_readable_until_its_retention_is_over(g: Fixture) {
     let id = g.completed().await;
     g.pass(ALMOST_A_DAY).await;
     assert_eq!(g.state(id).await, PublicState::Completed);
     assert_eq!(g.result(id).await.unwrap().bytes, "done");
     g.advance(ms(1)).await;
-    assert_eq!(g.tick(id).await.did, Some(Due::Retention));
+    assert_eq!(g.tick(id).await.did, Some(DueAction::Retention));
     assert_eq!(g.backend().describe(&g.target(id)).await.refused(), Code::NotFound);
 }
 
-pub(crate) async fn after_retention_nothing_names_the_execution(g: Ground) {
+pub(crate) async fn after_retention_nothing_names_the_execution(g: Fixture) {
     let id = g.submit(Submit { key: Some(key("order-1")), ..g.work() }).await;
     g.fail(&g.claimed().await, failure("broken")).await.unwrap();
     g.pass(ms(1_000)).await;
@@ -32,7 +32,7 @@ pub(crate) async fn after_retention_nothing_names_the_execution(g: Ground) {
     assert_eq!(g.snapshot().await.naming(id), Vec::<String>::new());
 }
 
-pub(crate) async fn every_outcome_is_removed_in_the_end(g: Ground) {
+pub(crate) async fn every_outcome_is_removed_in_the_end(g: Fixture) {
     g.expired().await;
     g.completed().await;
     g.failed().await;
@@ -41,7 +41,7 @@ pub(crate) async fn every_outcome_is_removed_in_the_end(g: Ground) {
     assert_eq!(g.snapshot().await, crate::Snapshot::default());
 }
 
-pub(crate) async fn removed_work_is_not_found(g: Ground) {
+pub(crate) async fn removed_work_is_not_found(g: Fixture) {
     let assignment = g.held().await;
     let id = assignment.execution;
     g.complete(&assignment, "done").await.unwrap();
@@ -54,7 +54,7 @@ pub(crate) async fn removed_work_is_not_found(g: Ground) {
     assert!(g.listed(Filter::default()).await.is_empty());
 }
 
-pub(crate) async fn unfinished_work_is_never_removed(g: Ground) {
+pub(crate) async fn unfinished_work_is_never_removed(g: Fixture) {
     let waiting = g.waiting().await;
     let delayed = g.delayed(Millis::from_days(3_000)).await;
     g.pass(Millis::from_days(2_000)).await;
@@ -62,7 +62,7 @@ pub(crate) async fn unfinished_work_is_never_removed(g: Ground) {
     assert_eq!(g.state(delayed).await, PublicState::Delayed);
 }
 
-pub(crate) async fn an_idempotency_key_holds_as_long_as_its_execution(g: Ground) {
+pub(crate) async fn an_idempotency_key_holds_as_long_as_its_execution(g: Fixture) {
     let submit = Submit { key: Some(key("order-1")), ..g.work() };
     let id = g.submit(submit.clone()).await;
     g.cancel(id, None).await.unwrap();
@@ -74,7 +74,7 @@ pub(crate) async fn an_idempotency_key_holds_as_long_as_its_execution(g: Ground)
     assert_eq!(g.submit(again.clone()).await, again.id, "the key is free again");
 }
 
-pub(crate) async fn an_id_is_forgotten_with_its_execution(g: Ground) {
+pub(crate) async fn an_id_is_forgotten_with_its_execution(g: Fixture) {
     let work = g.work();
     let id = g.submit(work.clone()).await;
     g.cancel(id, None).await.unwrap();

@@ -1,25 +1,25 @@
 //! Submitting: what is accepted, and where it stands then.
 
-use ff_core::limits::{CLASSES_PER_LANE, TAGS};
+use ff_core::bounds::{CLASSES_PER_LANE, TAGS};
 use ff_core::machine::Submit;
 use ff_core::policy::Policy;
 use ff_core::record::Tags;
-use ff_core::state::{Pause, State, Why};
+use ff_core::state::{DelayReason, Intent, State};
 use ff_core::{Capabilities, Code, Kind, Lane, Payload, PublicState, Time, When};
 
-use crate::ground::{Ground, Refused, busy, key, ms, steady, tag};
+use crate::fixture::{Fixture, Refused, busy, key, ms, steady, tag};
 
-pub(crate) async fn new_work_waits_in_its_queue(g: Ground) {
+pub(crate) async fn new_work_waits_in_its_queue(g: Fixture) {
     let answer = g.try_submit(g.work()).await.unwrap();
     assert!(answer.created);
     assert_eq!(answer.state, PublicState::Waiting);
     let record = g.record(answer.execution).await;
-    assert_eq!(record.state, State::Queued { why: Why::Fresh });
+    assert_eq!(record.state, State::Queued { why: Intent::Fresh });
     assert_eq!((record.created, record.queued_at), (g.now().await, g.now().await));
     assert_eq!((record.epoch, record.run.number, record.attempt), (0, 0, None));
 }
 
-pub(crate) async fn everything_submitted_is_kept(g: Ground) {
+pub(crate) async fn everything_submitted_is_kept(g: Fixture) {
     let submit = Submit {
         lane: Lane::new("gpu-jobs").unwrap(),
         kind: Kind::new("render").unwrap(),
@@ -43,17 +43,17 @@ pub(crate) async fn everything_submitted_is_kept(g: Ground) {
     assert_eq!(record.priority, submit.priority);
 }
 
-pub(crate) async fn work_with_a_later_start_is_delayed(g: Ground) {
+pub(crate) async fn work_with_a_later_start_is_delayed(g: Fixture) {
     let start = When::After(ms(500));
     let answer = g.try_submit(Submit { start, ..g.work() }).await.unwrap();
     assert_eq!(answer.state, PublicState::Delayed);
     let until = g.now().await + ms(500);
     let record = g.record(answer.execution).await;
-    assert_eq!(record.state, State::Delayed { until, why: Pause::Start });
+    assert_eq!(record.state, State::Delayed { until, why: DelayReason::Start });
     assert!(g.nothing_to_claim().await);
 }
 
-pub(crate) async fn delayed_work_takes_the_place_of_its_start(g: Ground) {
+pub(crate) async fn delayed_work_takes_the_place_of_its_start(g: Fixture) {
     let late = g.delayed(ms(500)).await;
     g.advance(ms(800)).await;
     let younger = g.waiting().await;
@@ -62,7 +62,7 @@ pub(crate) async fn delayed_work_takes_the_place_of_its_start(g: Ground) {
     assert_eq!(g.claimed().await.execution, younger);
 }
 
-pub(crate) async fn a_start_in_the_past_means_now(g: Ground) {
+pub(crate) async fn a_start_in_the_past_means_now(g: Fixture) {
     for start in [
         When::At(Time::EPOCH),
         When::At(g.now().await - ms(1)),
@@ -76,7 +76,7 @@ pub(crate) async fn a_start_in_the_past_means_now(g: Ground) {
     }
 }
 
-pub(crate) async fn the_same_id_and_body_again_finds_the_first(g: Ground) {
+pub(crate) async fn the_same_id_and_body_again_finds_the_first(g: Fixture) {
     let work = g.work();
     let id = g.submit(work.clone()).await;
     g.claimed().await;
@@ -87,7 +87,7 @@ pub(crate) async fn the_same_id_and_body_again_finds_the_first(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn the_same_id_with_another_body_is_refused(g: Ground) {
+pub(crate) async fn the_same_id_with_another_body_is_refused(g: Fixture) {
     let work = g.work();
     g.submit(work.clone()).await;
     let before = g.snapshot().await;
@@ -108,7 +108,7 @@ pub(crate) async fn the_same_id_with_another_body_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn the_deadline_is_armed_at_submission(g: Ground) {
+pub(crate) async fn the_deadline_is_armed_at_submission(g: Fixture) {
     let id = g.waiting_under(Policy { deadline: Some(ms(700)), ..steady() }).await;
     let record = g.record(id).await;
     assert_eq!(record.run.deadline, Some(g.now().await + ms(700)));
@@ -118,13 +118,13 @@ pub(crate) async fn the_deadline_is_armed_at_submission(g: Ground) {
     assert_eq!(g.state(id).await, PublicState::Expired);
 }
 
-pub(crate) async fn as_many_tags_as_allowed_are_kept(g: Ground) {
+pub(crate) async fn as_many_tags_as_allowed_are_kept(g: Fixture) {
     let tags: Tags = (0..TAGS).map(|n| tag(&format!("t{n}"), "x")).collect();
     let id = g.submit(Submit { tags: tags.clone(), ..g.work() }).await;
     assert_eq!(g.record(id).await.tags, tags);
 }
 
-pub(crate) async fn a_lane_full_of_classes_takes_no_new_class(g: Ground) {
+pub(crate) async fn a_lane_full_of_classes_takes_no_new_class(g: Fixture) {
     let needing =
         |token: String| Submit { requires: Capabilities::new([token]).unwrap(), ..g.work() };
     let all: Vec<_> = (0..CLASSES_PER_LANE).map(|n| needing(format!("c{n}"))).collect();

@@ -2,29 +2,29 @@
 
 use ff_core::machine::Ticked;
 use ff_core::policy::Policy;
-use ff_core::timer::Due;
+use ff_core::timer::DueAction;
 use ff_core::{ExecutionId, Millis, PublicState, Time};
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, ms, steady};
+use crate::fixture::{Fixture, ms, steady};
 
-async fn due(g: &Ground, after: Option<(Time, ExecutionId)>, limit: usize) -> Vec<ExecutionId> {
-    let timers = g.backend().due(&ff_store::Share::All, after, limit).await.unwrap();
+async fn due(g: &Fixture, after: Option<(Time, ExecutionId)>, limit: usize) -> Vec<ExecutionId> {
+    let timers = g.backend().due(&ff_store::PartitionSet::All, after, limit).await.unwrap();
     timers.due.into_iter().map(|(_, id)| id).collect()
 }
 
-pub(crate) async fn timers_are_named_when_they_are_due_and_not_before(g: Ground) {
+pub(crate) async fn timers_are_named_when_they_are_due_and_not_before(g: Fixture) {
     let id = g.delayed(ms(500)).await;
     let at = g.now().await + ms(500);
     g.advance(ms(499)).await;
-    let timers = g.backend().due(&ff_store::Share::All, None, 10).await.unwrap();
+    let timers = g.backend().due(&ff_store::PartitionSet::All, None, 10).await.unwrap();
     assert_eq!((timers.now, timers.due, timers.next), (g.now().await, vec![], Some(at)));
     g.advance(ms(1)).await;
-    let timers = g.backend().due(&ff_store::Share::All, None, 10).await.unwrap();
+    let timers = g.backend().due(&ff_store::PartitionSet::All, None, 10).await.unwrap();
     assert_eq!((timers.due, timers.next), (vec![(at, id)], None));
 }
 
-pub(crate) async fn the_earliest_timer_comes_first(g: Ground) {
+pub(crate) async fn the_earliest_timer_comes_first(g: Fixture) {
     let late = g.delayed(ms(300)).await;
     let early = g.delayed(ms(100)).await;
     let middle = g.delayed(ms(200)).await;
@@ -32,18 +32,18 @@ pub(crate) async fn the_earliest_timer_comes_first(g: Ground) {
     assert_eq!(due(&g, None, 10).await, [early, middle, late]);
 }
 
-pub(crate) async fn the_next_timer_is_told_beyond_what_is_due(g: Ground) {
+pub(crate) async fn the_next_timer_is_told_beyond_what_is_due(g: Fixture) {
     g.delayed(ms(100)).await;
     g.delayed(ms(200)).await;
     let later = g.now().await + ms(300);
     g.delayed(ms(300)).await;
     g.delayed(ms(400)).await;
     g.advance(ms(200)).await;
-    let timers = g.backend().due(&ff_store::Share::All, None, 1).await.unwrap();
+    let timers = g.backend().due(&ff_store::PartitionSet::All, None, 1).await.unwrap();
     assert_eq!((timers.due.len(), timers.next), (1, Some(later)));
 }
 
-pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Ground) {
+pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Fixture) {
     let mut all = Vec::new();
     for n in 0..25 {
         all.push(g.delayed(ms(100 + n / 10)).await);
@@ -51,7 +51,7 @@ pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Ground) {
     g.advance(ms(1_000)).await;
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = g.backend().due(&ff_store::Share::All, after, 4).await.unwrap().due;
+        let page = g.backend().due(&ff_store::PartitionSet::All, after, 4).await.unwrap().due;
         let Some(last) = page.last() else { break };
         after = Some(*last);
         seen.extend(page.into_iter().map(|(_, id)| id));
@@ -59,16 +59,16 @@ pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Ground) {
     assert_eq!(seen, all, "also where several are due in one millisecond");
 }
 
-pub(crate) async fn a_stuck_timer_does_not_hide_those_behind_it(g: Ground) {
+pub(crate) async fn a_stuck_timer_does_not_hide_those_behind_it(g: Fixture) {
     let first = g.delayed(ms(100)).await;
     let second = g.delayed(ms(200)).await;
     g.advance(ms(300)).await;
-    let stuck = g.backend().due(&ff_store::Share::All, None, 1).await.unwrap().due[0];
+    let stuck = g.backend().due(&ff_store::PartitionSet::All, None, 1).await.unwrap().due[0];
     assert_eq!(stuck.1, first);
     assert_eq!(due(&g, Some(stuck), 1).await, [second]);
 }
 
-pub(crate) async fn a_tick_before_its_time_changes_nothing(g: Ground) {
+pub(crate) async fn a_tick_before_its_time_changes_nothing(g: Fixture) {
     let id = g.delayed(ms(500)).await;
     let next = Some(g.now().await + ms(500));
     g.advance(ms(499)).await;
@@ -77,20 +77,20 @@ pub(crate) async fn a_tick_before_its_time_changes_nothing(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_tick_of_nothing_does_nothing(g: Ground) {
+pub(crate) async fn a_tick_of_nothing_does_nothing(g: Fixture) {
     let before = g.snapshot().await;
     assert_eq!(g.tick(g.new_id()).await, Ticked { did: None, next: None });
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn work_without_a_timer_is_not_ticked(g: Ground) {
+pub(crate) async fn work_without_a_timer_is_not_ticked(g: Fixture) {
     let id = g.waiting().await;
     g.advance(Millis::from_days(1_000)).await;
     assert_eq!(g.tick(id).await, Ticked { did: None, next: None });
     assert_eq!(g.state(id).await, PublicState::Waiting);
 }
 
-pub(crate) async fn a_tick_does_the_earliest_thing_and_tells_the_next(g: Ground) {
+pub(crate) async fn a_tick_does_the_earliest_thing_and_tells_the_next(g: Fixture) {
     let policy = Policy { deadline: Some(ms(500)), ..steady() };
     let submit = ff_core::machine::Submit {
         start: ff_core::When::After(ms(100)),
@@ -101,28 +101,28 @@ pub(crate) async fn a_tick_does_the_earliest_thing_and_tells_the_next(g: Ground)
     let id = g.submit(submit).await;
     g.advance(ms(900)).await;
     let first = g.tick(id).await;
-    assert_eq!(first, Ticked { did: Some(Due::DelayOver), next: Some(deadline) });
-    assert_eq!(g.tick(id).await.did, Some(Due::Deadline));
+    assert_eq!(first, Ticked { did: Some(DueAction::DelayOver), next: Some(deadline) });
+    assert_eq!(g.tick(id).await.did, Some(DueAction::Deadline));
     assert_eq!(g.state(id).await, PublicState::Expired);
 }
 
-pub(crate) async fn of_things_due_together_the_deadline_comes_first(g: Ground) {
+pub(crate) async fn of_things_due_together_the_deadline_comes_first(g: Fixture) {
     let policy = Policy { deadline: Some(ms(10_000)), ..steady() };
     let assignment = g.held_under(policy).await;
     g.advance(assignment.lease_ttl).await;
-    assert_eq!(g.tick(assignment.execution).await.did, Some(Due::Deadline));
+    assert_eq!(g.tick(assignment.execution).await.did, Some(DueAction::Deadline));
 }
 
-pub(crate) async fn ticking_twice_does_a_thing_once(g: Ground) {
+pub(crate) async fn ticking_twice_does_a_thing_once(g: Fixture) {
     let assignment = g.held().await;
     g.advance(assignment.lease_ttl).await;
     let answers = g.backend().tick(vec![assignment.execution; 3]).await.unwrap();
     let did: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().did).collect();
-    assert_eq!(did, [Some(Due::LeaseExpired), None, None]);
+    assert_eq!(did, [Some(DueAction::LeaseExpired), None, None]);
     assert_eq!(g.record(assignment.execution).await.run.reclaims, 1);
 }
 
-pub(crate) async fn several_engines_do_each_thing_once(g: Ground) {
+pub(crate) async fn several_engines_do_each_thing_once(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..20 {
         ids.push(g.held().await.execution);
@@ -141,7 +141,7 @@ pub(crate) async fn several_engines_do_each_thing_once(g: Ground) {
     }
 }
 
-pub(crate) async fn a_renewed_lease_has_one_timer(g: Ground) {
+pub(crate) async fn a_renewed_lease_has_one_timer(g: Fixture) {
     let assignment = g.held().await;
     for _ in 0..5 {
         g.advance(ms(5_000)).await;

@@ -9,14 +9,14 @@ use ff_store::WorkerBackend;
 use ff_store::wakeups::NET;
 use tokio::task::{JoinHandle, JoinSet, yield_now};
 
-use crate::ground::{Ground, failure, ms, steady};
+use crate::fixture::{Fixture, failure, ms, steady};
 
 /// How long a waiting claim waits: longer than any fact does.
 const WAIT: Millis = Millis::from_secs(50);
 /// A waiter that takes longer was not called: it looked by itself.
 const PROMPT: Duration = Duration::from_millis(NET.as_millis() as u64 * 9 / 10);
 
-fn waiter(g: &Ground, claim: ClaimRequest) -> JoinHandle<Claimed> {
+fn waiter(g: &Fixture, claim: ClaimRequest) -> JoinHandle<Claimed> {
     let g = g.clone();
     tokio::spawn(async move { g.backend().claim(claim, WAIT).await.unwrap() })
 }
@@ -29,7 +29,7 @@ async fn got(waiter: JoinHandle<Claimed>) -> ExecutionId {
 }
 
 /// Returns when `count` wait in line.
-async fn until_waiting(g: &Ground, count: usize) {
+async fn until_waiting(g: &Fixture, count: usize) {
     let queue = (g.namespace.clone(), Lane::default());
     while g.backend().wakeups().waiting(&queue) != count {
         yield_now().await;
@@ -42,18 +42,18 @@ async fn a_few_turns() {
     }
 }
 
-pub(crate) async fn a_waiting_claim_ends_empty_when_its_time_is_over(g: Ground) {
+pub(crate) async fn a_waiting_claim_ends_empty_when_its_time_is_over(g: Fixture) {
     let claimed = g.backend().claim(g.claim(), ms(5)).await.unwrap();
     assert_eq!(claimed, Claimed::default());
 }
 
-pub(crate) async fn work_that_is_there_is_not_waited_for(g: Ground) {
+pub(crate) async fn work_that_is_there_is_not_waited_for(g: Fixture) {
     let id = g.waiting().await;
     let claimed = g.backend().claim(g.claim(), WAIT).await.unwrap();
     assert_eq!(claimed.assignments[0].execution, id);
 }
 
-pub(crate) async fn a_waiter_is_called_for_submitted_work(g: Ground) {
+pub(crate) async fn a_waiter_is_called_for_submitted_work(g: Fixture) {
     let waiting = waiter(&g, g.claim());
     until_waiting(&g, 1).await;
     let id = g.waiting().await;
@@ -75,7 +75,7 @@ const WAYS: &[&str] = &[
 
 /// Prepares an execution that the named thing puts into its queue; the thing itself is done when
 /// the second part runs.
-async fn queue_by(g: &Ground, way: &str, ready: impl Future<Output = ()>) -> ExecutionId {
+async fn queue_by(g: &Fixture, way: &str, ready: impl Future<Output = ()>) -> ExecutionId {
     if way == "a delay is over" {
         let id = g.delayed(ms(100)).await;
         ready.await;
@@ -115,7 +115,7 @@ async fn queue_by(g: &Ground, way: &str, ready: impl Future<Output = ()>) -> Exe
     id
 }
 
-pub(crate) async fn a_waiter_is_called_for_every_way_into_its_queue(g: Ground) {
+pub(crate) async fn a_waiter_is_called_for_every_way_into_its_queue(g: Fixture) {
     let mut late: Vec<&str> = Vec::new();
     for way in WAYS {
         let mut waiting = None;
@@ -132,7 +132,7 @@ pub(crate) async fn a_waiter_is_called_for_every_way_into_its_queue(g: Ground) {
     assert!(late.len() <= 1, "not called for {late:?}");
 }
 
-pub(crate) async fn a_waiter_is_called_when_its_lane_is_resumed(g: Ground) {
+pub(crate) async fn a_waiter_is_called_when_its_lane_is_resumed(g: Fixture) {
     let mut late = 0;
     for _ in 0..5 {
         g.pause().await;
@@ -150,7 +150,7 @@ pub(crate) async fn a_waiter_is_called_when_its_lane_is_resumed(g: Ground) {
     assert!(late <= 1, "{late} of 5 waiters were not called");
 }
 
-pub(crate) async fn a_waiter_of_a_paused_lane_learns_why_it_got_nothing(g: Ground) {
+pub(crate) async fn a_waiter_of_a_paused_lane_learns_why_it_got_nothing(g: Fixture) {
     g.waiting().await;
     g.pause().await;
     let claimed = g.backend().claim(g.claim(), ms(5)).await.unwrap();
@@ -158,7 +158,7 @@ pub(crate) async fn a_waiter_of_a_paused_lane_learns_why_it_got_nothing(g: Groun
     assert!(claimed.assignments.is_empty());
 }
 
-pub(crate) async fn of_two_waiters_one_gets_one_execution(g: Ground) {
+pub(crate) async fn of_two_waiters_one_gets_one_execution(g: Fixture) {
     let mut waiters = JoinSet::new();
     for _ in 0..2 {
         let (g, claim) = (g.clone(), g.claim());
@@ -174,7 +174,7 @@ pub(crate) async fn of_two_waiters_one_gets_one_execution(g: Ground) {
     assert_eq!(claimed.assignments[0].execution, second);
 }
 
-pub(crate) async fn as_many_waiters_as_executions_get_one_each(g: Ground) {
+pub(crate) async fn as_many_waiters_as_executions_get_one_each(g: Fixture) {
     let waiters: Vec<_> = (0..10).map(|_| waiter(&g, g.claim())).collect();
     until_waiting(&g, 10).await;
     let works: Vec<_> = (0..10).map(|_| g.work()).collect();
@@ -188,7 +188,7 @@ pub(crate) async fn as_many_waiters_as_executions_get_one_each(g: Ground) {
     assert_eq!(taken, ids);
 }
 
-pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Ground) {
+pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Fixture) {
     let cuda = Capabilities::new(["cuda"]).unwrap();
     let plain = waiter(&g, g.claim());
     until_waiting(&g, 1).await;
@@ -200,7 +200,7 @@ pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Ground) {
     assert_eq!(got(plain).await, id);
 }
 
-pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_called(g: Ground) {
+pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_called(g: Fixture) {
     let there = g.elsewhere();
     let elsewhere = waiter(&there, there.claim());
     until_waiting(&there, 1).await;
@@ -217,7 +217,7 @@ pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_called(g: Grou
     other_lane.abort();
 }
 
-pub(crate) async fn a_claim_racing_a_submit_does_not_miss_it(g: Ground) {
+pub(crate) async fn a_claim_racing_a_submit_does_not_miss_it(g: Fixture) {
     let rounds = 500;
     let mut late = 0;
     for _ in 0..rounds {
@@ -236,7 +236,7 @@ pub(crate) async fn a_claim_racing_a_submit_does_not_miss_it(g: Ground) {
     }
 }
 
-pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Ground) {
+pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Fixture) {
     for _ in 0..200 {
         let leaving = waiter(&g, g.claim());
         a_few_turns().await;
@@ -256,7 +256,7 @@ pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Ground) {
     }
 }
 
-pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: Ground) {
+pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: Fixture) {
     let three = || ClaimRequest { max: 3, ..g.claim() };
     for turns in 0..50 {
         for _ in 0..3 {
@@ -283,7 +283,7 @@ pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: 
     }
 }
 
-pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Ground) {
+pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Fixture) {
     for _ in 0..200 {
         let leaving = waiter(&g, g.claim());
         until_waiting(&g, 1).await;
@@ -303,11 +303,11 @@ pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Ground
     }
 }
 
-pub(crate) async fn without_announcements_the_best_work_is_found_by_the_net(g: Ground) {
-    let (deaf, claim) = (g.deaf(), g.claim());
-    let waiting = deaf.clone();
+pub(crate) async fn without_announcements_the_best_work_is_found_by_the_net(g: Fixture) {
+    let (without_wakeups, claim) = (g.without_wakeups(), g.claim());
+    let waiting = without_wakeups.clone();
     let waiting = tokio::spawn(async move { waiting.claim(claim, WAIT).await.unwrap() });
-    deaf.store().until_looked(1).await;
+    without_wakeups.store().until_looked(1).await;
     let low = g.work();
     let high = Submit { priority: 5, ..g.work() };
     let expected = high.id;
@@ -318,15 +318,16 @@ pub(crate) async fn without_announcements_the_best_work_is_found_by_the_net(g: G
     assert!(since.elapsed() < NET * 5, "found after {:?}", since.elapsed());
 }
 
-pub(crate) async fn without_announcements_every_waiter_is_served(g: Ground) {
+pub(crate) async fn without_announcements_every_waiter_is_served(g: Fixture) {
     let cuda = Capabilities::new(["cuda"]).unwrap();
-    let deaf = g.deaf();
+    let without_wakeups = g.without_wakeups();
     let mut waiters = JoinSet::new();
     for capabilities in [Capabilities::NONE, cuda.clone()] {
-        let (deaf, claim) = (deaf.clone(), ClaimRequest { capabilities, ..g.claim() });
-        waiters.spawn(async move { deaf.claim(claim, WAIT).await.unwrap() });
+        let (without_wakeups, claim) =
+            (without_wakeups.clone(), ClaimRequest { capabilities, ..g.claim() });
+        waiters.spawn(async move { without_wakeups.claim(claim, WAIT).await.unwrap() });
     }
-    deaf.store().until_looked(2).await;
+    without_wakeups.store().until_looked(2).await;
     g.submit(Submit { requires: cuda, ..g.work() }).await;
     g.waiting().await;
     for claimed in waiters.join_all().await {
@@ -334,7 +335,7 @@ pub(crate) async fn without_announcements_every_waiter_is_served(g: Ground) {
     }
 }
 
-pub(crate) async fn the_timer_loop_hears_of_an_earlier_timer(g: Ground) {
+pub(crate) async fn the_timer_loop_hears_of_an_earlier_timer(g: Fixture) {
     let wakeups = g.backend().wakeups();
     wakeups.disarm_timer();
     wakeups.arm_timer(Some(g.now().await + ms(1_000)));
@@ -345,10 +346,10 @@ pub(crate) async fn the_timer_loop_hears_of_an_earlier_timer(g: Ground) {
     wakeups.timer_changed().await;
 }
 
-pub(crate) async fn the_timer_loop_hears_of_a_timer_set_while_it_reads(g: Ground) {
+pub(crate) async fn the_timer_loop_hears_of_a_timer_set_while_it_reads(g: Fixture) {
     let wakeups = g.backend().wakeups();
     wakeups.disarm_timer();
-    let next = g.backend().due(&ff_store::Share::All, None, 10).await.unwrap().next;
+    let next = g.backend().due(&ff_store::PartitionSet::All, None, 10).await.unwrap().next;
     g.delayed(ms(500)).await;
     wakeups.arm_timer(next);
     wakeups.timer_changed().await;

@@ -1,14 +1,14 @@
 //! Workers: registered while they are heard of, each under one process.
 
-use ff_core::limits::{PAGE, WORKER_LANES, WORKER_TTL_MAX, WORKER_TTL_MIN};
+use ff_core::bounds::{PAGE, WORKER_LANES, WORKER_TTL_MAX, WORKER_TTL_MIN};
 use ff_core::machine::Registered;
 use ff_core::resource::Registration;
 use ff_core::{Code, ResourceKey, WorkerInstanceId};
 use ff_store::roles::{Registering, Session};
-use ff_store::{Share, mint};
+use ff_store::{PartitionSet, mint};
 use tokio::task::JoinSet;
 
-use crate::ground::{Ground, Refused, capabilities, lane, ms, worker};
+use crate::fixture::{Fixture, Refused, capabilities, lane, ms, worker};
 
 /// The same worker, started once more: another process.
 fn twin(registering: &Registering) -> Registering {
@@ -16,12 +16,12 @@ fn twin(registering: &Registering) -> Registering {
 }
 
 /// Where a worker's registration lies.
-fn place(g: &Ground, name: &str) -> ResourceKey {
+fn place(g: &Fixture, name: &str) -> ResourceKey {
     ResourceKey::worker(&g.namespace, &worker(name).instance, g.backend().partitions())
 }
 
 /// Reads every page of at most `limit`, and tells the instances.
-async fn pages(g: &Ground, limit: usize) -> Vec<WorkerInstanceId> {
+async fn pages(g: &Fixture, limit: usize) -> Vec<WorkerInstanceId> {
     let (mut seen, mut after) = (Vec::new(), None);
     for _ in 0..1_000 {
         let page = g.backend().workers(&g.namespace, after.as_ref(), limit).await.unwrap();
@@ -33,7 +33,7 @@ async fn pages(g: &Ground, limit: usize) -> Vec<WorkerInstanceId> {
     panic!("the list has no end");
 }
 
-pub(crate) async fn a_registered_worker_is_listed_with_what_it_said(g: Ground) {
+pub(crate) async fn a_registered_worker_is_listed_with_what_it_said(g: Fixture) {
     assert_eq!(g.workers().await, []);
     let (now, said) = (g.now().await, g.registering("ada", "cuda,python"));
     let answer = g.try_register(&said).await.unwrap();
@@ -50,13 +50,13 @@ pub(crate) async fn a_registered_worker_is_listed_with_what_it_said(g: Ground) {
     assert_eq!(g.workers().await, [listed]);
 }
 
-pub(crate) async fn lanes_are_kept_once_and_in_order(g: Ground) {
+pub(crate) async fn lanes_are_kept_once_and_in_order(g: Fixture) {
     let lanes = ["b", "a", "c", "a", "b"].map(lane).to_vec();
     g.try_register(&Registering { lanes, ..g.registering("ada", "") }).await.unwrap();
     assert_eq!(g.workers().await[0].lanes, ["a", "b", "c"].map(lane));
 }
 
-pub(crate) async fn registering_again_changes_what_is_said_and_not_since_when(g: Ground) {
+pub(crate) async fn registering_again_changes_what_is_said_and_not_since_when(g: Fixture) {
     let first = g.registering("ada", "cuda");
     let began = g.now().await;
     g.try_register(&first).await.unwrap();
@@ -71,7 +71,7 @@ pub(crate) async fn registering_again_changes_what_is_said_and_not_since_when(g:
     assert_eq!((&listed[0].lanes, &listed[0].capabilities), (&again.lanes, &again.capabilities));
 }
 
-pub(crate) async fn a_registration_told_twice_is_one(g: Ground) {
+pub(crate) async fn a_registration_told_twice_is_one(g: Fixture) {
     let said = g.registering("ada", "cuda");
     let first = g.try_register(&said).await.unwrap();
     let before = g.snapshot().await.without_versions();
@@ -81,7 +81,7 @@ pub(crate) async fn a_registration_told_twice_is_one(g: Ground) {
     assert_eq!(g.try_register(&said).await.unwrap().until, first.until + ms(1_000));
 }
 
-pub(crate) async fn another_process_cannot_take_the_place_of_a_live_one(g: Ground) {
+pub(crate) async fn another_process_cannot_take_the_place_of_a_live_one(g: Fixture) {
     let first = g.registering("ada", "cuda");
     g.try_register(&first).await.unwrap();
     let before = g.snapshot().await;
@@ -91,7 +91,7 @@ pub(crate) async fn another_process_cannot_take_the_place_of_a_live_one(g: Groun
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_silent_worker_is_replaced_at_once(g: Ground) {
+pub(crate) async fn a_silent_worker_is_replaced_at_once(g: Fixture) {
     let first = g.registering("ada", "cuda");
     g.try_register(&first).await.unwrap();
     g.advance(ms(10_000)).await;
@@ -103,7 +103,7 @@ pub(crate) async fn a_silent_worker_is_replaced_at_once(g: Ground) {
     assert_eq!(listed[0].registered_at, g.now().await, "it is another registration");
 }
 
-pub(crate) async fn one_that_was_replaced_has_no_say(g: Ground) {
+pub(crate) async fn one_that_was_replaced_has_no_say(g: Fixture) {
     let first = g.registering("ada", "cuda");
     g.try_register(&first).await.unwrap();
     g.advance(ms(10_000)).await;
@@ -117,7 +117,7 @@ pub(crate) async fn one_that_was_replaced_has_no_say(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_worker_that_comes_back_begins_anew(g: Ground) {
+pub(crate) async fn a_worker_that_comes_back_begins_anew(g: Fixture) {
     let said = g.registering("ada", "");
     g.try_register(&said).await.unwrap();
     g.advance(ms(10_000)).await;
@@ -125,7 +125,7 @@ pub(crate) async fn a_worker_that_comes_back_begins_anew(g: Ground) {
     assert_eq!(g.workers().await[0].registered_at, g.now().await);
 }
 
-pub(crate) async fn of_processes_that_register_at_once_one_is_registered(g: Ground) {
+pub(crate) async fn of_processes_that_register_at_once_one_is_registered(g: Fixture) {
     let mut racing = JoinSet::new();
     for _ in 0..8 {
         let (g, said) = (g.clone(), g.registering("ada", "cuda"));
@@ -140,7 +140,7 @@ pub(crate) async fn of_processes_that_register_at_once_one_is_registered(g: Grou
     assert_eq!(g.workers().await[0].session, done[0].0);
 }
 
-pub(crate) async fn a_heartbeat_puts_off_the_end(g: Ground) {
+pub(crate) async fn a_heartbeat_puts_off_the_end(g: Fixture) {
     let session = g.registered("ada", "cuda").await;
     let began = g.now().await;
     for _ in 0..3 {
@@ -153,7 +153,7 @@ pub(crate) async fn a_heartbeat_puts_off_the_end(g: Ground) {
     assert_eq!(listed[0].capabilities, capabilities("cuda"));
 }
 
-pub(crate) async fn a_heartbeat_of_nobody_is_refused(g: Ground) {
+pub(crate) async fn a_heartbeat_of_nobody_is_refused(g: Fixture) {
     let known = g.registered("ada", "").await;
     let before = g.snapshot().await;
     let there = g.elsewhere().namespace;
@@ -168,7 +168,7 @@ pub(crate) async fn a_heartbeat_of_nobody_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_heartbeat_after_the_silence_is_refused(g: Ground) {
+pub(crate) async fn a_heartbeat_after_the_silence_is_refused(g: Fixture) {
     let session = g.registered("ada", "").await;
     g.advance(ms(10_000)).await;
     let before = g.snapshot().await;
@@ -178,7 +178,7 @@ pub(crate) async fn a_heartbeat_after_the_silence_is_refused(g: Ground) {
     assert_eq!(g.heartbeat(&session).await.refused(), Code::NotRegistered);
 }
 
-pub(crate) async fn a_worker_that_leaves_is_gone(g: Ground) {
+pub(crate) async fn a_worker_that_leaves_is_gone(g: Fixture) {
     let said = g.registering("ada", "");
     g.try_register(&said).await.unwrap();
     g.disconnect(&said.session()).await;
@@ -191,7 +191,7 @@ pub(crate) async fn a_worker_that_leaves_is_gone(g: Ground) {
     g.try_register(&twin(&said)).await.unwrap();
 }
 
-pub(crate) async fn nobody_leaves_in_anothers_name(g: Ground) {
+pub(crate) async fn nobody_leaves_in_anothers_name(g: Fixture) {
     let known = g.registered("ada", "").await;
     g.registered("bob", "").await;
     let before = g.snapshot().await;
@@ -206,7 +206,7 @@ pub(crate) async fn nobody_leaves_in_anothers_name(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_silent_worker_is_removed_by_time_alone(g: Ground) {
+pub(crate) async fn a_silent_worker_is_removed_by_time_alone(g: Fixture) {
     g.registered("ada", "").await;
     g.advance(ms(10_000)).await;
     assert_eq!(g.due_resources().await, [place(&g, "ada")]);
@@ -216,7 +216,7 @@ pub(crate) async fn a_silent_worker_is_removed_by_time_alone(g: Ground) {
     assert!(!g.backend().tick_resource(place(&g, "ada")).await.unwrap());
 }
 
-pub(crate) async fn a_worker_that_is_heard_of_stays(g: Ground) {
+pub(crate) async fn a_worker_that_is_heard_of_stays(g: Fixture) {
     let session = g.registered("ada", "").await;
     g.advance(ms(9_999)).await;
     g.heartbeat(&session).await.unwrap();
@@ -229,18 +229,18 @@ pub(crate) async fn a_worker_that_is_heard_of_stays(g: Ground) {
     assert_eq!(g.workers().await, []);
 }
 
-pub(crate) async fn the_end_of_a_silence_is_told_among_the_timers(g: Ground) {
+pub(crate) async fn the_end_of_a_silence_is_told_among_the_timers(g: Fixture) {
     let early = g.now().await + ms(10_000);
     g.delayed(ms(20_000)).await;
     g.registered("ada", "").await;
-    let timers = g.backend().due(&Share::All, None, 10).await.unwrap();
+    let timers = g.backend().due(&PartitionSet::All, None, 10).await.unwrap();
     assert_eq!((timers.resources, timers.next), (vec![], Some(early)));
     g.pass(ms(10_000)).await;
-    let timers = g.backend().due(&Share::All, None, 10).await.unwrap();
+    let timers = g.backend().due(&PartitionSet::All, None, 10).await.unwrap();
     assert_eq!(timers.next, Some(early + ms(10_000)));
 }
 
-pub(crate) async fn workers_are_listed_in_order_and_in_pages(g: Ground) {
+pub(crate) async fn workers_are_listed_in_order_and_in_pages(g: Fixture) {
     let mut names: Vec<_> = (0..23).map(|n| format!("w{n:02}")).collect();
     names.rotate_left(9);
     for name in &names {
@@ -254,7 +254,7 @@ pub(crate) async fn workers_are_listed_in_order_and_in_pages(g: Ground) {
     }
 }
 
-pub(crate) async fn a_page_goes_on_where_a_worker_has_left(g: Ground) {
+pub(crate) async fn a_page_goes_on_where_a_worker_has_left(g: Fixture) {
     let sessions = [g.registered("a", "").await, g.registered("b", "").await];
     g.registered("c", "").await;
     g.disconnect(&sessions[1]).await;
@@ -263,18 +263,18 @@ pub(crate) async fn a_page_goes_on_where_a_worker_has_left(g: Ground) {
     assert_eq!((page.len(), &page[0].worker), (1, &worker("c")));
 }
 
-pub(crate) async fn a_worker_shows_in_its_own_namespace_alone(g: Ground) {
+pub(crate) async fn a_worker_shows_in_its_own_namespace_alone(g: Fixture) {
     let there = g.elsewhere();
     g.registered("ada", "").await;
     assert_eq!(there.workers().await, []);
     there.registered("bob", "").await;
-    for (ground, name) in [(&g, "ada"), (&there, "bob")] {
-        let listed = ground.workers().await;
+    for (fixture, name) in [(&g, "ada"), (&there, "bob")] {
+        let listed = fixture.workers().await;
         assert_eq!((listed.len(), &listed[0].worker), (1, &worker(name)));
     }
 }
 
-pub(crate) async fn one_instance_id_is_a_worker_in_each_namespace(g: Ground) {
+pub(crate) async fn one_instance_id_is_a_worker_in_each_namespace(g: Fixture) {
     let there = g.elsewhere();
     let mine = g.registered("ada", "cuda").await;
     let theirs = there.registered("ada", "python").await;
@@ -289,7 +289,7 @@ pub(crate) async fn one_instance_id_is_a_worker_in_each_namespace(g: Ground) {
     assert_eq!(there.workers().await[0].capabilities, capabilities("python"));
 }
 
-pub(crate) async fn a_registration_out_of_bounds_is_refused(g: Ground) {
+pub(crate) async fn a_registration_out_of_bounds_is_refused(g: Fixture) {
     let known = g.registering("ada", "cuda");
     g.try_register(&known).await.unwrap();
     let before = g.snapshot().await;
@@ -307,7 +307,7 @@ pub(crate) async fn a_registration_out_of_bounds_is_refused(g: Ground) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_registration_at_the_bounds_is_kept(g: Ground) {
+pub(crate) async fn a_registration_at_the_bounds_is_kept(g: Fixture) {
     let lanes: Vec<_> = (0..WORKER_LANES).map(|n| lane(&format!("l{n:02}"))).collect();
     for ttl in [WORKER_TTL_MIN, WORKER_TTL_MAX] {
         let name = format!("w{}", ttl.get());
@@ -320,7 +320,7 @@ pub(crate) async fn a_registration_at_the_bounds_is_kept(g: Ground) {
     }
 }
 
-pub(crate) async fn a_page_of_no_or_too_many_workers_is_refused(g: Ground) {
+pub(crate) async fn a_page_of_no_or_too_many_workers_is_refused(g: Fixture) {
     for limit in [0, PAGE + 1, usize::MAX] {
         let refused = g.backend().workers(&g.namespace, None, limit).await.refused();
         assert_eq!(refused, Code::InvalidArgument, "{limit}");
@@ -328,7 +328,7 @@ pub(crate) async fn a_page_of_no_or_too_many_workers_is_refused(g: Ground) {
     g.backend().workers(&g.namespace, None, PAGE).await.unwrap();
 }
 
-pub(crate) async fn a_worker_that_is_gone_keeps_what_it_holds(g: Ground) {
+pub(crate) async fn a_worker_that_is_gone_keeps_what_it_holds(g: Fixture) {
     let session = g.registered("ada", "").await;
     let assignment = g.held().await;
     g.registered("bob", "").await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Discard, Home,
     NeedsAdmission, Phase, PutBudget, PutQuota, ReportUsage, ResetBudget, SetWaiters, Settlement,
@@ -35,7 +35,7 @@ fn name(name: &str) -> ResourceName {
 
 impl Generator {
     /// A budget or a quota is made, changed, reset or removed.
-    pub(super) fn allowance(&mut self) -> Action {
+    pub(super) fn limit(&mut self) -> Action {
         let rng = &mut self.rng;
         let home = home(&make::namespace(rng));
         let budget = home.key(ResourceKind::Budget, &name(one(rng, &["money", "tokens"])));
@@ -126,7 +126,7 @@ impl Generator {
             let mut needs = NeedsAdmission {
                 execution: record.id,
                 version: record.version,
-                limits: record.spec.control.clone(),
+                limits: record.spec.limits.clone(),
                 used: record.used.clone(),
             };
             if chance(&mut self.rng, 10) {
@@ -179,7 +179,7 @@ impl Generator {
             true => ticket.admission,
             false => self.admission(),
         };
-        let mut limits = ff_core::control::Control {
+        let mut limits = ff_core::limits::ExecutionLimits {
             budgets: ticket.budgets.clone(),
             quotas: ticket.quotas.clone(),
             estimate: ticket.estimate.clone(),

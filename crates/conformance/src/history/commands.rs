@@ -1,11 +1,11 @@
 //! One random command at a time.
 
 use bytes::Bytes;
-use ff_core::limits::{MESSAGE_BYTES, PAYLOAD_BYTES, PRIORITY};
+use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES, PRIORITY};
 use ff_core::machine::{
     Action, Cancel, CancelHeld, Claim, ClaimGranted, ClaimRequest, Complete, Delay, Fail,
-    GrantNext, HandBack, Hold, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
-    Target, Tick,
+    GrantNext, HandBack, LeaseRef, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags,
+    Submit, Target, Tick,
 };
 use ff_core::record::Progress;
 use ff_core::state::State;
@@ -40,7 +40,7 @@ const SORTS: &[(u32, Make)] = &[
     (5, |g, v| Some(g.set_tags(v).into())),
     (8, |g, v| Some(g.replay(v)?.into())),
     (18, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
-    (3, |g, _| Some(g.allowance())),
+    (3, |g, _| Some(g.limit())),
     (10, |g, v| g.admit(v)),
     (5, |g, v| g.settle(v)),
     (7, |g, v| g.block(v)),
@@ -167,7 +167,7 @@ impl Generator {
     }
 
     fn revoke(&mut self, view: View<'_>) -> Option<Action> {
-        let Hold { target, fence } = self.hold(view)?;
+        let LeaseRef { target, fence } = self.hold(view)?;
         Some(Revoke { target, lease: fence.lease }.into())
     }
 
@@ -225,7 +225,7 @@ impl Generator {
     }
 
     /// A hold: mostly a good one, now and then late, old or forged.
-    pub(super) fn hold(&mut self, view: View<'_>) -> Option<Hold> {
+    pub(super) fn hold(&mut self, view: View<'_>) -> Option<LeaseRef> {
         let drawn = self.rng.u8(..100);
         if drawn < 6 && !self.past.holds.is_empty() {
             return Some(one(&mut self.rng, &self.past.holds));
@@ -238,7 +238,7 @@ impl Generator {
         let record = asked.flatten().or_else(|| self.some(view, held))?;
         let fence = record.fence()?;
         let fence = if (12..17).contains(&drawn) { self.forged(fence) } else { fence };
-        Some(Hold { target: self.target_of(record), fence })
+        Some(LeaseRef { target: self.target_of(record), fence })
     }
 
     fn forged(&mut self, fence: Fence) -> Fence {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ff_core::machine::{Action, Assignment, ClaimRequest, Command, Hold, Reply};
+use ff_core::machine::{Action, Assignment, ClaimRequest, Command, Reply};
 use ff_core::state::State;
 use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
 use ff_store::{Listed, StoreError};
@@ -37,23 +37,11 @@ impl Leases {
     /// `command`, as the subject's worker would send it.
     pub(crate) fn translate(&self, command: &Command) -> Command {
         let mut command = command.clone();
-        match &mut command.action {
-            Action::Renew(it) => self.rename(&mut it.hold),
-            Action::ReportProgress(it) => self.rename(&mut it.hold),
-            Action::Complete(it) => self.rename(&mut it.hold),
-            Action::Fail(it) => self.rename(&mut it.hold),
-            Action::Delay(it) => self.rename(&mut it.hold),
-            Action::CancelHeld(it) => self.rename(&mut it.hold),
-            Action::HandBack(it) => self.rename(&mut it.hold),
-            Action::ReportUsage(it) => self.rename(&mut it.hold),
-            Action::Revoke(it) => it.lease = self.theirs(it.target.execution, it.lease),
-            _ => {}
+        let execution = command.action.facts().subject.execution();
+        if let (Some(execution), Some(lease)) = (execution, command.action.lease_mut()) {
+            *lease = self.theirs(execution, *lease);
         }
         command
-    }
-
-    fn rename(&self, hold: &mut Hold) {
-        hold.fence.lease = self.theirs(hold.target.execution, hold.fence.lease);
     }
 
     fn theirs(&self, execution: ExecutionId, ours: LeaseId) -> LeaseId {

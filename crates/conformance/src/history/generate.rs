@@ -1,9 +1,9 @@
 //! Makes histories from a seed: mostly what fits the model's present state, some that does not.
 
 use fastrand::Rng;
-use ff_core::limits::RUNS;
+use ff_core::bounds::RUNS;
 use ff_core::machine::{
-    Action, Cancel, ClaimRequest, Command, GrantNext, GrantOffer, Hold, Replay, Reply, Submit,
+    Action, Cancel, ClaimRequest, Command, GrantNext, GrantOffer, LeaseRef, Replay, Reply, Submit,
     Target,
 };
 use ff_core::payload::{BlobKey, BlobPart};
@@ -11,7 +11,7 @@ use ff_core::placement::Attention;
 use ff_core::state::Worker;
 use ff_core::table::Node;
 use ff_core::{Execution, ExecutionId, Millis};
-use ff_store::{ListScan, Position, Which};
+use ff_store::{ListIndex, ListScan, Position};
 
 use super::clock::{SPANS, Set};
 use super::compare::Answer;
@@ -41,7 +41,7 @@ pub(super) struct Past {
     pub(super) submits: Vec<Submit>,
     pub(super) claims: Vec<ClaimRequest>,
     pub(super) grants: Vec<GrantNext>,
-    pub(super) holds: Vec<Hold>,
+    pub(super) holds: Vec<LeaseRef>,
     pub(super) offers: Vec<(Target, GrantOffer, Worker)>,
 }
 
@@ -157,13 +157,13 @@ impl Generator {
             3 => {
                 let record = view.held.record(id).filter(|_| rng.bool());
                 let after = record.map(|record| Position::of(record));
-                let which = one(rng, &[Which::All, Which::Attention(Attention::Failed)]);
+                let which = one(rng, &[ListIndex::All, ListIndex::Attention(Attention::Failed)]);
                 Look::List(ListScan { namespace: make::namespace(rng), which, after, limit })
             }
             _ => {
                 let timer = view.held.record(id).and_then(|record| record.placed.timer);
                 let after = timer.filter(|_| rng.bool()).map(|at| (at, id));
-                Look::Due { after, limit }
+                Look::DueAction { after, limit }
             }
         }
     }

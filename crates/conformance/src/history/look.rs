@@ -16,7 +16,7 @@ pub(crate) enum Look {
     Blob(BlobKey),
     Attempts { id: ExecutionId, from: u32, limit: usize },
     List(ListScan),
-    Due { after: Option<(Time, ExecutionId)>, limit: usize },
+    DueAction { after: Option<(Time, ExecutionId)>, limit: usize },
     Resources(ResourceScan),
     Ahead { place: QueueEntry, id: ExecutionId },
     Blocked(BlockedScan),
@@ -29,7 +29,7 @@ pub(crate) enum Seen {
     Blob(Option<Bytes>),
     Attempts(Vec<Attempt>),
     List(Vec<Listed>),
-    Due(DueTimers),
+    DueAction(DueTimers),
     Resources(Vec<Resource>),
     Ahead(u64),
     Blocked(Vec<BlockedClass>),
@@ -44,14 +44,14 @@ impl Look {
                 Seen::Attempts(store.past_attempts(id, from, limit).await?)
             }
             Look::List(scan) => Seen::List(store.list(scan).await?),
-            Look::Due { after, limit } => {
-                let mut timers = store.due(&ff_store::Share::All, after, limit).await?;
+            Look::DueAction { after, limit } => {
+                let mut timers = store.due(&ff_store::PartitionSet::All, after, limit).await?;
                 // Of many that are due at once, any may come first.
                 if timers.resources.len() == limit {
                     timers.resources.clear();
                 }
                 timers.resources.sort();
-                Seen::Due(timers)
+                Seen::DueAction(timers)
             }
             Look::Resources(scan) => Seen::Resources(store.resources(scan).await?),
             Look::Ahead { place, id } => Seen::Ahead(store.ahead(&place, id).await?),

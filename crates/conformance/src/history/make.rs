@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use ff_core::control::{Amounts, Control};
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::Submit;
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    Ask, Capabilities, Category, Dimension, ExecutionId, IdempotencyKey, Kind, Lane, Millis,
-    Namespace, Partition, Payload, RequestId, ResourceName, TagKey, TagValue, Time, When, WorkerId,
-    WorkerInstanceId,
+    Capabilities, Category, Dimension, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace,
+    Partition, Payload, PolicyOverrides, RequestId, ResourceName, TagKey, TagValue, Time, When,
+    WorkerId, WorkerInstanceId,
 };
 
 /// One of `all`.
@@ -137,9 +137,9 @@ pub(super) fn aside(rng: &Rng) -> Rng {
 }
 
 /// A part of `policy`.
-fn part(rng: &mut Rng, policy: Policy) -> Ask {
-    let mut ask = Ask::from(policy);
-    let (silent, backoff) = (Ask::default(), &mut ask.backoff);
+fn part(rng: &mut Rng, policy: Policy) -> PolicyOverrides {
+    let mut ask = PolicyOverrides::from(policy);
+    let (silent, backoff) = (PolicyOverrides::default(), &mut ask.backoff);
     match rng.u8(..4) {
         0 => *backoff = silent.backoff,
         1 => backoff.base = None,
@@ -158,16 +158,16 @@ fn part(rng: &mut Rng, policy: Policy) -> Ask {
 }
 
 /// What a lane says for its submits.
-pub(super) fn defaults(rng: &mut Rng) -> Ask {
+pub(super) fn defaults(rng: &mut Rng) -> PolicyOverrides {
     let policy = policy(rng, false);
     part(rng, policy)
 }
 
 /// What a submit asks for: mostly all of `policy`.
-fn ask(rng: &mut Rng, policy: Policy) -> Ask {
+fn ask(rng: &mut Rng, policy: Policy) -> PolicyOverrides {
     match rng.u8(..10) {
         0..2 => part(rng, policy),
-        2 => Ask::default(),
+        2 => PolicyOverrides::default(),
         _ => policy.into(),
     }
 }
@@ -190,18 +190,18 @@ pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
         },
         key,
         requires: requires(rng),
-        control: control(rng),
+        limits: limits(rng),
     }
 }
 
 /// What limits an execution; mostly nothing.
-pub(super) fn control(rng: &mut Rng) -> Control {
+pub(super) fn limits(rng: &mut Rng) -> ExecutionLimits {
     let names = |rng: &mut Rng, all: &[&[&str]]| {
         let some = one(rng, all);
         some.iter().map(|name| ResourceName::new(*name).unwrap()).collect::<BTreeSet<_>>()
     };
     if chance(rng, 75) {
-        return Control::default();
+        return ExecutionLimits::default();
     }
     let budgets = names(rng, &[&[], &[], &["money"], &["money", "tokens"]]);
     let quotas = names(rng, &[&["api"], &["api"], &["api", "slots"], &["slots"], &[]]);
@@ -209,7 +209,7 @@ pub(super) fn control(rng: &mut Rng) -> Control {
         false if chance(rng, 40) => amounts(rng),
         _ => Amounts::new(),
     };
-    Control { budgets, quotas, estimate }
+    ExecutionLimits { budgets, quotas, estimate }
 }
 
 /// How much of what.

@@ -100,9 +100,9 @@ impl Pair {
 
     /// The time that both stores tell, which must be the same.
     async fn told(&self) -> Result<Time, String> {
-        let look = Look::Due { after: None, limit: 1 };
+        let look = Look::DueAction { after: None, limit: 1 };
         self.look(&look).await?;
-        let timers = self.model.due(&ff_store::Share::All, None, 1).await;
+        let timers = self.model.due(&ff_store::PartitionSet::All, None, 1).await;
         timers.map(|timers| timers.now).map_err(|error| error.to_string())
     }
 

@@ -6,7 +6,7 @@ use ff_core::machine::{
 use ff_core::placement::{QueueEntry, Score};
 use ff_core::state::State;
 use ff_core::{
-    Amend, Lane, Namespace, RequestId, Resource, ResourceKey, ResourceKind, ResourceName,
+    Lane, Namespace, Patch, RequestId, Resource, ResourceKey, ResourceKind, ResourceName,
 };
 use ff_store::ResourceScan;
 
@@ -61,15 +61,15 @@ impl Generator {
                 let reason = one(rng, &[None, Some("rest"), Some("")]).map(Into::into);
                 // A limit makes all of a lane ask, so it is soon removed.
                 let max_active = match (state.max_active, rng.u8(..10)) {
-                    (Some(_), 0..7) => Amend::Clear,
-                    (_, 7..9) => Amend::Put(one(rng, &[1, 2, 3])),
-                    _ => Amend::Keep,
+                    (Some(_), 0..7) => Patch::Clear,
+                    (_, 7..9) => Patch::Set(one(rng, &[1, 2, 3])),
+                    _ => Patch::Unset,
                 };
                 let aside = &mut make::aside(rng);
                 let defaults = match (&state.defaults, aside.u8(..10)) {
-                    (Some(_), 0..4) => Amend::Clear,
-                    (_, 4..7) => Amend::Put(Box::new(make::defaults(aside))),
-                    _ => Amend::Keep,
+                    (Some(_), 0..4) => Patch::Clear,
+                    (_, 4..7) => Patch::Set(Box::new(make::defaults(aside))),
+                    _ => Patch::Unset,
                 };
                 let spread = chance(rng, 30);
                 SetLane { key, paused, draining, max_active, defaults, reason, spread }.into()

@@ -5,8 +5,8 @@
 //! `FF_HISTORIES=<count>` runs so many.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod deaf;
 mod plan;
+mod without_wakeups;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -70,8 +70,8 @@ async fn check_now(world: &World, plan: &Plan) {
     for (name, limits) in plan.quotas() {
         let quota = backend.quota(namespace, &named(name)).await.unwrap();
         let holds = |ticket: &&Ticket| ticket.quotas.contains(&named(name));
-        let holding = tickets.iter().filter(holds).count();
-        assert_eq!(quota.active as usize, holding, "{name} counts its tickets");
+        let claimed_by = tickets.iter().filter(holds).count();
+        assert_eq!(quota.active as usize, claimed_by, "{name} counts its tickets");
         assert!(limits.max_active.is_none_or(|most| quota.active <= most), "{name} is too full");
     }
     let budget = backend.budget(namespace, &named(BUDGET)).await.unwrap();
@@ -165,7 +165,7 @@ fn places_are_those_of_live_leases_once_time_has_settled_what_was_left() {
             for name in QUOTAS {
                 let runs = |record: &&Execution| {
                     matches!(record.state, State::Active { .. })
-                        && record.spec.control.quotas.contains(&named(name))
+                        && record.spec.limits.quotas.contains(&named(name))
                 };
                 let quota = world.subject.backend.quota(&world.namespace, &named(name)).await;
                 let running = records.iter().filter(runs).count();

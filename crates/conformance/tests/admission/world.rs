@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_conformance::Subject;
-use ff_core::control::{Amounts, Control};
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Assignment, Cancel, ClaimGranted,
     ClaimRequest, Complete, Decision, Delay, Fail, GrantNext, GrantOffer, Home, NeedsAdmission,
@@ -19,7 +19,7 @@ use ff_core::{
     Lane, Millis, Namespace, Partition, Payload, ResourceKind, ResourceName, Time, When,
 };
 use ff_store::roles::Answer;
-use ff_store::{ResourceScan, Share, StoreError, audit, mint};
+use ff_store::{PartitionSet, ResourceScan, StoreError, audit, mint};
 use ff_testkit::ManualClock;
 
 use crate::plan::{BUDGET, Plan, QUOTAS, Step};
@@ -137,7 +137,7 @@ impl World {
         let salt = self.namespace.as_str().len() as u64;
         let id = ExecutionId::mint(start, Partition::ONLY, number, salt);
         let names = QUOTAS.into_iter().zip(quotas).filter(|(_, named)| *named);
-        let control = Control {
+        let limits = ExecutionLimits {
             budgets: estimate.iter().map(|_| named(BUDGET)).collect(),
             quotas: names.map(|(name, _)| named(name)).collect(),
             estimate: estimate.map(tokens).unwrap_or_default(),
@@ -152,9 +152,9 @@ impl World {
             max_reclaims: 3,
             ..Policy::default()
         };
-        self.quotas.insert(id, control.quotas.clone());
+        self.quotas.insert(id, limits.quotas.clone());
         let namespace = self.namespace.clone();
-        let submit = Submit { namespace, control, policy: policy.into(), ..Submit::new(id) };
+        let submit = Submit { namespace, limits, policy: policy.into(), ..Submit::new(id) };
         self.subject.backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
         self.ids.push(id);
         String::new()
@@ -292,11 +292,11 @@ impl World {
             return Vec::new();
         }
         let execution = self.leases[which % count].assignment.execution;
-        let control = self.record(execution).await.spec.control.clone();
+        let limits = self.record(execution).await.spec.limits.clone();
         let lease = &mut self.leases[which % count];
-        lease.left = lease.left.min(sum(&control.estimate));
+        lease.left = lease.left.min(sum(&limits.estimate));
         let mut reports = Vec::new();
-        while control.budgets.len() == 1 && (reports.len() as u64) < times {
+        while limits.budgets.len() == 1 && (reports.len() as u64) < times {
             let amount = amount.min(lease.left);
             if amount == 0 {
                 break;
@@ -345,7 +345,7 @@ impl World {
         for id in &self.ids {
             let record = self.record(*id).await;
             let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
-            if waits && !record.spec.control.is_empty() {
+            if waits && !record.spec.limits.is_empty() {
                 waiting.push(record);
             }
         }
@@ -400,9 +400,11 @@ impl World {
         let backend = &self.subject.backend;
         self.subject.clock.advance(span).await;
         for _ in 0..100 {
-            let timers = backend.due(&Share::All, None, 100).await.unwrap();
+            let timers = backend.due(&PartitionSet::All, None, 100).await.unwrap();
             if timers.due.is_empty() && timers.resources.is_empty() {
-                for (namespace, on) in backend.blockers(&Share::All, None, 100).await.unwrap() {
+                for (namespace, on) in
+                    backend.blockers(&PartitionSet::All, None, 100).await.unwrap()
+                {
                     backend.release(&namespace, &on).await.unwrap();
                 }
                 return String::new();

@@ -7,6 +7,10 @@ pub(crate) enum Bug {
     RetryIsForgotten,
     /// No admission comes to its end. That is no bug but bad luck, and costs nothing but time.
     AdmissionsFail,
+    /// Executions of the kind `damaged` cannot be read. That is no bug but bad luck, and costs them alone.
+    RecordsAreDamaged,
+    /// The same, and a release stops at the first that it cannot read.
+    DamageEndsThePass,
     /// What follows a commit is left to the next call, as by a caller that goes away.
     SettlementsAreLeft,
     /// The limits that executions wait for are told from the first one each time.

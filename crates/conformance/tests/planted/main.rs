@@ -10,13 +10,16 @@ use std::sync::Arc;
 use bug::Bug;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::{Making, Options, Subject, histories, sit};
-use ff_core::control::Control;
-use ff_core::machine::{ClaimRequest, Submit, Target};
+use ff_core::limits::ExecutionLimits;
+use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit, Target};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Millis, Namespace, Partition, PublicState, ResourceName};
-use ff_store::roles::Backend;
-use ff_store::{AllowanceBackend, ClientBackend, WorkerBackend, mint};
+use ff_core::{
+    Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, PublicState,
+    ResourceName,
+};
+use ff_store::roles::Engine;
+use ff_store::{ClientBackend, LimitsBackend, StoreError, WorkerBackend, mint};
 use ff_testkit::ManualClock;
 use store::Planted;
 
@@ -26,12 +29,10 @@ async fn planted(bug: Bug) -> Subject {
     Subject::new(Planted::new(store, bug), clock)
 }
 
-/// Nothing is given out without its admission, and nothing is lost.
-#[tokio::test]
-async fn a_claim_whose_admission_fails_gives_nothing_out() {
-    let namespace = Namespace::default();
+/// A store with a bug, and a quota on it that one execution at a time may use.
+async fn one_at_a_time(bug: Bug) -> (Engine<Planted>, ExecutionLimits) {
     let store = MemoryStore::serial(Arc::new(ManualClock::default()));
-    let backend = Backend::new(Planted::new(store, Bug::AdmissionsFail));
+    let backend = Engine::new(Planted::new(store, bug));
     let quota: ResourceName = "api".parse().unwrap();
     let limits = QuotaLimits {
         max_requests: None,
@@ -39,13 +40,21 @@ async fn a_claim_whose_admission_fails_gives_nothing_out() {
         max_active: Some(1),
         jitter: Millis::ZERO,
     };
-    backend.put_quota(&namespace, &quota, limits).await.unwrap();
-    let control = Control { quotas: [quota.clone()].into(), ..Control::default() };
+    backend.put_quota(&Namespace::default(), &quota, limits).await.unwrap();
+    (backend, ExecutionLimits { quotas: [quota].into(), ..ExecutionLimits::default() })
+}
+
+async fn submit(backend: &Engine<Planted>, limits: &ExecutionLimits, kind: &str) -> ExecutionId {
     let id = mint::execution_id(Partition::ONLY);
-    let submit = Submit { control, ..Submit::new(id) };
+    let kind = kind.parse().unwrap();
+    let submit = Submit { kind, limits: limits.clone(), ..Submit::new(id) };
     backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    id
+}
+
+async fn claim(backend: &Engine<Planted>) -> Result<Option<Assignment>, StoreError> {
     let claim = ClaimRequest {
-        namespace: namespace.clone(),
+        namespace: Namespace::default(),
         lane: Lane::default(),
         worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
         capabilities: Capabilities::NONE,
@@ -53,11 +62,51 @@ async fn a_claim_whose_admission_fails_gives_nothing_out() {
         max: 1,
         retry: false,
     };
-    assert!(backend.claim(claim, Millis::ZERO).await.is_err());
-    assert_eq!(backend.quota(&namespace, &quota).await.unwrap().active, 0);
+    Ok(backend.claim(claim, Millis::ZERO).await?.assignments.pop())
+}
+
+/// Nothing is dispatched without its admission, and nothing is lost.
+#[tokio::test]
+async fn a_claim_whose_admission_fails_gives_nothing_out() {
+    let (backend, limits) = one_at_a_time(Bug::AdmissionsFail).await;
+    let id = submit(&backend, &limits, "task").await;
+    assert!(claim(&backend).await.is_err());
+    let namespace = Namespace::default();
+    let quota = limits.quotas.first().unwrap();
+    assert_eq!(backend.quota(&namespace, quota).await.unwrap().active, 0);
     let target = Target { namespace, execution: id };
     let state = backend.describe(&target).await.unwrap().public_state();
     assert_eq!(state, PublicState::Waiting);
+}
+
+/// Two executions wait behind one that cannot be read; both get the slot in turn.
+async fn damage_costs_itself_alone(bug: Bug) {
+    let (backend, limits) = one_at_a_time(bug).await;
+    submit(&backend, &limits, "task").await;
+    let mut held = claim(&backend).await.unwrap().unwrap();
+    submit(&backend, &limits, "damaged").await;
+    let behind = [submit(&backend, &limits, "task").await, submit(&backend, &limits, "task").await];
+    assert!(claim(&backend).await.unwrap().is_none(), "the others wait");
+    for id in behind {
+        let complete = Complete { hold: held.hold(), result: Payload::bytes("done") };
+        backend.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+        backend.drain().await;
+        let next = claim(&backend).await.unwrap();
+        assert!(next.is_some(), "the slot reaches work that can be read");
+        held = next.unwrap();
+        assert_eq!(held.execution, id);
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_waiter_does_not_end_the_pass() {
+    damage_costs_itself_alone(Bug::RecordsAreDamaged).await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "the slot reaches work that can be read")]
+async fn an_unreadable_waiter_that_ends_the_pass_is_caught() {
+    damage_costs_itself_alone(Bug::DamageEndsThePass).await;
 }
 
 /// One test for each bug that random histories catch, which must tell the seed.

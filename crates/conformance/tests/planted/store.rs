@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{
-    Action, ClaimRequest, Command, CopyLane, Hold, NeedsAdmission, Reply, Ticked,
+    Action, ClaimRequest, Command, CopyLane, LeaseRef, NeedsAdmission, Reply, Ticked, Unblock,
 };
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
@@ -19,8 +19,8 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
-    SettlementQueue, Share, Stats, Store, StoreError, Wakeups, mint,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
+    ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups, mint,
 };
 
 use crate::bug::Bug;
@@ -152,7 +152,13 @@ impl Planted {
         Ok(all)
     }
 
-    async fn forge(&self, hold: &mut Hold) {
+    async fn is_damaged(&self, id: ExecutionId) -> bool {
+        let can_be = matches!(self.bug, Bug::RecordsAreDamaged | Bug::DamageEndsThePass);
+        can_be
+            && matches!(self.store.record(id).await, Ok(Some(record)) if record.spec.kind.as_str() == "damaged")
+    }
+
+    async fn forge(&self, hold: &mut LeaseRef) {
         if let Ok(Some(record)) = self.store.record(hold.target.execution).await
             && let Some(fence) = record.fence()
             && fence.epoch == hold.fence.epoch
@@ -182,6 +188,12 @@ impl Store for Planted {
                 answers.push(Err(StoreError::Unavailable("a test says so".into())));
                 continue;
             }
+            if let Action::Unblock(Unblock { execution, .. }) = command.action
+                && self.is_damaged(execution).await
+            {
+                answers.push(Err(StoreError::Corrupt(format!("execution {execution}"))));
+                continue;
+            }
             if let Some(refusal) = self.refuse(&command).await {
                 answers.push(Err(refusal.into()));
                 continue;
@@ -196,7 +208,10 @@ impl Store for Planted {
     }
 
     async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
-        self.store.record(id).await
+        match self.is_damaged(id).await {
+            true => Err(StoreError::Corrupt(format!("execution {id}"))),
+            false => self.store.record(id).await,
+        }
     }
 
     async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
@@ -228,7 +243,7 @@ impl Store for Planted {
 
     async fn due(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
@@ -284,6 +299,18 @@ impl Store for Planted {
                 }
                 Ok(found)
             }
+            Bug::DamageEndsThePass => {
+                let mut found = self.store.blocked(scan).await?;
+                for class in &mut found {
+                    for (at, id) in class.first.clone().into_iter().enumerate() {
+                        if self.is_damaged(id.1).await {
+                            class.first.truncate(at + 1);
+                            break;
+                        }
+                    }
+                }
+                Ok(found)
+            }
             Bug::ReleasesIgnoreCapability => {
                 let mut found = self.store.blocked(scan).await?;
                 found.sort_by_key(|class| class.first[0]);
@@ -304,7 +331,7 @@ impl Store for Planted {
 
     async fn blockers(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
@@ -312,8 +339,8 @@ impl Store for Planted {
         self.store.blockers(share, after, limit).await
     }
 
-    async fn census(&self) -> Result<ff_store::census::Census, StoreError> {
-        self.store.census().await
+    async fn backlog(&self) -> Result<ff_store::backlog::Backlog, StoreError> {
+        self.store.backlog().await
     }
 
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
@@ -323,8 +350,8 @@ impl Store for Planted {
         }
     }
 
-    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
-        self.store.alive(engine).await
+    async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        self.store.engine_heartbeat(engine).await
     }
 
     async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {

@@ -1,25 +1,35 @@
 //! Cancel: by the holder, or by an operator at once or with a grace.
 
 use super::hold::check_message;
-use super::{Cancelled, Context, Decide, Hold, ReadSet, Step, Target};
+use super::{Cancelled, Context, Decide, Facts, LeaseRef, ReadSet, Step, Target};
+use crate::bounds;
 use crate::digest::Digest;
-use crate::event::What;
-use crate::limits;
+use crate::event::EventKind;
+use crate::id::LeaseId;
 use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::state::{CancelRequest, Outcome, State};
+use crate::table::Verb;
 use crate::time::Millis;
 
 /// A holder cancels what it holds, by itself or because it was asked to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CancelHeld {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
     /// Why, for people.
     pub reason: Option<Box<str>>,
 }
 
 impl Decide for CancelHeld {
+    fn facts(&self) -> Facts<'_> {
+        Facts::stop(&self.hold.target, Verb::CancelHeld)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         check_message("reason", self.reason.as_deref().unwrap_or(""))
     }
@@ -63,9 +73,13 @@ impl Cancel {
 }
 
 impl Decide for Cancel {
+    fn facts(&self) -> Facts<'_> {
+        Facts::stop(&self.target, Verb::Cancel)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         if let Some(grace) = self.grace {
-            grace.within("grace", limits::SPAN_MIN, limits::GRACE_MAX)?;
+            grace.within("grace", bounds::SPAN_MIN, bounds::GRACE_MAX)?;
         }
         check_message("reason", self.reason.as_deref().unwrap_or(""))
     }
@@ -95,7 +109,7 @@ impl Decide for Cancel {
                 }
                 let mut after = record.clone();
                 after.state = State::Active { lease: lease.clone(), cancel: request };
-                Ok(Step::write(context.update(record, after, What::Cancelling), answer))
+                Ok(Step::write(context.update(record, after, EventKind::Cancelling), answer))
             }
             _ => {
                 let leave = context.cancelled(record, self.reason(record));

@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use super::{
-    Action, Admissions, Admitted, Claimed, Context, Decide, Item, NeedsAdmission, Nominate, Phase,
-    ReadSet, Reply, Settlement, Step, TICKET_TTL, Target, Transition, Withheld,
+    Action, Admissions, Admitted, Claimed, Context, Decide, Facts, Item, NeedsAdmission, Nominate,
+    Phase, ReadSet, Reply, Settlement, Step, TICKET_TTL, Target, Transition, Withheld,
 };
+use crate::bounds;
 use crate::capability::Capabilities;
 use crate::id::{LeaseId, RequestId};
-use crate::limits;
 use crate::name::{Lane, Namespace};
 use crate::payload::{BlobKey, BlobPart};
 use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::resource::LaneState;
-use crate::state::{State, Why, Worker};
+use crate::state::{Intent, State, Worker};
+use crate::table::Verb;
 use crate::time::Millis;
 use crate::timer;
 
@@ -139,7 +140,7 @@ impl Claim {
 
     /// What an earlier send of this call took and still holds.
     fn taken<'a>(&self, context: &Context<'a>) -> Result<Vec<&'a Execution>, Refusal> {
-        let ids = context.loaded.holding.iter().flatten();
+        let ids = context.loaded.claimed_by.iter().flatten();
         let records = ids.filter_map(|id| context.loaded.record(*id));
         let mut taken: Vec<_> = records
             .filter(|record| {
@@ -256,9 +257,13 @@ fn moved_on(write: Option<super::WriteSet>) -> Item {
 }
 
 impl Decide for Claim {
+    fn facts(&self) -> Facts<'_> {
+        Facts { adds: true, ..Facts::queue(&self.namespace, &self.lane, Verb::Claim) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
-        if self.max == 0 || usize::from(self.max) > limits::CLAIM {
-            let why = format!("is {}; give 1 to {}", self.max, limits::CLAIM);
+        if self.max == 0 || usize::from(self.max) > bounds::CLAIM {
+            let why = format!("is {}; give 1 to {}", self.max, bounds::CLAIM);
             return Err(Refusal::invalid("max", why));
         }
         if self.first.checked_add(self.max).is_none() {
@@ -269,7 +274,7 @@ impl Decide for Claim {
 
     fn reads(&self) -> ReadSet {
         if self.retry {
-            return ReadSet { holding: Some(self.request), ..ReadSet::default() };
+            return ReadSet { claimed_by: Some(self.request), ..ReadSet::default() };
         }
         self.looks()
     }
@@ -331,14 +336,14 @@ impl Decide for Claim {
     }
 }
 
-/// The first of `records` that one answer carries: at most `max` and [`limits::BATCH_BYTES`] of
+/// The first of `records` that one answer carries: at most `max` and [`bounds::BATCH_BYTES`] of
 /// input, but at least one. Tells whether bytes cut it short.
 fn fit<'a>(records: &[&'a Execution], max: usize) -> (Vec<&'a Execution>, bool) {
     let mut bytes = 0;
     let mut chosen = Vec::new();
     for record in records.iter().take(max) {
         bytes += record.spec.input.len as usize;
-        if bytes > limits::BATCH_BYTES && !chosen.is_empty() {
+        if bytes > bounds::BATCH_BYTES && !chosen.is_empty() {
             return (chosen, true);
         }
         chosen.push(*record);
@@ -347,7 +352,7 @@ fn fit<'a>(records: &[&'a Execution], max: usize) -> (Vec<&'a Execution>, bool) 
 }
 
 impl<'a> Context<'a> {
-    /// Why the work of the command's lane is not given out, if it is not.
+    /// Why the command's lane dispatches nothing, if it does not.
     pub(super) fn withheld(&self) -> Option<Withheld> {
         let lane = self.loaded.lane_state()?;
         lane.paused.then_some(Withheld::LanePaused)
@@ -419,7 +424,7 @@ pub struct ClaimGranted {
 }
 
 impl ClaimGranted {
-    fn why(&self, record: &Execution, context: &Context<'_>) -> Result<Why, Refusal> {
+    fn why(&self, record: &Execution, context: &Context<'_>) -> Result<Intent, Refusal> {
         match &record.state {
             State::Granted { grant, why }
                 if grant.request == self.request && timer::due(record, context.now).is_none() =>
@@ -444,6 +449,10 @@ impl ClaimGranted {
 }
 
 impl Decide for ClaimGranted {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.target.execution, Verb::ClaimGranted)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -1,19 +1,21 @@
 //! Complete: a holder has the result.
 
 use super::guard::Leave;
-use super::{Context, Decide, Hold, ReadSet, Step};
+use super::{Context, Decide, Facts, LeaseRef, ReadSet, Step};
 use crate::digest::Digest;
-use crate::event::What;
+use crate::event::EventKind;
+use crate::id::LeaseId;
 use crate::payload::{BlobPart, Payload};
 use crate::record::{EndReason, Exited};
 use crate::refusal::Refusal;
 use crate::state::Outcome;
+use crate::table::Verb;
 
 /// Ends the execution with a result, also while a cancel leaves the holder time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complete {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
     /// The result.
     pub result: Payload,
 }
@@ -29,6 +31,17 @@ impl Complete {
 }
 
 impl Decide for Complete {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            payload_bytes: self.result.bytes.len(),
+            ..Facts::stop(&self.hold.target, Verb::Complete)
+        }
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         self.result.check("result")
     }
@@ -42,7 +55,7 @@ impl Decide for Complete {
             let outcome = Outcome::Success { result: self.result.shape() };
             Leave {
                 after: context.finished(held.record, outcome, EndReason::Completed),
-                what: What::Completed,
+                what: EventKind::Completed,
                 answer: Exited::Completed,
                 result: Some((BlobPart::Result(held.record.run.number), self.result.bytes.clone())),
             }

@@ -1,12 +1,14 @@
 //! Delay: a holder puts its execution off and gives the worker free.
 
 use super::guard::Leave;
-use super::{Context, Decide, Hold, ReadSet, Step};
+use super::{Context, Decide, Facts, LeaseRef, ReadSet, Step};
 use crate::digest::Digest;
-use crate::event::What;
+use crate::event::EventKind;
+use crate::id::LeaseId;
 use crate::record::{Execution, Exited};
 use crate::refusal::Refusal;
-use crate::state::{Pause, State, Why};
+use crate::state::{DelayReason, Intent, State};
+use crate::table::Verb;
 use crate::time::When;
 
 /// Ends the lease and continues the same attempt later. A moment in the past means at once, behind
@@ -14,7 +16,7 @@ use crate::time::When;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delay {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
     /// When it is to continue.
     pub until: When,
 }
@@ -24,15 +26,15 @@ impl Delay {
         let until = self.until.resolve(context.now);
         let mut after = before.clone();
         match until {
-            Some(until) => after.state = State::Delayed { until, why: Pause::Hold },
+            Some(until) => after.state = State::Delayed { until, why: DelayReason::Hold },
             None => {
                 after.queued_at = context.now;
-                after.state = State::Queued { why: Why::Resume };
+                after.state = State::Queued { why: Intent::Resume };
             }
         }
         Leave {
             after,
-            what: What::Delayed { until },
+            what: EventKind::Delayed { until },
             answer: Exited::Delayed { until: until.unwrap_or(context.now) },
             result: None,
         }
@@ -40,6 +42,14 @@ impl Delay {
 }
 
 impl Decide for Delay {
+    fn facts(&self) -> Facts<'_> {
+        Facts::stop(&self.hold.target, Verb::Delay)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         self.until.check("until")
     }

@@ -2,10 +2,10 @@
 
 use super::Context;
 use super::guard::Leave;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::name::Category;
 use crate::record::{AttemptEnd, EndReason, Execution, Exited};
-use crate::state::{Failure, Outcome, Pause, State, Why};
+use crate::state::{DelayReason, Failure, Intent, Outcome, State};
 
 impl Context<'_> {
     /// `before`, finished with `outcome`; its open attempt, if any, ends with `reason`.
@@ -24,7 +24,7 @@ impl Context<'_> {
     pub(super) fn cancelled(&self, before: &Execution, reason: Option<Box<str>>) -> Leave {
         Leave {
             after: self.finished(before, Outcome::Cancelled { reason }, EndReason::Cancelled),
-            what: What::Cancelled,
+            what: EventKind::Cancelled,
             answer: Exited::Cancelled,
             result: None,
         }
@@ -43,14 +43,14 @@ impl Context<'_> {
         let from = self.now + retry.backoff.wait(after.run.failures, self.jitter);
         let later = from > self.now;
         if later {
-            after.state = State::Delayed { until: from, why: Pause::Backoff };
+            after.state = State::Delayed { until: from, why: DelayReason::Backoff };
         } else {
             after.queued_at = self.now;
-            after.state = State::Queued { why: Why::Retry };
+            after.state = State::Queued { why: Intent::Retry };
         }
         Leave {
             after,
-            what: What::Retrying { from: later.then_some(from) },
+            what: EventKind::Retrying { from: later.then_some(from) },
             answer: Exited::Retrying { from },
             result: None,
         }
@@ -69,10 +69,10 @@ impl Context<'_> {
             return self.failed_for_good(after, failure);
         }
         after.queued_at = self.now;
-        after.state = State::Queued { why: Why::Reclaim };
+        after.state = State::Queued { why: Intent::Reclaim };
         Leave {
             after,
-            what: What::Reclaimed,
+            what: EventKind::Reclaimed,
             answer: Exited::Retrying { from: self.now },
             result: None,
         }
@@ -80,7 +80,7 @@ impl Context<'_> {
 
     fn failed_for_good(&self, mut after: Execution, failure: Failure) -> Leave {
         after.state = State::Finished { outcome: Outcome::Failed { failure }, at: self.now };
-        Leave { after, what: What::Failed, answer: Exited::Failed, result: None }
+        Leave { after, what: EventKind::Failed, answer: Exited::Failed, result: None }
     }
 
     fn attempt_ended(&self, before: &Execution, reason: EndReason) -> Execution {

@@ -1,22 +1,32 @@
 //! Fail: a holder could not do it.
 
 use super::hold::check_message;
-use super::{Context, Decide, Hold, ReadSet, Step};
+use super::{Context, Decide, Facts, LeaseRef, ReadSet, Step};
 use crate::digest::Digest;
+use crate::id::LeaseId;
 use crate::record::EndReason;
 use crate::refusal::Refusal;
 use crate::state::Failure;
+use crate::table::Verb;
 
 /// Ends the attempt. The failure and the retry policy decide whether another follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fail {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
     /// What went wrong.
     pub failure: Failure,
 }
 
 impl Decide for Fail {
+    fn facts(&self) -> Facts<'_> {
+        Facts::stop(&self.hold.target, Verb::Fail)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         check_message("failure.message", &self.failure.message)
     }

@@ -2,16 +2,18 @@
 
 use super::claim::{ADMISSION_LOOKAHEAD, UNREADABLE_LOOKAHEAD};
 use super::{
-    Admissions, Context, Decide, GrantOffer, Granted, Item, Nominate, ReadSet, Step, Transition,
+    Admissions, Context, Decide, Facts, GrantOffer, Granted, Item, Nominate, ReadSet, Step,
+    Transition,
 };
+use crate::bounds;
 use crate::capability::Capabilities;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::id::{Partition, RequestId};
-use crate::limits;
 use crate::name::{Lane, Namespace};
 use crate::record::Execution;
 use crate::refusal::Refusal;
-use crate::state::{Grant, State, Why, Worker};
+use crate::state::{Grant, Intent, State, Worker};
+use crate::table::Verb;
 use crate::time::Millis;
 use crate::timer;
 
@@ -64,13 +66,13 @@ impl GrantNext {
             lane: record.spec.lane.clone(),
             request: self.request,
             until: grant.until,
-            reclaim: matches!(&record.state, State::Queued { why } | State::Granted { why, .. } if *why == Why::Reclaim),
+            reclaim: matches!(&record.state, State::Queued { why } | State::Granted { why, .. } if *why == Intent::Reclaim),
         }
     }
 
     /// What an earlier send of this call reserved, if it still stands.
     fn reserved(&self, context: &Context<'_>) -> Option<GrantOffer> {
-        let ids = context.loaded.holding.iter().flatten();
+        let ids = context.loaded.claimed_by.iter().flatten();
         let mut records = ids.filter_map(|id| context.loaded.record(*id));
         records.find_map(|record| match &record.state {
             State::Granted { grant, .. }
@@ -86,13 +88,17 @@ impl GrantNext {
 }
 
 impl Decide for GrantNext {
+    fn facts(&self) -> Facts<'_> {
+        Facts { adds: true, ..Facts::queue(&self.namespace, &self.lane, Verb::Grant) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
-        self.ttl.within("ttl", limits::SPAN_MIN, limits::GRANT_TTL_MAX).map(drop)
+        self.ttl.within("ttl", bounds::SPAN_MIN, bounds::GRANT_TTL_MAX).map(drop)
     }
 
     fn reads(&self) -> ReadSet {
         if self.retry {
-            return ReadSet { holding: Some(self.request), ..ReadSet::default() };
+            return ReadSet { claimed_by: Some(self.request), ..ReadSet::default() };
         }
         self.nominate(self.looked_at())
     }
@@ -144,7 +150,7 @@ impl Decide for GrantNext {
         let offer = self.offer(&record, &grant);
         let mut after = record.clone().into_owned();
         after.state = State::Granted { grant, why };
-        let write = context.guarded(context.update(&record, after, What::Granted));
+        let write = context.guarded(context.update(&record, after, EventKind::Granted));
         Ok(Step::write(write, Granted { offer: Some(offer), ..Granted::default() }))
     }
 }

@@ -1,8 +1,8 @@
 //! The guards that commands share: is it there, is it yours, did you ask that before.
 
-use super::{Context, Hold, Step, Target, revoke};
+use super::{Context, LeaseRef, Step, Target, revoke};
 use crate::digest::Digest;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::id::Fence;
 use crate::record::{Execution, Exit, Exited};
 use crate::refusal::{Refusal, Stale};
@@ -37,7 +37,7 @@ impl<'a> Context<'a> {
     }
 
     /// The record of `hold`, whose lease must be the present one and in time.
-    pub(super) fn held(&self, hold: &Hold) -> Result<Held<'a>, Refusal> {
+    pub(super) fn held(&self, hold: &LeaseRef) -> Result<HeldExecution<'a>, Refusal> {
         let record = self.found(&hold.target)?;
         let stale = |why| Err(Refusal::StaleLease { why });
         match &record.state {
@@ -45,7 +45,7 @@ impl<'a> Context<'a> {
                 if timer::due(record, self.now).is_some() {
                     return stale(Stale::Expired);
                 }
-                Ok(Held { record, lease, cancel: cancel.as_ref() })
+                Ok(HeldExecution { record, lease, cancel: cancel.as_ref() })
             }
             State::Finished { outcome: Outcome::Cancelled { .. }, .. }
                 if was_last(record, &hold.fence) =>
@@ -60,9 +60,9 @@ impl<'a> Context<'a> {
     /// Ends a hold: answers a repeated call as the first time, else lets `leave` decide.
     pub(super) fn exit(
         &self,
-        hold: &Hold,
+        hold: &LeaseRef,
         digest: Digest,
-        leave: impl FnOnce(&Held<'a>) -> Leave,
+        leave: impl FnOnce(&HeldExecution<'a>) -> Leave,
     ) -> Result<Step, Refusal> {
         let record = self.found(&hold.target)?;
         let exit = record.last_exit.as_ref().filter(|exit| exit.lease == hold.fence.lease);
@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
 }
 
 /// An execution in the caller's hold.
-pub(super) struct Held<'a> {
+pub(super) struct HeldExecution<'a> {
     pub(super) record: &'a Execution,
     pub(super) lease: &'a Lease,
     pub(super) cancel: Option<&'a CancelRequest>,
@@ -108,7 +108,7 @@ pub(super) struct Held<'a> {
 /// How a hold ends.
 pub(super) struct Leave {
     pub(super) after: Execution,
-    pub(super) what: What,
+    pub(super) what: EventKind,
     pub(super) answer: Exited,
     pub(super) result: Option<(crate::payload::BlobPart, bytes::Bytes)>,
 }

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use super::{Assignment, Context, Hold, Target, WriteSet};
-use crate::event::What;
+use super::{Assignment, Context, LeaseRef, Target, WriteSet};
+use crate::event::EventKind;
 use crate::id::LeaseId;
 use crate::payload::{BlobKey, BlobPart, Payload};
 use crate::record::{Attempt, Execution};
 use crate::refusal::Refusal;
-use crate::state::{Lease, State, Why, Worker};
+use crate::state::{Intent, Lease, State, Worker};
 use crate::time::Time;
 
 impl Context<'_> {
@@ -16,7 +16,7 @@ impl Context<'_> {
     pub(super) fn hold(
         &self,
         before: &Execution,
-        why: Why,
+        why: Intent,
         worker: &Worker,
         lease: LeaseId,
     ) -> (WriteSet, Execution) {
@@ -54,7 +54,7 @@ impl Context<'_> {
             }
         }
         let attempt = after.attempt.as_ref().map_or(0, |attempt| attempt.number);
-        let write = self.update(before, after.clone(), What::Claimed { attempt });
+        let write = self.update(before, after.clone(), EventKind::Claimed { attempt });
         (write.with_past_attempt(past), after)
     }
 
@@ -85,7 +85,7 @@ impl Assignment {
             priority: record.priority,
             failures: record.run.failures,
             max_attempts: record.spec.policy.retry.max_attempts,
-            budgets: record.spec.control.budgets.clone(),
+            budgets: record.spec.limits.budgets.clone(),
             used: record.used.clone(),
             progress: record.attempt.as_ref().and_then(|attempt| attempt.progress.clone()),
             input: Payload { content_type: record.spec.input.content_type.clone(), bytes: input },
@@ -93,8 +93,8 @@ impl Assignment {
     }
 
     /// How the holder names the execution in its calls.
-    pub fn hold(&self) -> Hold {
-        Hold {
+    pub fn hold(&self) -> LeaseRef {
+        LeaseRef {
             target: Target { namespace: self.namespace.clone(), execution: self.execution },
             fence: self.fence,
         }
@@ -103,5 +103,5 @@ impl Assignment {
 
 /// Refuses a message that is too long.
 pub(super) fn check_message(field: &'static str, text: &str) -> Result<(), Refusal> {
-    Refusal::cap(field, text.len(), crate::limits::MESSAGE_BYTES, "bytes")
+    Refusal::cap(field, text.len(), crate::bounds::MESSAGE_BYTES, "bytes")
 }

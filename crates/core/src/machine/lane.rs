@@ -1,17 +1,17 @@
 //! Lanes: an operator pauses, drains and resumes them, limits how many of them run, and says what their
 //! work asks for where it says nothing.
 //!
-//! What is said of a lane is written at the home of its namespace and then copied to every
+//! The settings of a lane are written at the home of its namespace and then copied to every
 //! partition. It is acknowledged when every copy is written; a caller that dies before leaves a
 //! timer behind, and the engine copies on. The limit of a lane is kept by a quota of its own, which is
 //! written with it and never removed: so whoever goes by an older copy still finds what to ask, and
 //! what it counts stays right however often the limit is changed.
 
-use super::{Context, Decide, ReadSet, Reply, Step, WriteSet};
-use crate::amend::Amend;
-use crate::ask::Ask;
-use crate::limits;
+use super::{Context, Decide, Facts, ReadSet, Reply, Step, WriteSet};
+use crate::bounds;
 use crate::machine::hold::check_message;
+use crate::overrides::PolicyOverrides;
+use crate::patch::Patch;
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::resource::{Body, LaneState, Resource, ResourceKey};
@@ -30,9 +30,9 @@ pub struct SetLane {
     /// Whether nothing new is submitted to it; `None` leaves that as it is.
     pub draining: Option<bool>,
     /// How many of it may run at once.
-    pub max_active: Amend<u32>,
+    pub max_active: Patch<u32>,
     /// What its submits ask for where they say nothing, as a whole: what this leaves open is built in.
-    pub defaults: Amend<Box<Ask>>,
+    pub defaults: Patch<Box<PolicyOverrides>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
     /// Other partitions must have it too.
@@ -40,14 +40,18 @@ pub struct SetLane {
 }
 
 impl Decide for SetLane {
+    fn facts(&self) -> Facts<'_> {
+        Facts::resource(&self.key)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
-        if let Amend::Put(most) = self.max_active
-            && (most == 0 || most > limits::QUOTA)
+        if let Patch::Set(most) = self.max_active
+            && (most == 0 || most > bounds::QUOTA)
         {
-            let why = format!("is {most}; give 1 to {}, or pause the lane", limits::QUOTA);
+            let why = format!("is {most}; give 1 to {}, or pause the lane", bounds::QUOTA);
             return Err(Refusal::invalid("max_active", why));
         }
-        if let Amend::Put(defaults) = &self.defaults {
+        if let Patch::Set(defaults) = &self.defaults {
             defaults.check(false)?;
         }
         check_message("reason", self.reason.as_deref().unwrap_or(""))
@@ -55,7 +59,7 @@ impl Decide for SetLane {
 
     fn reads(&self) -> ReadSet {
         let mut reads = ReadSet::resource(&self.key);
-        if self.max_active != Amend::Keep {
+        if self.max_active != Patch::Unset {
             reads.resources.push(self.key.limit_of_lane());
         }
         reads
@@ -72,7 +76,7 @@ impl Decide for SetLane {
                 .defaults
                 .clone()
                 .of(earlier.defaults.clone())
-                .filter(|ask| !ask.is_silent()),
+                .filter(|ask| !ask.is_empty()),
             ..earlier.clone()
         };
         let reason = self.reason.clone().or(after.reason.take());
@@ -100,7 +104,7 @@ impl Decide for SetLane {
 impl SetLane {
     /// What the quota of the lane is from now on, if that is new.
     fn limit(&self, context: &Context<'_>, max_active: Option<u32>) -> Option<WriteSet> {
-        if self.max_active == Amend::Keep {
+        if self.max_active == Patch::Unset {
             return None;
         }
         let key = self.key.limit_of_lane();
@@ -118,7 +122,7 @@ impl SetLane {
     }
 }
 
-/// Gives a partition its copy of what was said of a lane. A later one stays.
+/// Gives a partition its copy of a lane's settings. A later copy stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyLane {
     /// Where the copy lies.
@@ -128,6 +132,10 @@ pub struct CopyLane {
 }
 
 impl Decide for CopyLane {
+    fn facts(&self) -> Facts<'_> {
+        Facts { side_by_side: true, ..Facts::resource(&self.key) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -147,7 +155,7 @@ impl Decide for CopyLane {
     }
 }
 
-/// Every partition has what was said of a lane.
+/// Every partition has a lane's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneSpread {
     /// Where the state lies at home.
@@ -157,6 +165,10 @@ pub struct LaneSpread {
 }
 
 impl Decide for LaneSpread {
+    fn facts(&self) -> Facts<'_> {
+        Facts::resource(&self.key)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -6,25 +6,26 @@
 //! command.
 
 mod admission;
-mod allowance;
 mod cancel;
 mod claim;
 mod complete;
 mod delay;
 mod ending;
+mod facts;
 mod fail;
 mod grant;
 mod guard;
 mod hand_back;
 mod hold;
 mod lane;
+mod limit;
 mod priority;
 mod progress;
+mod readwrite;
 mod renew;
 mod replay;
 mod reply;
 mod revoke;
-mod seam;
 mod submit;
 mod tags;
 mod tick;
@@ -37,17 +38,22 @@ pub use admission::{
     Block, Decision, Home, NeedsAdmission, Phase, SetWaiters, Settlement, SettlementEffects,
     Shortfall, TICKET_TTL, Unblock,
 };
-pub use allowance::{Discard, PutBudget, PutQuota, ResetBudget};
 pub use cancel::{Cancel, CancelHeld};
 pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
 pub use complete::Complete;
 pub use delay::Delay;
+pub use facts::{Facts, Moves, Subject};
 pub use fail::Fail;
 pub use grant::GrantNext;
 pub use hand_back::HandBack;
 pub use lane::{CopyLane, LaneSpread, SetLane};
+pub use limit::{Discard, PutBudget, PutQuota, ResetBudget};
 pub use priority::SetPriority;
 pub use progress::ReportProgress;
+pub use readwrite::{
+    Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, ResourceChange, Step,
+    Transition, WriteSet,
+};
 pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
@@ -55,10 +61,6 @@ pub use reply::{
     Used, Withheld,
 };
 pub use revoke::Revoke;
-pub use seam::{
-    Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, ResourceChange, Step,
-    Transition, WriteSet,
-};
 pub use submit::Submit;
 pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
@@ -66,7 +68,7 @@ pub use tick_resource::{ResourceTicked, TickResource};
 pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 
-use crate::id::{ExecutionId, Fence};
+use crate::id::{ExecutionId, Fence, LeaseId};
 use crate::name::Namespace;
 use crate::refusal::Refusal;
 use crate::time::Time;
@@ -91,7 +93,7 @@ pub struct Target {
 
 /// An execution, as its holder names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Hold {
+pub struct LeaseRef {
     /// The execution.
     pub target: Target,
     /// The lease the caller believes it has.
@@ -112,6 +114,18 @@ macro_rules! actions {
                 Action::$name(action)
             }
         })+
+
+        impl Action {
+            /// What others must know of it.
+            pub fn facts(&self) -> Facts<'_> {
+                match self { $(Action::$name(action) => action.facts()),+ }
+            }
+
+            /// The lease that it names, if it names one.
+            pub fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+                match self { $(Action::$name(action) => action.lease_mut()),+ }
+            }
+        }
 
         /// Refuses a command that no state could accept, before anything is read.
         pub fn check(command: &Command) -> Result<(), Refusal> {
@@ -173,23 +187,6 @@ actions!(
     ReportUsage,
 );
 
-impl Action {
-    /// The execution that a holder or an operator changes by it, as its namespace names it.
-    pub fn target(&self) -> Option<&Target> {
-        let hold = match self {
-            Action::Complete(complete) => &complete.hold,
-            Action::Fail(fail) => &fail.hold,
-            Action::Delay(delay) => &delay.hold,
-            Action::CancelHeld(cancel) => &cancel.hold,
-            Action::HandBack(back) => &back.hold,
-            Action::Cancel(cancel) => return Some(&cancel.target),
-            Action::Revoke(revoke) => return Some(&revoke.target),
-            _ => return None,
-        };
-        Some(&hold.target)
-    }
-}
-
 /// What a command decides with.
 struct Context<'a> {
     now: Time,
@@ -200,6 +197,12 @@ struct Context<'a> {
 
 /// One command's part of the machine.
 trait Decide {
+    /// What others must know of it.
+    fn facts(&self) -> Facts<'_>;
+    /// The lease that it names, if it names one.
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        None
+    }
     /// Refuses what no state could accept.
     fn check(&self) -> Result<(), Refusal>;
     /// What must be seen first.

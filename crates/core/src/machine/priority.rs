@@ -1,8 +1,9 @@
 //! Change the priority of work that is not finished.
 
-use super::{Context, Decide, ReadSet, Reply, Step, Target};
-use crate::limits::{PRIORITY, PRIORITY_MIN};
+use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::bounds::{PRIORITY, PRIORITY_MIN};
 use crate::refusal::Refusal;
+use crate::table::Verb;
 
 /// Sets the priority. Its place among equals is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,10 @@ pub struct SetPriority {
 }
 
 impl Decide for SetPriority {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.target.execution, Verb::SetPriority)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         check(self.priority)
     }

@@ -1,20 +1,30 @@
 //! Progress: a holder tells how far it is.
 
 use super::hold::check_message;
-use super::{Context, Decide, Hold, ReadSet, Reply, Step};
+use super::{Context, Decide, Facts, LeaseRef, ReadSet, Reply, Step};
+use crate::id::LeaseId;
 use crate::record::Progress;
 use crate::refusal::Refusal;
+use crate::table::Verb;
 
-/// Replaces what is said of the attempt. It does not renew the lease.
+/// Replaces the attempt's progress. It does not renew the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportProgress {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
     /// How far it is.
     pub progress: Progress,
 }
 
 impl Decide for ReportProgress {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.hold.target.execution, Verb::Progress)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         if self.progress.percent.is_some_and(|percent| percent > 100) {
             return Err(Refusal::invalid("progress.percent", "is over 100; give 0 to 100"));

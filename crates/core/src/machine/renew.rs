@@ -1,17 +1,27 @@
 //! Renew: a holder is alive and keeps its lease.
 
-use super::{Context, Decide, Hold, ReadSet, Renewed, Step};
+use super::{Context, Decide, Facts, LeaseRef, ReadSet, Renewed, Step};
+use crate::id::LeaseId;
 use crate::refusal::Refusal;
 use crate::state::State;
+use crate::table::Verb;
 
 /// Extends a lease by its whole length from now. The attempt timeout is not extended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renew {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
 }
 
 impl Decide for Renew {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.hold.target.execution, Verb::Renew)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! Replay: run a finished execution again.
 
-use super::{Context, Decide, ReadSet, Reply, Step, Target};
-use crate::event::What;
-use crate::limits::RUNS;
+use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::bounds::RUNS;
+use crate::event::EventKind;
 use crate::record::{PastRun, Run};
 use crate::refusal::{Full, Refusal};
-use crate::state::{State, Why};
+use crate::state::{Intent, State};
+use crate::table::Verb;
 
 /// Starts a new run with clean counters. It names the run it follows, so that a repeated call does
 /// not start two. Old attempts and results stay readable.
@@ -18,6 +19,10 @@ pub struct Replay {
 }
 
 impl Decide for Replay {
+    fn facts(&self) -> Facts<'_> {
+        Facts { adds: true, ..Facts::execution(self.target.execution, Verb::Replay) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -53,8 +58,8 @@ impl Decide for Replay {
         });
         after.run = Run::start(current + 1, context.now, &record.spec.policy);
         after.queued_at = context.now;
-        after.state = State::Queued { why: Why::Replay };
-        let write = context.update(record, after, What::Replayed);
+        after.state = State::Queued { why: Intent::Replay };
+        let write = context.update(record, after, EventKind::Replayed);
         Ok(Step::write(write, Reply::Replayed(current + 1)))
     }
 }

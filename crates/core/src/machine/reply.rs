@@ -14,7 +14,7 @@ use super::admission::{AdmitReply, NeedsAdmission};
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
-use crate::control::Amounts;
+use crate::limits::Amounts;
 use crate::quota::Quota;
 use crate::resource::LaneState;
 
@@ -39,7 +39,7 @@ pub enum Reply {
     Ticked(Ticked),
     /// To a worker that registers or says that it is alive.
     Registered(Registered),
-    /// To what was said of a lane: what holds now.
+    /// To a change of a lane's settings: the settings that hold now.
     Lane(LaneState),
     /// To a tick of a resource.
     ResourceTicked(ResourceTicked),
@@ -138,7 +138,7 @@ pub struct Granted {
     pub needs_admission: Option<NeedsAdmission>,
 }
 
-/// Why work that may be there is not given out.
+/// Why work that may be there is not dispatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Withheld {
     /// An operator has paused the lane.

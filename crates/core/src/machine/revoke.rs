@@ -2,13 +2,14 @@
 
 use super::guard::Leave;
 use super::hand_back::requeued;
-use super::{Context, Decide, ReadSet, Step, Target};
+use super::{Context, Decide, Facts, ReadSet, Step, Target};
 use crate::digest::Digest;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::id::LeaseId;
 use crate::record::Exited;
 use crate::refusal::{Refusal, Stale};
-use crate::state::{State, Why};
+use crate::state::{Intent, State};
+use crate::table::Verb;
 
 /// Ends the named lease, so that a repeated call never ends a later one. The execution returns to
 /// its old place, to continue the same attempt.
@@ -21,6 +22,14 @@ pub struct Revoke {
 }
 
 impl Decide for Revoke {
+    fn facts(&self) -> Facts<'_> {
+        Facts::stop(&self.target, Verb::Revoke)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -39,8 +48,8 @@ impl Decide for Revoke {
                 let leave = match cancel {
                     Some(request) => context.cancelled(record, request.reason.clone()),
                     None => Leave {
-                        after: requeued(record, Why::Revoke),
-                        what: What::Revoked,
+                        after: requeued(record, Intent::Revoke),
+                        what: EventKind::Revoked,
                         answer: Exited::Revoked,
                         result: None,
                     },

@@ -1,20 +1,21 @@
 //! Submit: accept new work, or find the work that the same call made before.
 
-use super::{Context, Decide, LaneClass, ReadSet, Step, Submitted};
-use crate::ask::Ask;
+use super::{Context, Decide, Facts, LaneClass, ReadSet, Step, Submitted};
+use crate::bounds;
 use crate::capability::Capabilities;
-use crate::control::{Amounts, Control};
 use crate::digest::Digest;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::id::ExecutionId;
-use crate::limits;
+use crate::limits::{Amounts, ExecutionLimits};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace};
+use crate::overrides::PolicyOverrides;
 use crate::payload::Payload;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::record::{Description, Execution, Run, Spec, Tags, Version};
 use crate::refusal::{Full, Refusal};
-use crate::state::{Pause, State, Why};
+use crate::state::{DelayReason, Intent, State};
+use crate::table::Verb;
 use crate::time::{Millis, When};
 
 /// Accepts an execution. The caller makes the id and repeats it when it retries.
@@ -41,9 +42,9 @@ pub struct Submit {
     /// What a worker must offer.
     pub requires: Capabilities,
     /// What it asks of the engine; what it leaves open is its lane's to say.
-    pub policy: Ask,
+    pub policy: PolicyOverrides,
     /// What it spends from and counts against.
-    pub control: Control,
+    pub limits: ExecutionLimits,
 }
 
 impl Submit {
@@ -60,13 +61,13 @@ impl Submit {
             start: When::Now,
             key: None,
             requires: Capabilities::NONE,
-            policy: Ask::default(),
-            control: Control::default(),
+            policy: PolicyOverrides::default(),
+            limits: ExecutionLimits::default(),
         }
     }
 
     /// The fingerprint of everything the caller chose but the id. What its lane says is not in it: the same
-    /// call is the same whatever was said of the lane meanwhile.
+    /// call is the same whatever the lane's settings are by then.
     fn digest(&self) -> Digest {
         Digest::of(|fields| {
             fields.text(self.namespace.as_str());
@@ -83,7 +84,7 @@ impl Submit {
             fields.text(self.key.as_ref().map_or("", IdempotencyKey::as_str));
             fields.text(self.requires.as_str());
             self.policy.fingerprint(fields);
-            self.control.fingerprint(fields);
+            self.limits.fingerprint(fields);
         })
     }
 
@@ -102,8 +103,8 @@ impl Submit {
     fn record(&self, context: &Context<'_>) -> Execution {
         let now = context.now;
         let state = match self.start.resolve(now) {
-            Some(until) => State::Delayed { until, why: Pause::Start },
-            None => State::Queued { why: Why::Fresh },
+            Some(until) => State::Delayed { until, why: DelayReason::Start },
+            None => State::Queued { why: Intent::Fresh },
         };
         let lane = context.loaded.lane_state().and_then(|lane| lane.defaults.as_deref());
         let policy = self.policy.policy(lane, self.key.is_some());
@@ -118,7 +119,7 @@ impl Submit {
                 input: self.input.shape(),
                 policy,
                 key: self.key.clone(),
-                control: self.control.clone(),
+                limits: self.limits.clone(),
             },
             created: now,
             priority: self.priority,
@@ -144,12 +145,20 @@ impl Submit {
 }
 
 impl Decide for Submit {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            adds: true,
+            payload_bytes: self.input.bytes.len(),
+            ..Facts::execution(self.id, Verb::Submit)
+        }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         self.input.check("input")?;
-        Refusal::cap("tags", self.tags.len(), limits::TAGS, "tags")?;
+        Refusal::cap("tags", self.tags.len(), bounds::TAGS, "tags")?;
         super::priority::check(self.priority)?;
         self.start.check("start")?;
-        self.control.check()?;
+        self.limits.check()?;
         self.policy.check(self.key.is_some())
     }
 
@@ -185,8 +194,8 @@ impl Decide for Submit {
         if loaded.lane_state().is_some_and(|lane| lane.draining) {
             return Err(Refusal::LaneDraining);
         }
-        if loaded.other_classes.is_some_and(|others| others >= limits::CLASSES_PER_LANE) {
-            let most = limits::CLASSES_PER_LANE as u64;
+        if loaded.other_classes.is_some_and(|others| others >= bounds::CLASSES_PER_LANE) {
+            let most = bounds::CLASSES_PER_LANE as u64;
             return Err(Refusal::LimitReached { what: Full::CapabilitySets { most } });
         }
         let record = self.record(context);
@@ -197,7 +206,7 @@ impl Decide for Submit {
             warnings: Vec::new(),
         };
         let from = self.start.resolve(context.now);
-        let write = context.create(record, self.input.bytes.clone(), What::Submitted { from });
+        let write = context.create(record, self.input.bytes.clone(), EventKind::Submitted { from });
         Ok(Step::write(context.guarded(write), answer))
     }
 }

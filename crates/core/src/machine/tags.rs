@@ -1,10 +1,11 @@
 //! Change the tags of work that is not finished.
 
-use super::{Context, Decide, ReadSet, Reply, Step, Target};
-use crate::limits::TAGS;
+use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::bounds::TAGS;
 use crate::name::TagKey;
 use crate::record::Tags;
 use crate::refusal::Refusal;
+use crate::table::Verb;
 
 /// Sets some tags and removes others; the rest stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub struct SetTags {
 }
 
 impl Decide for SetTags {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.target.execution, Verb::SetTags)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Refusal::cap("tags", self.set.len(), TAGS, "tags")?;
         Refusal::cap("remove", self.remove.len(), TAGS, "tags")

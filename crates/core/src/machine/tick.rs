@@ -1,14 +1,14 @@
 //! Tick: let time do what is due.
 
-use super::{Context, Decide, ReadSet, Step, WriteSet};
-use crate::event::What;
+use super::{Context, Decide, Facts, ReadSet, Step, WriteSet};
+use crate::event::EventKind;
 use crate::id::ExecutionId;
 use crate::name::Category;
 use crate::record::{EndReason, Execution};
 use crate::refusal::Refusal;
 use crate::state::{Failure, Outcome, State};
 use crate::time::Time;
-use crate::timer::{self, Due};
+use crate::timer::{self, DueAction};
 
 /// Does the earliest thing that is due, if anything is. It belongs to no tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +21,16 @@ pub struct Tick {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticked {
     /// What was due.
-    pub did: Option<Due>,
+    pub did: Option<DueAction>,
     /// When time next does something to the execution.
     pub next: Option<Time>,
 }
 
 impl Decide for Tick {
+    fn facts(&self) -> Facts<'_> {
+        Facts::due(self.execution)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -51,13 +55,13 @@ impl Decide for Tick {
 
 impl Context<'_> {
     /// Whether the time is certain enough for what is due: only removal cannot be undone.
-    fn may_do(&self, record: &Execution, due: Due) -> bool {
+    fn may_do(&self, record: &Execution, due: DueAction) -> bool {
         let confirmed = self.now - self.loaded.unconfirmed;
-        due != Due::Retention || record.retired_at().is_some_and(|at| at <= confirmed)
+        due != DueAction::Retention || record.retired_at().is_some_and(|at| at <= confirmed)
     }
 
     /// The write that does what is due to `record`, and when time next does something to it.
-    pub(super) fn fire(&self, record: &Execution, due: Due) -> (WriteSet, Option<Time>) {
+    pub(super) fn fire(&self, record: &Execution, due: DueAction) -> (WriteSet, Option<Time>) {
         let Some((after, what)) = self.fired(record, due) else {
             return (self.remove(record), None);
         };
@@ -65,24 +69,25 @@ impl Context<'_> {
         (self.update(record, after, what), next)
     }
 
-    fn fired(&self, record: &Execution, due: Due) -> Option<(Execution, What)> {
+    fn fired(&self, record: &Execution, due: DueAction) -> Option<(Execution, EventKind)> {
         let cancel = match &record.state {
             State::Active { cancel: Some(request), .. } => Some(request),
             _ => None,
         };
         let leave = match (due, cancel) {
-            (Due::Retention, _) => return None,
-            (Due::Deadline, _) => {
+            (DueAction::Retention, _) => return None,
+            (DueAction::Deadline, _) => {
                 let after = self.finished(record, Outcome::Expired, EndReason::Expired);
-                return Some((after, What::Expired));
+                return Some((after, EventKind::Expired));
             }
-            (Due::DelayOver, _) => return Some(woken(record)),
-            (Due::GrantExpired, _) => return Some(ungranted(record)),
-            (Due::CancelGrace | Due::AttemptTimeout | Due::LeaseExpired, Some(request)) => {
-                self.cancelled(record, request.reason.clone())
-            }
-            (Due::CancelGrace, None) => self.cancelled(record, None),
-            (Due::AttemptTimeout, None) => {
+            (DueAction::DelayOver, _) => return Some(woken(record)),
+            (DueAction::GrantExpired, _) => return Some(ungranted(record)),
+            (
+                DueAction::CancelGrace | DueAction::AttemptTimeout | DueAction::LeaseExpired,
+                Some(request),
+            ) => self.cancelled(record, request.reason.clone()),
+            (DueAction::CancelGrace, None) => self.cancelled(record, None),
+            (DueAction::AttemptTimeout, None) => {
                 let failure = Failure {
                     category: Category::timeout(),
                     retryable: true,
@@ -90,13 +95,13 @@ impl Context<'_> {
                 };
                 self.failed(record, failure, EndReason::TimedOut)
             }
-            (Due::LeaseExpired, None) => self.reclaimed(record),
+            (DueAction::LeaseExpired, None) => self.reclaimed(record),
         };
         Some((leave.after, leave.what))
     }
 }
 
-fn woken(before: &Execution) -> (Execution, What) {
+fn woken(before: &Execution) -> (Execution, EventKind) {
     let mut after = before.clone();
     let mut resumes = false;
     if let State::Delayed { until, why } = before.state {
@@ -104,13 +109,13 @@ fn woken(before: &Execution) -> (Execution, What) {
         after.state = State::Queued { why: why.then() };
         resumes = !why.then().starts_attempt();
     }
-    (after, What::Woken { resumes })
+    (after, EventKind::Woken { resumes })
 }
 
-fn ungranted(before: &Execution) -> (Execution, What) {
+fn ungranted(before: &Execution) -> (Execution, EventKind) {
     let mut after = before.clone();
     if let State::Granted { why, .. } = before.state {
         after.state = State::Queued { why };
     }
-    (after, What::GrantExpired)
+    (after, EventKind::GrantExpired)
 }

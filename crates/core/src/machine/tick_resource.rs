@@ -2,7 +2,7 @@
 
 use super::admission::TICKET_TTL;
 use super::lane::SPREAD;
-use super::{Context, Decide, ReadSet, Step};
+use super::{Context, Decide, Facts, ReadSet, Step};
 use crate::refusal::Refusal;
 use crate::resource::{Body, LaneState, ResourceKey, Ticket};
 use crate::time::Millis;
@@ -35,6 +35,10 @@ pub enum ResourceTicked {
 }
 
 impl Decide for TickResource {
+    fn facts(&self) -> Facts<'_> {
+        Facts::resource(&self.key)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -1,18 +1,20 @@
 //! Report usage: a holder tells what it has used.
 
-use super::{Context, Decide, Hold, ReadSet, Step, Used};
-use crate::control::{Amounts, add, check_amounts, subtract};
+use super::{Context, Decide, Facts, LeaseRef, ReadSet, Step, Used};
+use crate::bounds::{USAGE_REPORTS, USED_DIMENSIONS};
 use crate::digest::Digest;
-use crate::limits::{USAGE_REPORTS, USED_DIMENSIONS};
+use crate::id::LeaseId;
+use crate::limits::{Amounts, add, check_amounts, subtract};
 use crate::name::IdempotencyKey;
 use crate::refusal::Refusal;
+use crate::table::Verb;
 
 /// Adds to what an execution has used, or takes back from it. What was used is a fact: it is never
 /// refused because a limit is passed; only names of ever more dimensions are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportUsage {
     /// What is held.
-    pub hold: Hold,
+    pub hold: LeaseRef,
     /// The holder's name for this report: the same one again changes nothing.
     pub key: IdempotencyKey,
     /// How much, by dimension.
@@ -22,6 +24,14 @@ pub struct ReportUsage {
 }
 
 impl Decide for ReportUsage {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.hold.target.execution, Verb::Usage)
+    }
+
+    fn lease_mut(&mut self) -> Option<&mut LeaseId> {
+        Some(&mut self.hold.fence.lease)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         if self.amounts.is_empty() {
             return Err(Refusal::invalid("amounts", "is empty; give at least one dimension"));

@@ -1,9 +1,9 @@
 //! Workers: register, be heard of, leave.
 
-use super::{Context, Decide, ReadSet, Registered, Reply, Step};
+use super::{Context, Decide, Facts, ReadSet, Registered, Reply, Step};
+use crate::bounds;
 use crate::capability::Capabilities;
 use crate::id::RequestId;
-use crate::limits;
 use crate::name::Lane;
 use crate::refusal::Refusal;
 use crate::resource::{Body, Registration, Resource, ResourceKey};
@@ -28,12 +28,16 @@ pub struct Register {
 }
 
 impl Decide for Register {
+    fn facts(&self) -> Facts<'_> {
+        Facts { adds: true, ..Facts::resource(&self.key) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         if self.lanes.is_empty() {
             return Err(Refusal::invalid("lanes", "is empty; name at least one lane"));
         }
-        Refusal::cap("lanes", self.lanes.len(), limits::WORKER_LANES, "lanes")?;
-        self.ttl.within("ttl", limits::WORKER_TTL_MIN, limits::WORKER_TTL_MAX).map(drop)
+        Refusal::cap("lanes", self.lanes.len(), bounds::WORKER_LANES, "lanes")?;
+        self.ttl.within("ttl", bounds::WORKER_TTL_MIN, bounds::WORKER_TTL_MAX).map(drop)
     }
 
     fn reads(&self) -> ReadSet {
@@ -74,6 +78,10 @@ pub struct Heartbeat {
 }
 
 impl Decide for Heartbeat {
+    fn facts(&self) -> Facts<'_> {
+        Facts::resource(&self.key)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -104,6 +112,10 @@ pub struct Disconnect {
 }
 
 impl Decide for Disconnect {
+    fn facts(&self) -> Facts<'_> {
+        Facts::resource(&self.key)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::event::{What, fold};
+use ff_core::event::{EventKind, fold};
 use ff_core::machine::{
-    Action, CancelHeld, ClaimRequest, Command, Complete, Delay, Fail, HandBack, Hold, Renew, Reply,
-    ReportProgress, Target,
+    Action, CancelHeld, ClaimRequest, Command, Complete, Delay, Fail, HandBack, LeaseRef, ReadSet,
+    Renew, Reply, ReportProgress, Subject, Target,
 };
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Entry, EntryDiff, Placement};
@@ -16,12 +16,37 @@ use ff_core::record::{Attempt, EndReason, Progress};
 use ff_core::refusal::Stale;
 use ff_core::state::{Failure, Outcome, State};
 use ff_core::table::{ARROWS, Verb};
-use ff_core::timer::{self, Due};
+use ff_core::timer::{self, DueAction};
 use ff_core::{
-    Category, Code, Execution, Fence, LeaseId, Millis, Payload, Refusal, RequestId, Time, When,
+    Category, Code, Execution, Fence, LeaseId, Millis, Payload, Refusal, RequestId, ResourceKey,
+    Time, When,
 };
 
 use super::{Moved, World, make, strangers};
+
+/// What a command reads first lies where its facts say, and it names a lease of one execution only.
+pub(crate) fn a_command_reads_its_subject(command: &Command, reads: &ReadSet) {
+    let facts = command.action.facts();
+    let reads_it = match facts.subject {
+        Subject::Execution(id) => reads.records == [id] && reads.resources.is_empty(),
+        Subject::Resource(key) => {
+            let here = |other: &ResourceKey| other.partition == key.partition;
+            reads.records.is_empty()
+                && reads.resources.contains(key)
+                && reads.resources.iter().all(here)
+        }
+        Subject::Home(namespace) => {
+            let here = |other: &ResourceKey| other.namespace == *namespace;
+            reads.records.is_empty() && reads.resources.iter().all(here)
+        }
+        Subject::Queue(..) => reads.resources.is_empty(),
+    };
+    assert!(reads_it, "{command:?} concerns {:?} and reads {reads:?}", facts.subject);
+    let names_lease = command.clone().action.lease_mut().is_some();
+    assert!(!names_lease || facts.subject.execution().is_some(), "{command:?} names a lease");
+    let stops = facts.may_stop.map(|target| target.execution);
+    assert!(stops.is_none() || stops == facts.subject.execution(), "{command:?} stops another");
+}
 
 /// Every check that needs no more than the world.
 pub(crate) fn hold(world: &World) {
@@ -47,7 +72,7 @@ pub(crate) fn hold(world: &World) {
 /// Invariant 1.
 pub(crate) fn events_fold_to_the_public_state(world: &World) {
     for (id, events) in &world.events {
-        let folded = events.iter().fold(None, |state, what: &What| fold(state, *what));
+        let folded = events.iter().fold(None, |state, what: &EventKind| fold(state, *what));
         let stored = world.get(*id).map(|record| record.public_state());
         assert_eq!(folded, stored, "events of {id}: {events:?}");
     }
@@ -67,7 +92,7 @@ pub(crate) fn finished_records_change_only_by_retention_or_replay(world: &World)
             continue;
         };
         match (verb, after) {
-            (Verb::Tick(Due::Retention), None) => {}
+            (Verb::Tick(DueAction::Retention), None) => {}
             (Verb::Replay, Some(after)) => {
                 let kept = after.past_runs.last().expect("the old run is kept");
                 assert_eq!((&kept.outcome, kept.ended), (outcome, at));
@@ -175,9 +200,9 @@ pub(crate) fn holder_calls(record: &Execution, fence: Fence) -> [Command; 7] {
     .map(|action| Command { entropy: 0, action })
 }
 
-fn hold_of(record: &Execution, fence: Fence) -> Hold {
+fn hold_of(record: &Execution, fence: Fence) -> LeaseRef {
     let namespace = record.spec.namespace.clone();
-    Hold { target: Target { namespace, execution: record.id }, fence }
+    LeaseRef { target: Target { namespace, execution: record.id }, fence }
 }
 
 fn renewal(record: &Execution, fence: Fence) -> Command {

@@ -3,7 +3,7 @@
 use ff_core::capability::Capabilities;
 use ff_core::machine::{
     Admissions, Assignment, Cancel, CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete,
-    Delay, Fail, GrantNext, GrantOffer, HandBack, Hold, Renew, Replay, Reply, ReportProgress,
+    Delay, Fail, GrantNext, GrantOffer, HandBack, LeaseRef, Renew, Replay, Reply, ReportProgress,
     Revoke, Submit, Target,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
@@ -89,32 +89,32 @@ pub(crate) fn claim_granted(execution: ExecutionId, by: &str, n: u128) -> ClaimG
     ClaimGranted { target: target(execution), request: request(n), worker: worker(by) }
 }
 
-pub(crate) fn renew(hold: Hold) -> Renew {
+pub(crate) fn renew(hold: LeaseRef) -> Renew {
     Renew { hold }
 }
 
-pub(crate) fn progress(hold: Hold) -> ReportProgress {
+pub(crate) fn progress(hold: LeaseRef) -> ReportProgress {
     ReportProgress { hold, progress: Progress { percent: Some(50), message: None } }
 }
 
-pub(crate) fn complete(hold: Hold, result: &'static str) -> Complete {
+pub(crate) fn complete(hold: LeaseRef, result: &'static str) -> Complete {
     Complete { hold, result: Payload::bytes(result) }
 }
 
-pub(crate) fn fail(hold: Hold, retryable: bool) -> Fail {
+pub(crate) fn fail(hold: LeaseRef, retryable: bool) -> Fail {
     let failure = Failure { category: Category::error(), retryable, message: "broke".into() };
     Fail { hold, failure }
 }
 
-pub(crate) fn delay(hold: Hold, span: Millis) -> Delay {
+pub(crate) fn delay(hold: LeaseRef, span: Millis) -> Delay {
     Delay { hold, until: When::After(span) }
 }
 
-pub(crate) fn cancel_held(hold: Hold) -> CancelHeld {
+pub(crate) fn cancel_held(hold: LeaseRef) -> CancelHeld {
     CancelHeld { hold, reason: Some("enough".into()) }
 }
 
-pub(crate) fn hand_back(hold: Hold) -> HandBack {
+pub(crate) fn hand_back(hold: LeaseRef) -> HandBack {
     HandBack { hold }
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn cancel(execution: ExecutionId, grace: Option<Millis>) -> Cancel {
 }
 
 /// Takes away the lease named by `hold`.
-pub(crate) fn revoke(hold: &Hold) -> Revoke {
+pub(crate) fn revoke(hold: &LeaseRef) -> Revoke {
     Revoke { target: hold.target.clone(), lease: hold.fence.lease }
 }
 

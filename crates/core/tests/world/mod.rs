@@ -15,7 +15,7 @@ pub(crate) mod strangers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use ff_core::event::What;
+use ff_core::event::EventKind;
 use ff_core::machine::{
     self, Action, Change, Command, Loaded, MAX_ROUNDS, Nominate, ReadSet, Reply, Step, Tick,
     Ticked, Transition, WriteSet,
@@ -64,7 +64,7 @@ pub(crate) struct World {
     /// How often each arrow was taken.
     pub(crate) arrows: BTreeMap<Arrow, u64>,
     /// What happened to each execution, oldest first.
-    pub(crate) events: BTreeMap<ExecutionId, Vec<What>>,
+    pub(crate) events: BTreeMap<ExecutionId, Vec<EventKind>>,
     /// Every fence ever issued, oldest first.
     pub(crate) fences: BTreeMap<ExecutionId, Vec<Fence>>,
     /// What the last command changed.
@@ -116,7 +116,9 @@ impl World {
     pub(crate) fn decide_at(&self, now: Time, command: &Command) -> Result<Transition, Refusal> {
         machine::check(command)?;
         let mut loaded = Loaded::at(now);
-        self.load(&machine::reads(command), &mut loaded);
+        let reads = machine::reads(command);
+        invariants::a_command_reads_its_subject(command, &reads);
+        self.load(&reads, &mut loaded);
         for _ in 0..MAX_ROUNDS {
             match machine::apply(command, &loaded)? {
                 Step::Done(transition) => return Ok(transition),
@@ -175,10 +177,10 @@ impl World {
             loaded.candidates = Some(ids);
             loaded.asked = nominate.limit;
         }
-        if let Some(request) = reads.holding {
+        if let Some(request) = reads.claimed_by {
             let ids: Vec<_> = self.owner(&Entry::Request(request)).collect();
             self.load_readable(&ids, loaded);
-            loaded.holding = Some(ids);
+            loaded.claimed_by = Some(ids);
         }
         if let Some(room) = &reads.class {
             let queued = self.queued().map(|(queue, _)| queue);
@@ -192,7 +194,7 @@ impl World {
         for key in &reads.blobs {
             loaded.blobs.insert(*key, self.store.blobs.get(key).cloned());
         }
-        // Nothing is said of lanes in this world.
+        // No lane has settings here.
         if let Some((namespace, lane)) = &reads.lane {
             let key = ResourceKey::lane_in(Partition::ONLY, namespace, lane);
             loaded.resources.insert(key.clone(), None);

@@ -3,11 +3,11 @@
 //! Most moves fit the state of the execution they name, so that most are accepted; some are stale,
 //! forged, repeated, foreign or invalid.
 
-use ff_core::control::{Blocker, Control};
+use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, CancelHeld, Claim, ClaimGranted,
-    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Hold, NeedsAdmission, Renew,
-    Replay, ReportProgress, ReportUsage, Revoke, SetPriority, SetTags, Submit, Target, Tick,
+    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, LeaseRef, NeedsAdmission,
+    Renew, Replay, ReportProgress, ReportUsage, Revoke, SetPriority, SetTags, Submit, Target, Tick,
     Unblock,
 };
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
@@ -16,7 +16,7 @@ use ff_core::state::{Failure, State, Worker};
 use ff_core::{
     AdmissionId, Capabilities, Category, Dimension, Execution, ExecutionId, Fence, IdempotencyKey,
     Kind, Lane, LeaseId, Millis, Namespace, Partition, Payload, RequestId, ResourceKind,
-    ResourceName, TagKey, TagValue, Time, When, limits, timer,
+    ResourceName, TagKey, TagValue, Time, When, bounds, timer,
 };
 
 use super::{START, World, make};
@@ -136,10 +136,10 @@ impl Script {
         let id = self.id();
         let mut submit = self.submit(id);
         match self.rng.u32(0..4) {
-            0 => submit.priority = limits::PRIORITY + 1,
+            0 => submit.priority = bounds::PRIORITY + 1,
             1 => submit.policy.max_attempts = Some(0),
             2 => submit.policy.lease_ttl = Some(make::ms(1)),
-            _ => submit.input = Payload::bytes(vec![0; limits::PAYLOAD_BYTES + 1]),
+            _ => submit.input = Payload::bytes(vec![0; bounds::PAYLOAD_BYTES + 1]),
         }
         Move::Run(Command { entropy: 0, action: submit.into() }.into())
     }
@@ -165,7 +165,7 @@ impl Script {
             policy: self.policy(key.is_some()).into(),
             key,
             requires: Capabilities::parse(requires).unwrap(),
-            control: Control::default(),
+            limits: ExecutionLimits::default(),
         }
     }
 
@@ -190,7 +190,7 @@ impl Script {
             },
         };
         let categories = self.maybe(20).then(|| [Category::error()].into());
-        let retention = if keyed { limits::DEDUP_WINDOW } else { make::ms(self.rng.u64(1..600)) };
+        let retention = if keyed { bounds::DEDUP_WINDOW } else { make::ms(self.rng.u64(1..600)) };
         Policy {
             retry: Retry { max_attempts: self.rng.u32(1..4), backoff, categories },
             attempt_timeout: self.maybe(40).then(|| make::ms(self.rng.u64(1..300))),
@@ -262,7 +262,7 @@ impl Script {
         let needs = NeedsAdmission {
             execution: record.id,
             version: record.version,
-            limits: record.spec.control.clone(),
+            limits: record.spec.limits.clone(),
             used: record.used.clone(),
         };
         let id = AdmissionId { batch: self.request(), index: 0 };
@@ -274,7 +274,7 @@ impl Script {
     fn held_call(&mut self, record: &Execution, world: &World) -> Action {
         let target = self.target(record);
         let fence = self.fence(record, world);
-        let hold = Hold { target: target.clone(), fence };
+        let hold = LeaseRef { target: target.clone(), fence };
         match self.rng.u32(0..26) {
             24.. => {
                 let dimension = Dimension::new("tokens").unwrap();
@@ -319,7 +319,7 @@ impl Script {
         }
     }
 
-    fn fail(&mut self, hold: Hold) -> Fail {
+    fn fail(&mut self, hold: LeaseRef) -> Fail {
         let category = Category::new(self.pick(&["error", "error", "bad_input"])).unwrap();
         let retryable = self.maybe(75);
         Fail { hold, failure: Failure { category, retryable, message: "broke".into() } }

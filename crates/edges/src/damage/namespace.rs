@@ -214,7 +214,7 @@ impl Tenant {
         self.is_listed().await
     }
 
-    /// Who waits for a place gets it.
+    /// A waiting execution gets the slot.
     async fn is_released(&mut self) -> Result<(), String> {
         let mut waiting = BTreeSet::new();
         for _ in 0..CAP + 3 {

@@ -7,14 +7,14 @@ use ff_core::Namespace;
 use ff_core::machine::Submit;
 use ff_engine::audit::AuditScanner;
 use ff_engine::scanner::{Scanned, Scanner, Scanning};
-use ff_store::roles::Backend;
-use ff_store::{ClientBackend, Share};
+use ff_store::roles::Engine;
+use ff_store::{ClientBackend, PartitionSet};
 
 use super::broken::Broken;
 use super::memory;
 
-async fn with_work(count: u64) -> Backend<Broken> {
-    let backend = Backend::new(Broken::new(memory(), "broken"));
+async fn with_work(count: u64) -> Engine<Broken> {
+    let backend = Engine::new(Broken::new(memory(), "broken"));
     for _ in 0..count {
         let submit = Submit::new(backend.new_id(&Namespace::default(), None));
         backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
@@ -22,7 +22,7 @@ async fn with_work(count: u64) -> Backend<Broken> {
     backend
 }
 
-async fn look(backend: &Backend<Broken>, scanner: AuditScanner) -> Scanned {
+async fn look(backend: &Engine<Broken>, scanner: AuditScanner) -> Scanned {
     Scanning::new(scanner, Arc::new(backend.clone())).run_once().await.unwrap()
 }
 
@@ -73,8 +73,8 @@ async fn a_store_of_too_many_rows_is_left_alone() {
 async fn one_process_looks_for_all() {
     let backend = with_work(3).await;
     let scanner = AuditScanner::default();
-    let other = scanner.scan(&backend, &Share::Some(vec![1, 2])).await.unwrap();
+    let other = scanner.scan(&backend, &PartitionSet::Some(vec![1, 2])).await.unwrap();
     assert_eq!(other, Scanned::default());
-    let first = scanner.scan(&backend, &Share::Some(vec![0])).await.unwrap();
+    let first = scanner.scan(&backend, &PartitionSet::Some(vec![0])).await.unwrap();
     assert_eq!(first.processed, 3);
 }

@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use ff_backend_memory::MemoryStore;
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::{Row, Rows};
-use ff_store::census::Census;
+use ff_store::backlog::Backlog;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, Repaired, ResourceScan,
-    SettlementQueue, Share, Stats, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
+    ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
 };
 
 /// The store beneath, of which one resource cannot be read while it fails.
@@ -61,7 +61,7 @@ pass!({
     past_attempts(id: ExecutionId, from: u32, limit: usize) -> Result<Vec<Attempt>, StoreError>;
     list(scan: ListScan) -> Result<Vec<Listed>, StoreError>;
     due(
-        share: &Share, after: Option<(Time, ExecutionId)>, limit: usize
+        share: &PartitionSet, after: Option<(Time, ExecutionId)>, limit: usize
     ) -> Result<DueTimers, StoreError>;
     resources(scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
     now() -> Result<Time, StoreError>;
@@ -70,11 +70,11 @@ pass!({
         claim: &ClaimRequest, most: usize
     ) -> Result<Vec<NeedsAdmission>, StoreError>;
     blockers(
-        share: &Share, after: Option<&(Namespace, Blocker)>, limit: usize
+        share: &PartitionSet, after: Option<&(Namespace, Blocker)>, limit: usize
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
-    census() -> Result<Census, StoreError>;
+    backlog() -> Result<Backlog, StoreError>;
     ahead(place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
-    alive(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+    engine_heartbeat(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
     leave(engine: EngineId) -> Result<(), StoreError>;
     repair() -> Result<Repaired, StoreError>;
 }

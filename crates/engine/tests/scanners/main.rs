@@ -1,4 +1,4 @@
-//! Scanners: who waits for what has room is let go, by whoever looks first; what must not be is told.
+//! Scanners: executions whose limit has room are released; violations are reported.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod audit;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use broken::Broken;
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Action, ClaimRequest, PutBudget, PutQuota, Submit};
 use ff_core::placement::AdmissionClass;
 use ff_core::quota::QuotaLimits;
@@ -22,8 +22,8 @@ use ff_core::{
 use ff_engine::scanner::{Scanned, Scanning};
 use ff_engine::services::Services;
 use ff_engine::unblock::UnblockScanner;
-use ff_store::roles::Backend;
-use ff_store::{BlockedScan, ClientBackend, Share, Store, WorkerBackend, mint};
+use ff_store::roles::Engine;
+use ff_store::{BlockedScan, ClientBackend, PartitionSet, Store, WorkerBackend, mint};
 use ff_testkit::ManualClock;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -36,24 +36,24 @@ fn named(name: &str) -> ResourceName {
     ResourceName::new(name).unwrap()
 }
 
-fn key<S: Store>(backend: &Backend<S>, kind: ResourceKind, name: &str) -> ResourceKey {
+fn key<S: Store>(backend: &Engine<S>, kind: ResourceKind, name: &str) -> ResourceKey {
     let partitions = backend.store().partitions();
     ResourceKey::at_home(kind, &Namespace::default(), &named(name), partitions)
 }
 
 /// Runs a command and nothing that follows from it, as a process does that dies then.
-async fn bare<S: Store>(backend: &Backend<S>, action: impl Into<Action>) {
+async fn bare<S: Store>(backend: &Engine<S>, action: impl Into<Action>) {
     backend.store().execute(vec![mint::command(action)]).await.remove(0).unwrap();
 }
 
-async fn bare_budget<S: Store>(backend: &Backend<S>, name: &str) {
+async fn bare_budget<S: Store>(backend: &Engine<S>, name: &str) {
     let limit = DimensionLimits { soft: None, hard: Some(100) };
     let dimensions = [(Dimension::new("tokens").unwrap(), limit)].into();
     let limits = BudgetLimits { dimensions, period: None, on_breach: OnBreach::Block };
     bare(backend, PutBudget { key: key(backend, ResourceKind::Budget, name), limits }).await;
 }
 
-async fn bare_quota<S: Store>(backend: &Backend<S>, name: &str, max_active: u32) {
+async fn bare_quota<S: Store>(backend: &Engine<S>, name: &str, max_active: u32) {
     let limits = QuotaLimits {
         max_requests: None,
         window: Millis::from_secs(1),
@@ -64,11 +64,11 @@ async fn bare_quota<S: Store>(backend: &Backend<S>, name: &str, max_active: u32)
 }
 
 /// Executions that wait for a budget or a quota that is not there.
-async fn waiting<S: Store>(backend: &Backend<S>, control: Control, count: usize) {
+async fn waiting<S: Store>(backend: &Engine<S>, limits: ExecutionLimits, count: usize) {
     let all = blocked(backend).await + count;
     for _ in 0..count {
         let id = backend.new_id(&Namespace::default(), None);
-        let submit = Submit { control: control.clone(), ..Submit::new(id) };
+        let submit = Submit { limits: limits.clone(), ..Submit::new(id) };
         backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
     }
     while blocked(backend).await < all {
@@ -77,9 +77,10 @@ async fn waiting<S: Store>(backend: &Backend<S>, control: Control, count: usize)
 }
 
 /// How many wait for anything.
-async fn blocked<S: Store>(backend: &Backend<S>) -> usize {
+async fn blocked<S: Store>(backend: &Engine<S>) -> usize {
     let mut count = 0;
-    for (namespace, on) in backend.store().blockers(&Share::All, None, 1_000).await.unwrap() {
+    for (namespace, on) in backend.store().blockers(&PartitionSet::All, None, 1_000).await.unwrap()
+    {
         let from = AdmissionClass::FIRST;
         let scan = BlockedScan { namespace, on, from, classes: 100, each: 1_000 };
         let found = backend.store().blocked(scan).await.unwrap();
@@ -88,16 +89,16 @@ async fn blocked<S: Store>(backend: &Backend<S>) -> usize {
     count
 }
 
-fn spends_from(budget: &str) -> Control {
-    Control { budgets: [named(budget)].into(), ..Control::default() }
+fn spends_from(budget: &str) -> ExecutionLimits {
+    ExecutionLimits { budgets: [named(budget)].into(), ..ExecutionLimits::default() }
 }
 
-fn counts_against(quota: &str) -> Control {
-    Control { quotas: [named(quota)].into(), ..Control::default() }
+fn counts_against(quota: &str) -> ExecutionLimits {
+    ExecutionLimits { quotas: [named(quota)].into(), ..ExecutionLimits::default() }
 }
 
 /// All that can be claimed.
-async fn claimed<S: Store>(backend: &Backend<S>) -> Vec<ExecutionId> {
+async fn claimed<S: Store>(backend: &Engine<S>) -> Vec<ExecutionId> {
     let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),
@@ -111,13 +112,13 @@ async fn claimed<S: Store>(backend: &Backend<S>) -> Vec<ExecutionId> {
     claimed.assignments.into_iter().map(|assignment| assignment.execution).collect()
 }
 
-fn scanning<S: Store>(backend: &Backend<S>) -> Scanning<UnblockScanner> {
+fn scanning<S: Store>(backend: &Engine<S>) -> Scanning<UnblockScanner> {
     Scanning::new(UnblockScanner::default(), Arc::new(backend.clone()))
 }
 
 #[tokio::test]
 async fn one_look_lets_go_who_waits_for_a_budget_that_has_room() {
-    let backend = Backend::new(memory());
+    let backend = Engine::new(memory());
     waiting(&backend, spends_from("team"), 3).await;
     let scanning = scanning(&backend);
     let none = Scanned { processed: 1, changed: 0, errors: 0 };
@@ -132,7 +133,7 @@ async fn one_look_lets_go_who_waits_for_a_budget_that_has_room() {
 
 #[tokio::test]
 async fn one_look_fills_the_places_of_a_quota_and_no_more() {
-    let backend = Backend::new(memory());
+    let backend = Engine::new(memory());
     waiting(&backend, counts_against("api"), 5).await;
     bare_quota(&backend, "api", 2).await;
     let scanning = scanning(&backend);
@@ -146,7 +147,7 @@ async fn one_look_fills_the_places_of_a_quota_and_no_more() {
 #[tokio::test]
 async fn a_budget_that_cannot_be_read_keeps_its_own_and_nobody_else() {
     let store = Broken::new(memory(), "broken");
-    let backend = Backend::new(store);
+    let backend = Engine::new(store);
     for budget in ["able", "broken", "capable"] {
         waiting(&backend, spends_from(budget), 2).await;
         bare_budget(&backend, budget).await;
@@ -168,7 +169,7 @@ async fn two_processes_at_once_let_go_the_same_as_one() {
     for seed in 0..50 {
         let clock = Arc::new(ManualClock::default());
         let faults = Faults { seed, conflict_percent: 10, pause_percent: 50 };
-        let backend = Backend::new(MemoryStore::optimistic(clock, faults));
+        let backend = Engine::new(MemoryStore::optimistic(clock, faults));
         waiting(&backend, spends_from("team"), 4).await;
         waiting(&backend, counts_against("api"), 8).await;
         bare_budget(&backend, "team").await;
@@ -188,7 +189,7 @@ async fn two_processes_at_once_let_go_the_same_as_one() {
 
 #[tokio::test(start_paused = true)]
 async fn the_services_of_a_process_look_by_themselves() {
-    let backend = Backend::new(memory());
+    let backend = Engine::new(memory());
     waiting(&backend, spends_from("team"), 1).await;
     bare_budget(&backend, "team").await;
     let services = Services::new(Arc::new(backend.clone())).start();

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use ff_backend_memory::MemoryStore;
 use ff_core::machine::{Submit, Target};
-use ff_core::{Ask, Description, Namespace, PublicState};
+use ff_core::{Description, Namespace, PolicyOverrides, PublicState};
 use ff_engine::timers::{Options, Timers};
 use ff_sdk::{FlowFabricWorker, Heartbeats, WorkerConfig, WorkerRuntime};
 use ff_store::EngineBackend;
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_testkit::TokioClock;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -23,7 +23,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn start() -> World {
         let store = MemoryStore::serial(Arc::new(TokioClock::start()));
-        let backend: Arc<dyn EngineBackend> = Arc::new(Backend::new(store));
+        let backend: Arc<dyn EngineBackend> = Arc::new(Engine::new(store));
         let stop = CancellationToken::new();
         let timers = Timers::new(backend.clone(), Options::default());
         let stopped = stop.clone();
@@ -50,7 +50,7 @@ impl World {
         self.submit_with(|_| {}).await
     }
 
-    pub(crate) async fn submit_with(&self, change: impl FnOnce(&mut Ask)) -> Target {
+    pub(crate) async fn submit_with(&self, change: impl FnOnce(&mut PolicyOverrides)) -> Target {
         let mut submit = self.new_submit();
         change(&mut submit.policy);
         self.send(submit).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ff_api::client::{HttpClient, HttpOptions};
 use ff_server::{Config, Server};
-use ff_store::Roles;
+use ff_store::ClientAndWorker;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::World;
@@ -27,7 +27,7 @@ impl Served {
     }
 
     /// A client that finds the server behind a port of this machine.
-    pub(crate) fn client(&self, port: u16) -> Arc<dyn Roles> {
+    pub(crate) fn client(&self, port: u16) -> Arc<dyn ClientAndWorker> {
         Arc::new(HttpClient::new(HttpOptions::new(format!("http://127.0.0.1:{port}"))).unwrap())
     }
 }

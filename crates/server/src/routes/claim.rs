@@ -9,9 +9,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ff_api::http::schema::Name;
 use ff_api::http::{ClaimRequest, ClaimedView};
-use ff_core::Millis;
-use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::bounds::CLAIM_WAIT_MAX;
 use ff_core::machine::Claimed;
+use ff_core::{Millis, WorkerId};
 use ff_store::EngineBackend;
 use tokio_util::task::TaskTracker;
 
@@ -19,12 +19,12 @@ use super::Problems;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
-use crate::params::{As, Scope};
+use crate::params::{InPath, NamespaceQuery};
 use crate::state::AppState;
 
 /// Takes work, waiting for some to appear. A client that goes away gives back what was taken.
 #[utoipa::path(post, path = "/v1/workers/{id}/claim", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = ClaimRequest, responses(
     (status = 200, description = "Work.", body = ClaimedView),
     (status = 204, description = "There is none."),
@@ -32,10 +32,10 @@ use crate::state::AppState;
 ))]
 pub(crate) async fn claim(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(request): Json<ClaimRequest, SMALL>,
 ) -> Result<Response, ApiError> {
-    let claim = request.command(who.namespace, who.worker)?;
+    let claim = request.command(who.namespace, who.name)?;
     let wait = Millis::new(request.wait_ms).within("wait_ms", Millis::ZERO, CLAIM_WAIT_MAX)?;
     let wait = wait.min(state.config.longest_wait);
     let permit = match wait {

@@ -13,7 +13,7 @@ use ff_api::{
 };
 use ff_core::machine::{Submitted, Target};
 use ff_core::{Kind, Lane, Namespace, Payload, Refusal};
-use ff_store::listing::{Cursor, Filter, Listing};
+use ff_store::listing::{Cursor, Filter, Listing, Standing};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -21,11 +21,11 @@ use super::Problems;
 use crate::body::{Json, PAYLOAD};
 use crate::error::{self, ApiError};
 use crate::metrics;
-use crate::params::{At, Named, Params, Scope, hundred};
+use crate::params::{ExecutionPath, NamespaceQuery, Params, PathText, default_page_size};
 use crate::state::AppState;
 
 /// Accepts work.
-#[utoipa::path(post, path = "/v1/executions", tag = "executions", params(Scope),
+#[utoipa::path(post, path = "/v1/executions", tag = "executions", params(NamespaceQuery),
     request_body = SubmitRequest, responses(
     (status = 201, description = "Accepted.", body = SubmittedView),
     (status = 200, description = "An earlier call with the same id or key made it.", body = SubmittedView),
@@ -33,7 +33,7 @@ use crate::state::AppState;
 ))]
 pub(crate) async fn submit(
     State(state): State<AppState>,
-    Params(scope): Params<Scope>,
+    Params(scope): Params<NamespaceQuery>,
     Json(request): Json<SubmitRequest, PAYLOAD>,
 ) -> Result<Response, ApiError> {
     let submit = command(&state, scope.namespace, request)?;
@@ -48,14 +48,14 @@ pub(crate) async fn submit(
 }
 
 /// Accepts several pieces of work; each gets its own answer.
-#[utoipa::path(post, path = "/v1/executions/batch", tag = "executions", params(Scope),
+#[utoipa::path(post, path = "/v1/executions/batch", tag = "executions", params(NamespaceQuery),
     request_body = SubmitBatch, responses(
     (status = 200, description = "One answer per submit.", body = BatchAnswer),
     Problems
 ))]
 pub(crate) async fn submit_batch(
     State(state): State<AppState>,
-    Params(scope): Params<Scope>,
+    Params(scope): Params<NamespaceQuery>,
     Json(batch): Json<SubmitBatch, { 2 * PAYLOAD }>,
 ) -> Result<JsonBody<BatchAnswer>, ApiError> {
     let namespace = scope.namespace;
@@ -91,13 +91,13 @@ fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitte
 
 /// One execution. One that no live worker can run says so.
 #[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions",
-    params(("id" = Id, Path, description = "The execution."), Scope), responses(
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "The execution.", body = ExecutionView),
     Problems
 ))]
 pub(crate) async fn describe(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
     let record = state.backend.describe(&target).await?;
     Ok(JsonBody(ExecutionView::in_place(&record, &*state.backend).await?))
@@ -105,13 +105,13 @@ pub(crate) async fn describe(
 
 /// Why an execution stands where it stands, and what it waits for.
 #[utoipa::path(get, path = "/v1/executions/{id}/explain", tag = "executions",
-    params(("id" = Id, Path, description = "The execution."), Scope), responses(
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "In a sentence, and as a list.", body = ExplanationView),
     Problems
 ))]
 pub(crate) async fn explain(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
 ) -> Result<JsonBody<ExplanationView>, ApiError> {
     let explanation = state.backend.explain(&target).await?;
     Ok(JsonBody(ExplanationView::new(target.execution, &explanation)))
@@ -119,14 +119,14 @@ pub(crate) async fn explain(
 
 /// What an execution was submitted with, as the bytes it came in.
 #[utoipa::path(get, path = "/v1/executions/{id}/input", tag = "executions",
-    params(("id" = Id, Path, description = "The execution."), Scope), responses(
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "The bytes, with their own content type.",
      body = Vec<u8>, content_type = "*/*"),
     Problems
 ))]
 pub(crate) async fn input(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
 ) -> Result<Response, ApiError> {
     Ok(bytes(state.backend.input(&target).await?))
 }
@@ -153,7 +153,7 @@ pub(crate) struct ResultQuery {
 ))]
 pub(crate) async fn result(
     State(state): State<AppState>,
-    Named(id): Named,
+    PathText(id): PathText,
     Params(query): Params<ResultQuery>,
 ) -> Result<Response, ApiError> {
     let target = Target { namespace: query.namespace, execution: id.parse()? };
@@ -183,7 +183,7 @@ pub(crate) struct AttemptsQuery {
     #[serde(default)]
     from: u32,
     /// How many at most; 100 when absent.
-    #[serde(default = "hundred")]
+    #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
     limit: usize,
 }
@@ -196,7 +196,7 @@ pub(crate) struct AttemptsQuery {
 ))]
 pub(crate) async fn attempts(
     State(state): State<AppState>,
-    Named(id): Named,
+    PathText(id): PathText,
     Params(query): Params<AttemptsQuery>,
 ) -> Result<JsonBody<AttemptsView>, ApiError> {
     let target = Target { namespace: query.namespace, execution: id.parse()? };
@@ -220,9 +220,10 @@ pub(crate) struct ListQuery {
     /// Of this kind.
     #[param(value_type = Option<Name>)]
     kind: Option<Kind>,
-    /// In this state, or queued while no live worker can run it: `waiting_for_capable_worker`.
+    /// In one of these states, separated by commas: `waiting,active`. `waiting_for_capable_worker` is
+    /// queued while no live worker can run it.
     #[param(
-        pattern = "^(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired|waiting_for_capable_worker)$"
+        pattern = "^(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired|waiting_for_capable_worker)(,(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired|waiting_for_capable_worker))*$"
     )]
     state: Option<String>,
     /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
@@ -234,7 +235,7 @@ pub(crate) struct ListQuery {
     /// Where an earlier page ended.
     cursor: Option<String>,
     /// How many at most; 100 when absent.
-    #[serde(default = "hundred")]
+    #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
     limit: usize,
 }
@@ -252,7 +253,7 @@ impl ListQuery {
                 to: self.to.map(|at| at.0),
                 ..Filter::default()
             }
-            .standing(self.state.as_deref().map(str::parse).transpose()?),
+            .standing(self.state.as_deref().map(Standing::list).transpose()?.unwrap_or_default()),
             after: self.cursor.as_deref().map(str::parse::<Cursor>).transpose()?,
             limit: self.limit,
         })

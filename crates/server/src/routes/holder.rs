@@ -17,19 +17,19 @@ use super::Problems;
 use crate::body::{Json, PAYLOAD, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
-use crate::params::{At, Scope};
+use crate::params::{ExecutionPath, NamespaceQuery};
 use crate::state::AppState;
 
 /// Ends the execution with a result.
 #[utoipa::path(post, path = "/v1/executions/{id}/complete", tag = "holder",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = CompleteRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
 ))]
 pub(crate) async fn complete(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<CompleteRequest, PAYLOAD>,
 ) -> Result<JsonBody<ExitView>, ApiError> {
     same(&target, request.execution)?;
@@ -40,14 +40,14 @@ pub(crate) async fn complete(
 
 /// Ends the attempt by a failure; the retry policy decides what follows.
 #[utoipa::path(post, path = "/v1/executions/{id}/fail", tag = "holder",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = FailRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
 ))]
 pub(crate) async fn fail(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<FailRequest, SMALL>,
 ) -> Result<JsonBody<ExitView>, ApiError> {
     exit(state.backend.fail(request.command(target)?).await)
@@ -55,14 +55,14 @@ pub(crate) async fn fail(
 
 /// Puts the execution off; the same attempt continues then.
 #[utoipa::path(post, path = "/v1/executions/{id}/delay", tag = "holder",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = DelayRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
 ))]
 pub(crate) async fn delay(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<DelayRequest, SMALL>,
 ) -> Result<JsonBody<ExitView>, ApiError> {
     exit(state.backend.delay(request.command(target)?).await)
@@ -70,14 +70,14 @@ pub(crate) async fn delay(
 
 /// Cancels what is held.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel-held", tag = "holder",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = CancelHeldRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
     Problems
 ))]
 pub(crate) async fn cancel_held(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<CancelHeldRequest, SMALL>,
 ) -> Result<JsonBody<ExitView>, ApiError> {
     exit(state.backend.cancel_held(request.command(target)?).await)
@@ -85,14 +85,14 @@ pub(crate) async fn cancel_held(
 
 /// Tells how far the work is. It does not renew the lease.
 #[utoipa::path(post, path = "/v1/executions/{id}/progress", tag = "holder",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = ProgressRequest, responses(
     (status = 204, description = "Noted."),
     Problems
 ))]
 pub(crate) async fn progress(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<ProgressRequest, SMALL>,
 ) -> Result<StatusCode, ApiError> {
     let report = request.command(target)?;
@@ -103,14 +103,14 @@ pub(crate) async fn progress(
 /// Adds to what the execution has used, or takes back from it. What was used is never refused because
 /// a limit is passed.
 #[utoipa::path(post, path = "/v1/executions/{id}/usage", tag = "holder",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = UsageRequest, responses(
     (status = 200, description = "All that it has used.", body = UsedView),
     Problems
 ))]
 pub(crate) async fn usage(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<UsageRequest, SMALL>,
 ) -> Result<JsonBody<UsedView>, ApiError> {
     let report = request.command(target)?;

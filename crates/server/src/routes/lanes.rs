@@ -13,7 +13,7 @@ use super::Problems;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
-use crate::params::{In, Params, Scope, hundred};
+use crate::params::{InPath, NamespaceQuery, Params, default_page_size};
 use crate::state::AppState;
 
 /// Which lanes.
@@ -29,12 +29,15 @@ pub(crate) struct LanesQuery {
     #[param(value_type = Option<Name>)]
     after: Option<Lane>,
     /// How many at most; 100 when absent.
-    #[serde(default = "hundred")]
+    #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
     limit: usize,
+    /// Only the lanes that have settings, and nothing is counted.
+    #[serde(default)]
+    configured: bool,
 }
 
-/// The lanes of which something was said, in the order of their names.
+/// The lanes that have settings and those in which something waits, in the order of their names.
 #[utoipa::path(get, path = "/v1/lanes", tag = "lanes", params(LanesQuery), responses(
     (status = 200, description = "One page.", body = LanePageView),
     Problems
@@ -43,20 +46,25 @@ pub(crate) async fn list_lanes(
     State(state): State<AppState>,
     Params(query): Params<LanesQuery>,
 ) -> Result<JsonBody<LanePageView>, ApiError> {
-    let LanesQuery { namespace, after, limit } = query;
-    let found = state.backend.lanes(&namespace, after.as_ref(), limit).await?;
-    Ok(JsonBody(LanePageView::new(&found, limit)))
+    let LanesQuery { namespace, after, limit, configured } = query;
+    let after = after.as_ref();
+    let found = state.backend.lanes(&namespace, after, limit).await?;
+    if configured {
+        return Ok(JsonBody(LanePageView::new(&found, limit)));
+    }
+    let backlog = state.backend.backlog().await?;
+    Ok(JsonBody(LanePageView::with_work(&found, &backlog, &namespace, after, limit)))
 }
 
-/// What was said of a lane. Any name is a lane; all is as usual where nothing was said.
+/// The settings of a lane. Any name is a lane; one without settings is open.
 #[utoipa::path(get, path = "/v1/lanes/{lane}", tag = "lanes",
-    params(("lane" = Name, Path, description = "The lane."), Scope), responses(
+    params(("lane" = Name, Path, description = "The lane."), NamespaceQuery), responses(
     (status = 200, description = "The lane.", body = LaneView),
     Problems
 ))]
 pub(crate) async fn lane(
     State(state): State<AppState>,
-    In { namespace, lane }: In,
+    InPath { namespace, name: lane }: InPath<Lane>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
     let said = state.backend.lane(&namespace, &lane).await?;
     Ok(JsonBody(LaneView::new(lane, &said)))
@@ -65,17 +73,17 @@ pub(crate) async fn lane(
 /// Pauses, drains, resumes or limits a lane, or gives it defaults. When it is answered, every claim and
 /// submit goes by it.
 #[utoipa::path(patch, path = "/v1/lanes/{lane}", tag = "lanes",
-    params(("lane" = Name, Path, description = "The lane."), Scope),
+    params(("lane" = Name, Path, description = "The lane."), NamespaceQuery),
     request_body = LaneRequest, responses(
     (status = 200, description = "What holds now.", body = LaneView),
     Problems
 ))]
-pub(crate) async fn order_lane(
+pub(crate) async fn update_lane(
     State(state): State<AppState>,
-    In { namespace, lane }: In,
+    InPath { namespace, name: lane }: InPath<Lane>,
     Json(request): Json<LaneRequest, SMALL>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
     let order = request.order(namespace, lane.clone())?;
-    let said = state.backend.order_lane(order).await.inspect_err(metrics::refused)?;
+    let said = state.backend.update_lane(order).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(LaneView::new(lane, &said)))
 }

@@ -4,11 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use ff_store::outage;
 
 use super::Problems;
 use crate::error::ApiError;
-use crate::params::Named;
+use crate::params::PathText;
 use crate::state::AppState;
 
 /// Whether the process answers. It asks nobody else.
@@ -51,11 +50,8 @@ pub(crate) async fn healthz(state: State<AppState>) -> Result<&'static str, ApiE
     Problems
 ))]
 pub(crate) async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
-    match state.backend.census().await {
-        Ok(census) => crate::census::show(&census),
-        // What was counted before is shown all the same.
-        Err(error) => outage::failed(&error, "what waits cannot be counted"),
-    }
+    let backend = state.backend.clone();
+    state.counting.refresh(async move { backend.backlog().await }).await;
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], crate::metrics::render())
 }
 
@@ -65,7 +61,7 @@ pub(crate) async fn metrics(State(state): State<AppState>) -> impl IntoResponse 
     (status = 200, description = "The page.", body = String, content_type = "text/plain"),
     Problems
 ))]
-pub(crate) async fn error_page(Named(code): Named) -> Result<String, ApiError> {
+pub(crate) async fn error_page(PathText(code): PathText) -> Result<String, ApiError> {
     let help = crate::error::help(&code).ok_or_else(|| {
         let detail = "there is no such code; see /openapi.json";
         ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)

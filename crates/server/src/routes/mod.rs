@@ -1,10 +1,10 @@
 //! The handlers: read the request, call the backend, write the answer. They decide nothing.
 
-pub(crate) mod allowances;
 pub(crate) mod claim;
 pub(crate) mod executions;
 pub(crate) mod holder;
 pub(crate) mod lanes;
+pub(crate) mod limits;
 pub(crate) mod meta;
 pub(crate) mod operator;
 pub(crate) mod registry;

@@ -13,19 +13,19 @@ use super::Problems;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
-use crate::params::{At, Scope};
+use crate::params::{ExecutionPath, NamespaceQuery};
 use crate::state::AppState;
 
 /// Cancels: at once, or leaving the holder some time.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel", tag = "operator",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = CancelRequest, responses(
     (status = 200, description = "Cancelled, or about to be.", body = CancelledView),
     Problems
 ))]
 pub(crate) async fn cancel(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<CancelRequest, SMALL>,
 ) -> Result<JsonBody<CancelledView>, ApiError> {
     let id = target.execution;
@@ -37,14 +37,14 @@ pub(crate) async fn cancel(
 
 /// Runs an ended execution again.
 #[utoipa::path(post, path = "/v1/executions/{id}/replay", tag = "operator",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = ReplayRequest, responses(
     (status = 200, description = "A new run.", body = ReplayedView),
     Problems
 ))]
 pub(crate) async fn replay(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<ReplayRequest, SMALL>,
 ) -> Result<JsonBody<ReplayedView>, ApiError> {
     let id = target.execution;
@@ -55,14 +55,14 @@ pub(crate) async fn replay(
 
 /// Changes the priority.
 #[utoipa::path(post, path = "/v1/executions/{id}/priority", tag = "operator",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = PriorityRequest, responses(
     (status = 204, description = "Changed."),
     Problems
 ))]
 pub(crate) async fn priority(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<PriorityRequest, SMALL>,
 ) -> Result<StatusCode, ApiError> {
     let set = SetPriority { target, priority: request.priority };
@@ -72,14 +72,14 @@ pub(crate) async fn priority(
 
 /// Changes tags.
 #[utoipa::path(post, path = "/v1/executions/{id}/tags", tag = "operator",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = TagsRequest, responses(
     (status = 204, description = "Changed."),
     Problems
 ))]
 pub(crate) async fn tags(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<TagsRequest, SMALL>,
 ) -> Result<StatusCode, ApiError> {
     let set = SetTags { target, set: request.set, remove: request.remove };
@@ -89,14 +89,14 @@ pub(crate) async fn tags(
 
 /// Takes a lease away.
 #[utoipa::path(post, path = "/v1/executions/{id}/revoke", tag = "operator",
-    params(("id" = Id, Path, description = "The execution."), Scope),
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = RevokeRequest, responses(
     (status = 200, description = "Revoked.", body = RevokedView),
     Problems
 ))]
 pub(crate) async fn revoke(
     State(state): State<AppState>,
-    At(target): At,
+    ExecutionPath(target): ExecutionPath,
     Json(request): Json<RevokeRequest, SMALL>,
 ) -> Result<JsonBody<RevokedView>, ApiError> {
     let (id, lease) = (target.execution, request.lease.parse()?);

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use ff_api::WorkerPageView;
 use ff_api::http::schema::Name;
 use ff_api::http::{BeatenView, ExitAnswers, Kept, RegisterRequest, RegisteredView};
-use ff_core::{Namespace, WorkerInstanceId};
+use ff_core::{Namespace, WorkerId, WorkerInstanceId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -15,23 +15,23 @@ use super::{Problems, workers};
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
-use crate::params::{As, Params, Scope, hundred};
+use crate::params::{InPath, NamespaceQuery, Params, default_page_size};
 use crate::state::AppState;
 
 /// Registers a worker, or changes what its registration says. Another live process with the same
 /// instance id stays, and this one is refused.
 #[utoipa::path(post, path = "/v1/workers/{id}/register", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = RegisterRequest, responses(
     (status = 200, description = "Registered.", body = RegisteredView),
     Problems
 ))]
 pub(crate) async fn register(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(request): Json<RegisterRequest, SMALL>,
 ) -> Result<JsonBody<RegisteredView>, ApiError> {
-    let registering = request.registering(who.namespace, who.worker)?;
+    let registering = request.registering(who.namespace, who.name)?;
     let registered = state.backend.register(registering).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(RegisteredView { until: registered.until.into() }))
 }
@@ -39,7 +39,7 @@ pub(crate) async fn register(
 /// Renews leases and hears of cancels, each with its own answer; or says that a registered worker
 /// is alive.
 #[utoipa::path(post, path = "/v1/workers/{id}/heartbeat", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = Kept, responses(
     (status = 200, description = "One answer per lease, or until when the worker counts as alive.",
      body = BeatenView),
@@ -47,7 +47,7 @@ pub(crate) async fn register(
 ))]
 pub(crate) async fn heartbeat(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(request): Json<Kept, SMALL>,
 ) -> Result<JsonBody<BeatenView>, ApiError> {
     let session = match request {
@@ -64,7 +64,7 @@ pub(crate) async fn heartbeat(
 
 /// Hands named leases back at once, without spending a retry; or ends a registration.
 #[utoipa::path(post, path = "/v1/workers/{id}/disconnect", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = Kept, responses(
     (status = 200, description = "One answer per lease.", body = ExitAnswers),
     (status = 204, description = "The worker is not registered any more."),
@@ -72,7 +72,7 @@ pub(crate) async fn heartbeat(
 ))]
 pub(crate) async fn disconnect(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(request): Json<Kept, SMALL>,
 ) -> Result<Response, ApiError> {
     let session = match request {
@@ -99,7 +99,7 @@ pub(crate) struct WorkersQuery {
     #[param(value_type = Option<Name>)]
     after: Option<WorkerInstanceId>,
     /// How many at most; 100 when absent.
-    #[serde(default = "hundred")]
+    #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
     limit: usize,
 }

@@ -9,28 +9,28 @@ use ff_api::http::{
     BatchComplete, BeatStatus, BeatView, ClaimGrantedRequest, ClaimedView, ExitAnswer, ExitAnswers,
     ExitView, GrantRequest, GrantedView, HeartbeatView, Leases,
 };
-use ff_core::machine::{Granted, Hold, Renewed, Target};
+use ff_core::machine::{Granted, LeaseRef, Renewed, Target};
 use ff_core::record::Exited;
-use ff_core::{Code, Namespace, Refusal};
+use ff_core::{Code, Namespace, Refusal, WorkerId};
 use ff_store::StoreError;
 
 use super::Problems;
 use crate::body::{Json, PAYLOAD, SMALL};
 use crate::error::{self, ApiError};
 use crate::metrics;
-use crate::params::{As, Scope};
+use crate::params::{InPath, NamespaceQuery};
 use crate::state::AppState;
 
 /// Completes several executions; each gets its own answer.
 #[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers", operation_id = "complete_batch",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = BatchComplete, responses(
     (status = 200, description = "One answer per completion.", body = ExitAnswers),
     Problems
 ))]
 pub(crate) async fn complete(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(batch): Json<BatchComplete, { 2 * PAYLOAD }>,
 ) -> Result<JsonBody<ExitAnswers>, ApiError> {
     let commands = batch.completions.iter().map(|request| {
@@ -92,7 +92,7 @@ pub(super) async fn hand_back(
 
 /// Reserves work without starting its lease.
 #[utoipa::path(post, path = "/v1/workers/{id}/grant", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = GrantRequest, responses(
     (status = 200, description = "A reservation.", body = GrantedView),
     (status = 204, description = "There is no work."),
@@ -100,10 +100,10 @@ pub(super) async fn hand_back(
 ))]
 pub(crate) async fn grant(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(request): Json<GrantRequest, SMALL>,
 ) -> Result<Response, ApiError> {
-    let grant = request.command(who.namespace, who.worker)?;
+    let grant = request.command(who.namespace, who.name)?;
     let granted = state.scheduler.grant(grant).await.inspect_err(metrics::refused)?;
     if granted == Granted::default() {
         return Ok(StatusCode::NO_CONTENT.into_response());
@@ -113,23 +113,23 @@ pub(crate) async fn grant(
 
 /// Takes reserved work.
 #[utoipa::path(post, path = "/v1/workers/{id}/claim-granted", tag = "workers",
-    params(("id" = Name, Path, description = "The worker."), Scope),
+    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = ClaimGrantedRequest, responses(
     (status = 200, description = "The work.", body = ClaimedView),
     Problems
 ))]
 pub(crate) async fn claim_granted(
     State(state): State<AppState>,
-    who: As,
+    who: InPath<WorkerId>,
     Json(request): Json<ClaimGrantedRequest, SMALL>,
 ) -> Result<JsonBody<ClaimedView>, ApiError> {
-    let claim = request.command(who.namespace, who.worker)?;
+    let claim = request.command(who.namespace, who.name)?;
     let claimed = state.backend.claim_granted(claim).await.inspect_err(metrics::refused)?;
     metrics::claimed(&claimed);
     Ok(JsonBody(ClaimedView::from(&claimed)))
 }
 
-fn holds(namespace: &Namespace, request: &Leases) -> Result<Vec<Hold>, Refusal> {
+fn holds(namespace: &Namespace, request: &Leases) -> Result<Vec<LeaseRef>, Refusal> {
     request.leases.iter().map(|hold| hold.hold(namespace)).collect()
 }
 

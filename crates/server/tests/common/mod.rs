@@ -15,7 +15,7 @@ use ff_core::machine::{Assignment, ClaimRequest, Submit, Target};
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Description, ExecutionId, Lane, Millis, Namespace};
 use ff_server::{Config, Server};
-use ff_store::roles::Backend;
+use ff_store::roles::Engine;
 use ff_store::{ClientBackend, EngineBackend, WorkerBackend, mint};
 use ff_testkit::ManualClock;
 use tokio::task::JoinHandle;
@@ -30,7 +30,7 @@ pub(crate) const TOKEN: &str = "a-token-of-thirty-two-characters";
 /// A running server and the store beneath it. It stops when it is dropped.
 pub(crate) struct Fixture {
     pub(crate) address: SocketAddr,
-    pub(crate) store: Backend<MemoryStore>,
+    pub(crate) store: Engine<MemoryStore>,
     pub(crate) clock: ManualClock,
     pub(crate) shutdown: CancellationToken,
     pub(crate) running: Option<JoinHandle<()>>,
@@ -49,7 +49,7 @@ impl Fixture {
 
     pub(crate) async fn with(config: Config) -> Fixture {
         let clock = ManualClock::default();
-        let store = Backend::new(MemoryStore::serial(Arc::new(clock.clone())));
+        let store = Engine::new(MemoryStore::serial(Arc::new(clock.clone())));
         let backend: Arc<dyn EngineBackend> = Arc::new(store.clone());
         let server = Server::bind(backend, config).await.unwrap();
         let (address, shutdown) = (server.address(), CancellationToken::new());

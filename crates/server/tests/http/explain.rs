@@ -3,7 +3,7 @@
 use ff_core::machine::{Admissions, Complete, GrantNext, Submit};
 use ff_core::state::Worker;
 use ff_core::{Capabilities, ExecutionId, Lane, Millis, Namespace, Payload, When};
-use ff_store::roles::{LaneOrder, Registering};
+use ff_store::roles::{LaneUpdate, Registering};
 use ff_store::{ClientBackend, WorkerBackend, mint};
 use serde_json::{Value, json};
 
@@ -95,12 +95,12 @@ async fn work_of_a_paused_lane_says_what_the_operator_said() {
     let server = Fixture::start().await;
     worker(&server, "able", &[]).await;
     let id = server.submitted().await;
-    let order = LaneOrder {
+    let order = LaneUpdate {
         paused: Some(true),
         reason: Some("database upgrade".into()),
-        ..LaneOrder::default()
+        ..LaneUpdate::default()
     };
-    server.store.order_lane(order).await.unwrap();
+    server.store.update_lane(order).await.unwrap();
     let view = explained(&server, id).await;
     assert_eq!(words(&view), ["lane_paused", "in_queue"]);
     assert_eq!(view["reasons"][0]["said"], "database upgrade");
@@ -119,7 +119,7 @@ async fn delayed_reserved_held_and_finished_work_says_so() {
         (words(&view), &view["reasons"][0]["intent"]),
         (vec!["not_before"], &json!("start"))
     );
-    assert!(view["explanation"].as_str().unwrap().ends_with("to start in 90 s."), "{view}");
+    assert!(view["explanation"].as_str().unwrap().ends_with("to start in 1m 30s."), "{view}");
 
     let id = server.submitted().await;
     let grant = GrantNext {

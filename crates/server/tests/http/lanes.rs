@@ -1,4 +1,4 @@
-//! Lanes are paused, drained, limited, resumed and given defaults; who waits gets the work of a lane that is resumed.
+//! Lanes are paused, drained, limited, resumed and given defaults; waiting claims get the work of a lane that is resumed.
 
 use ff_core::Millis;
 use ff_core::machine::Withheld;
@@ -43,7 +43,7 @@ async fn what_is_said_of_a_lane_is_shown() {
     order(&server, "a", &json!({"draining": true})).await;
     let page = see(&server, "/v1/lanes?limit=1").await;
     assert_eq!((&page["lanes"][0]["lane"], &page["next"]), (&json!("a"), &json!("a")));
-    let page = see(&server, "/v1/lanes?limit=2&after=a").await;
+    let page = see(&server, "/v1/lanes?limit=2&after=a&configured=true").await;
     assert_eq!((&page["lanes"], &page["next"]), (&json!([both]), &Value::Null));
     assert_eq!(see(&server, "/v1/lanes?namespace=rival").await["lanes"], json!([]));
 
@@ -93,7 +93,7 @@ async fn defaults_are_set_kept_and_removed() {
     let set = order(&server, "default", &json!({"policy": said})).await;
     assert_eq!(set["policy"], said);
     assert_eq!(see(&server, "/v1/lanes/default").await, set);
-    assert_eq!(see(&server, "/v1/lanes").await["lanes"], json!([set]));
+    assert_eq!(see(&server, "/v1/lanes?configured=true").await["lanes"], json!([set]));
     let silent = policy_of(&server, &json!({})).await;
     assert_eq!((&silent["max_attempts"], &silent["deadline_ms"]), (&json!(5), &json!(60_000)));
     assert_eq!(silent["backoff"]["growth"], "fixed");

@@ -1,193 +1,329 @@
-//! Bounds: sizes, numbers of headers, connections and waiting claims.
-
-use std::time::Duration;
+//! Budgets and quotas over HTTP: made, looked at, changed, reset, removed.
 
 use ff_core::Millis;
-use ff_server::Config;
+use ff_core::machine::Withheld;
 use ff_store::WorkerBackend;
+use serde_json::{Value, json};
 
-use crate::common::raw::{LONG, Wire, ask, get, post, post_with};
-use crate::common::{Fixture, claim, config, within};
+use crate::common::raw::{Answer, ask, get, post, send};
+use crate::common::{Fixture, claim, within};
 
-/// Ten mebibytes of a JSON string.
-fn huge() -> Vec<u8> {
-    let mut body = b"{\"input\":\"".to_vec();
-    body.resize(10 << 20, b'x');
-    body.extend(b"\"}");
-    body
+async fn put(server: &Fixture, path: &str, body: &Value) -> Answer {
+    ask(server.address, send("PUT", &format!("/v1/{path}"), body.to_string())).await
+}
+
+async fn set(server: &Fixture, path: &str, body: &Value) -> Value {
+    let answer = put(server, path, body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+async fn see(server: &Fixture, path: &str) -> Value {
+    let answer = ask(server.address, get(&format!("/v1/{path}"))).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+async fn call(server: &Fixture, method: &str, path: &str) -> Answer {
+    let request = format!("{method} /v1/{path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    ask(server.address, request).await
+}
+
+async fn reset(server: &Fixture, path: &str) -> Answer {
+    ask(server.address, post(&format!("/v1/{path}"), "{}")).await
+}
+
+/// Submits work that is limited like this.
+async fn submit(server: &Fixture, limits: &Value) -> String {
+    let body = json!({"limits": limits}).to_string();
+    let answer = ask(server.address, post("/v1/executions", body)).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let view: Value = serde_json::from_slice(&answer.body).unwrap();
+    view["id"].as_str().unwrap().to_owned()
+}
+
+fn tokens(hard: u64) -> Value {
+    json!({"dimensions": {"tokens": {"hard": hard}}})
 }
 
 #[tokio::test]
-async fn a_body_of_ten_mebibytes_is_refused_and_the_connection_ended() {
+async fn a_budget_is_made_changed_reset_and_removed() {
     let server = Fixture::start().await;
-    for path in ["/v1/executions", "/v1/executions/batch", "/v1/workers/w/claim"] {
-        let mut wire = Wire::open(server.address).await;
-        // A client that sends before it reads is let send, or it would never see the answer.
-        assert!(wire.send(post(path, huge())).await);
-        let answer = wire.answer().await.unwrap();
-        answer.problem(413, "too_large");
-        assert_eq!(answer.header("connection"), Some("close"));
-        wire.closed().await;
+    for method in ["GET", "DELETE"] {
+        call(&server, method, "budgets/team").await.problem(404, "not_found");
     }
+    let missing = reset(&server, "budgets/team/reset").await.problem(404, "not_found");
+    assert!(missing.detail.contains("no such budget"), "{}", missing.detail);
+    let body = json!({
+        "dimensions": {"tokens": {"hard": 100, "soft": 80}, "usd": {"soft": 5}},
+        "period_ms": 60_000, "on_breach": "cancel",
+    });
+    let made = set(&server, "budgets/team", &body).await;
+    assert_eq!((&made["budget"], &made["on_breach"]), (&json!("team"), &json!("cancel")));
+    assert_eq!(
+        made["dimensions"],
+        json!({
+            "tokens": {"soft": 80, "hard": 100, "used": 0, "reserved": 0},
+            "usd": {"soft": 5, "hard": null, "used": 0, "reserved": 0},
+        })
+    );
+    assert_eq!(see(&server, "budgets/team").await, made);
+    assert_eq!(set(&server, "budgets/team", &body).await, made, "the same again");
+
+    server.clock.advance(Millis::from_secs(1));
+    let changed = set(&server, "budgets/team", &tokens(7)).await;
+    assert_eq!((&changed["on_breach"], &changed["resets"]), (&json!("block"), &Value::Null));
+    assert_eq!(changed["dimensions"].as_object().unwrap().len(), 1);
+    assert_eq!(changed["since"], made["since"]);
+    let reset = reset(&server, "budgets/team/reset").await;
+    assert_eq!(reset.status, 200, "{}", reset.text());
+    let reset: Value = serde_json::from_slice(&reset.body).unwrap();
+    assert_ne!(reset["since"], made["since"]);
+
+    let gone = call(&server, "DELETE", "budgets/team").await;
+    assert_eq!((gone.status, gone.body.len()), (204, 0));
+    call(&server, "GET", "budgets/team").await.problem(404, "not_found");
 }
 
 #[tokio::test]
-async fn a_body_that_grows_past_its_limit_is_refused_while_it_comes() {
+async fn a_quota_is_made_changed_and_removed() {
     let server = Fixture::start().await;
-    let mut wire = Wire::open(server.address).await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                transfer-encoding: chunked\r\n\r\n";
-    wire.send(head).await;
-    let chunk = [b"100000\r\n", &vec![b' '; 1 << 20][..], b"\r\n"].concat();
-    for _ in 0..10 {
-        if !wire.send(&chunk).await {
-            break;
+    for method in ["GET", "DELETE"] {
+        let problem = call(&server, method, "quotas/api").await.problem(404, "not_found");
+        assert!(problem.detail.contains("no such quota"), "{}", problem.detail);
+    }
+    let made = set(&server, "quotas/api", &json!({"max_requests": 3})).await;
+    assert_eq!((&made["quota"], &made["window_ms"]), (&json!("api"), &json!(60_000)));
+    assert_eq!((&made["max_active"], &made["jitter_ms"]), (&Value::Null, &json!(0)));
+    assert_eq!(see(&server, "quotas/api").await, made);
+    let body = json!({"max_requests": 5, "window_ms": 1_000, "max_active": 2, "jitter_ms": 50});
+    let changed = set(&server, "quotas/api", &body).await;
+    for (field, value) in body.as_object().unwrap() {
+        assert_eq!(changed[field], *value, "{field}");
+    }
+    let counts = ["active", "admitted"].map(|field| changed[field].as_u64());
+    assert_eq!(counts, [Some(0); 2]);
+    assert_eq!(call(&server, "DELETE", "quotas/api").await.status, 204);
+    call(&server, "DELETE", "quotas/api").await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn both_are_listed_page_by_page_and_by_namespace() {
+    let server = Fixture::start().await;
+    for (what, body) in [("budgets", tokens(1)), ("quotas", json!({"max_active": 1}))] {
+        let word = what.strip_suffix('s').unwrap();
+        assert_eq!(see(&server, what).await, json!({what: [], "next": null}));
+        for name in ["c", "a", "b"] {
+            set(&server, &format!("{what}/{name}"), &body).await;
+        }
+        let page = see(&server, &format!("{what}?limit=2")).await;
+        assert_eq!((&page[what][0][word], &page["next"]), (&json!("a"), &json!("b")));
+        let page = see(&server, &format!("{what}?limit=2&after=b")).await;
+        assert_eq!((&page[what][0][word], &page["next"]), (&json!("c"), &Value::Null));
+        assert_eq!(see(&server, &format!("{what}?namespace=rival")).await[what], json!([]));
+        let elsewhere = format!("{what}/a?namespace=rival");
+        for method in ["GET", "DELETE"] {
+            call(&server, method, &elsewhere).await.problem(404, "not_found");
+        }
+        for query in ["limit=x", "limit=-1", "after=a%20b", "cursor=a", "after=a&after=b"] {
+            let answer = ask(server.address, get(&format!("/v1/{what}?{query}"))).await;
+            answer.problem(400, "invalid_query");
+        }
+        for query in ["limit=0", "limit=1001"] {
+            let answer = ask(server.address, get(&format!("/v1/{what}?{query}"))).await;
+            let problem = answer.problem(400, "invalid_argument");
+            assert_eq!(problem.field.as_deref(), Some("limit"));
         }
     }
-    wire.answer().await.unwrap().problem(413, "too_large");
-    wire.closed().await;
+    reset(&server, "budgets/a/reset?namespace=rival").await.problem(404, "not_found");
 }
 
 #[tokio::test]
-async fn a_client_that_asks_first_is_told_before_it_sends() {
+async fn limits_that_are_not_understood_are_refused() {
     let server = Fixture::start().await;
-    let mut wire = Wire::open(server.address).await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                expect: 100-continue\r\n";
-    wire.send(format!("{head}content-length: 10485760\r\n\r\n")).await;
-    wire.answer().await.unwrap().problem(413, "too_large");
-    let mut wire = Wire::open(server.address).await;
-    wire.send(format!("{head}content-length: 2\r\n\r\n")).await;
-    assert_eq!(wire.answer().await.unwrap().status, 100);
-    wire.send("{}").await;
-    assert_eq!(wire.answer().await.unwrap().status, 201);
-}
-
-#[tokio::test]
-async fn a_payload_of_a_mebibyte_is_taken_and_one_byte_more_is_not() {
-    let server = Fixture::start().await;
-    let body = |len: usize| format!(r#"{{"input":"{}"}}"#, "x".repeat(len - 2));
-    assert_eq!(ask(server.address, post("/v1/executions", body(1 << 20))).await.status, 201);
-    let refused = ask(server.address, post("/v1/executions", body((1 << 20) + 1))).await;
-    assert_eq!(refused.problem(413, "too_large").field.as_deref(), Some("input"));
-}
-
-#[tokio::test]
-async fn huge_headers_are_refused() {
-    let server = Fixture::start().await;
-    let with = |header: String| post_with("/v1/executions", &header, "{}");
-    let long = |len: usize| format!("x: {}\r\n", LONG.repeat(len / LONG.len()));
-    let answer = ask(server.address, with(long(40 << 10))).await;
-    answer.problem(431, "headers_too_large");
-    let many: String = (0..100).map(|n| format!("x-{n}: 1\r\n")).collect();
-    ask(server.address, with(many)).await.problem(431, "headers_too_large");
-    // Past the reader's own bounds there is no request to answer: a bare status, and the end.
-    for header in [long(100 << 10), (0..1_000).map(|n| format!("x-{n}: 1\r\n")).collect()] {
-        let mut wire = Wire::open(server.address).await;
-        wire.send(with(header)).await;
-        assert_eq!(wire.answer().await.unwrap().status, 431);
-        wire.closed().await;
-    }
-    assert_eq!(ask(server.address, get("/healthz")).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_long_path_is_refused() {
-    let server = Fixture::start().await;
-    let answer =
-        ask(server.address, get(&format!("/v1/executions?cursor={}", LONG.repeat(300)))).await;
-    answer.problem(414, "uri_too_long");
-    let answer = ask(server.address, get(&format!("/{}", LONG.repeat(2_000)))).await;
-    assert!([414, 431].contains(&answer.status), "{answer:?}");
-}
-
-#[tokio::test]
-async fn what_is_not_http_is_refused_and_the_connection_ended() {
-    let server = Fixture::start().await;
-    for request in [
-        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}x",
-        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
-        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2x\r\n\r\n{}",
-        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip\r\n\r\n",
-        "GET /healthz HTTP/1.1\r\nhost : ff\r\n\r\n",
-        "GET /healthz HTTP/9.9\r\n\r\n",
-        "GET  /healthz\r\n\r\n",
-        "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}TLS\r\n\r\n",
-        "hello\r\n\r\n",
+    for bad in [
+        json!({}),
+        json!({"dimensions": []}),
+        json!({"dimensions": {"tokens": 5}}),
+        json!({"dimensions": {"tokens": null}}),
+        json!({"dimensions": {"tokens": [5, 7]}}),
+        json!({"dimensions": {"tokens": {"limit": 5}}}),
+        json!({"dimensions": {"tokens": {"hard": -1}}}),
+        json!({"dimensions": {"tokens": {"hard": 1.5}}}),
+        json!({"dimensions": {"tokens": {"hard": "5"}}}),
+        json!({"dimensions": {"a b": {"hard": 5}}}),
+        json!({"dimensions": {"": {"hard": 5}}}),
+        json!({"dimensions": {"tokens": {}}, "period": 5}),
+        json!({"dimensions": {"tokens": {}}, "period_ms": -1}),
+        json!({"dimensions": {"tokens": {}}, "on_breach": 7}),
     ] {
-        let mut wire = Wire::open(server.address).await;
-        wire.send(request).await;
-        assert_eq!(wire.answer().await.unwrap().status, 400, "{request}");
-        wire.closed().await;
+        put(&server, "budgets/b", &bad).await.problem(400, "invalid_json");
     }
-    assert_eq!(ask(server.address, get("/healthz")).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_body_with_bad_chunks_is_refused_and_the_connection_ended() {
-    let server = Fixture::start().await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                transfer-encoding: chunked\r\n\r\n";
-    for chunks in ["zz\r\n{}\r\n0\r\n\r\n", "2\r\n{}0\r\n\r\n", "fffffffffffffffff\r\n{}"] {
-        let mut wire = Wire::open(server.address).await;
-        wire.send(format!("{head}{chunks}")).await;
-        wire.answer().await.unwrap().problem(400, "invalid_json");
-        wire.closed().await;
-    }
-}
-
-#[tokio::test]
-async fn a_length_beside_chunks_hides_no_second_request() {
-    let server = Fixture::start().await;
-    for lengths in [
-        "content-length: 5\r\ntransfer-encoding: chunked\r\n",
-        "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
+    for text in [
+        r#"{"dimensions":{"t":{"hard":18446744073709551616}}}"#,
+        r#"{"dimensions":{"t":{"hard":1e400}}}"#,
+        r#"{"dimensions":{"t":{},"t":{}}}"#,
+        r#"{"dimensions":{"t":{}},"dimensions":{"t":{}}}"#,
     ] {
-        let mut wire = Wire::open(server.address).await;
-        let head =
-            "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-        wire.send(format!("{head}{lengths}\r\n2\r\n{{}}\r\n0\r\n\r\n{}", get("/healthz"))).await;
-        assert_eq!(wire.answer().await.unwrap().status, 201, "the chunks are the body");
-        // What follows the chunks is the next request, or the connection is ended.
-        assert!(wire.answer().await.is_none_or(|next| next.text() == "ok\n"));
+        let answer = ask(server.address, send("PUT", "/v1/budgets/b", text)).await;
+        answer.problem(400, "invalid_json");
+    }
+    for bad in [
+        json!({"max_requests": -1}),
+        json!({"max_requests": 4_294_967_296u64}),
+        json!({"max_requests": "3"}),
+        json!({"max_requests": 1.5}),
+        json!({"requests": 3}),
+        json!([3]),
+    ] {
+        put(&server, "quotas/q", &bad).await.problem(400, "invalid_json");
+    }
+    for name in ["a%20b", "-", "%2e%2e"] {
+        for (what, body) in [("budgets", tokens(1)), ("quotas", json!({"max_active": 1}))] {
+            let refused = put(&server, &format!("{what}/{name}"), &body).await;
+            let problem = refused.problem(400, "invalid_argument");
+            assert_eq!(problem.field.as_deref(), Some("name"));
+        }
+    }
+    put(&server, &format!("quotas/{}", "q".repeat(65)), &json!({"max_active": 1}))
+        .await
+        .problem(413, "too_large");
+    assert_eq!(see(&server, "budgets").await["budgets"], json!([]), "nothing has changed");
+    assert_eq!(see(&server, "quotas").await["quotas"], json!([]), "nothing has changed");
+}
+
+#[tokio::test]
+async fn limits_out_of_bounds_are_refused_by_name() {
+    let server = Fixture::start().await;
+    let huge = 9_007_199_254_740_993u64;
+    for (bad, field) in [
+        (json!({"dimensions": {}}), "dimensions"),
+        (tokens(huge), "dimensions"),
+        (tokens(u64::MAX), "dimensions"),
+        (json!({"dimensions": {"tokens": {"soft": huge}}}), "dimensions"),
+        (json!({"dimensions": {"tokens": {}}, "period_ms": 0}), "period"),
+        (json!({"dimensions": {"tokens": {}}, "period_ms": 315_360_000_001u64}), "period"),
+        (json!({"dimensions": {"tokens": {}}, "on_breach": "explode"}), "on_breach"),
+    ] {
+        let problem = put(&server, "budgets/b", &bad).await.problem(400, "invalid_argument");
+        assert_eq!(problem.field.as_deref(), Some(field), "{bad}");
+    }
+    let many: serde_json::Map<_, _> =
+        (0..17).map(|n| (format!("d{n}"), json!({"hard": 1}))).collect();
+    let refused = put(&server, "budgets/b", &json!({"dimensions": many})).await;
+    assert_eq!(refused.problem(413, "too_large").field.as_deref(), Some("dimensions"));
+    set(&server, "budgets/b", &tokens(9_007_199_254_740_992)).await;
+    for (bad, field) in [
+        (json!({}), "max_requests"),
+        (json!({"window_ms": 5}), "max_requests"),
+        (json!({"max_requests": 0}), "max_requests"),
+        (json!({"max_requests": 1_000_001}), "max_requests"),
+        (json!({"max_active": 0}), "max_active"),
+        (json!({"max_requests": 1, "window_ms": 0}), "window"),
+        (json!({"max_requests": 1, "window_ms": 315_360_000_001u64}), "window"),
+        (json!({"max_requests": 1, "jitter_ms": 60_001}), "jitter"),
+    ] {
+        let problem = put(&server, "quotas/q", &bad).await.problem(400, "invalid_argument");
+        assert_eq!(problem.field.as_deref(), Some(field), "{bad}");
     }
 }
 
 #[tokio::test]
-async fn clients_past_the_cap_wait_until_another_leaves() {
-    let server = Fixture::with(Config { connections: 2, ..config() }).await;
-    let mut first = Wire::open(server.address).await;
-    let mut second = Wire::open(server.address).await;
-    for wire in [&mut first, &mut second] {
-        wire.send(get("/healthz")).await;
-        assert_eq!(wire.answer().await.unwrap().status, 200);
+async fn work_with_limits_that_break_the_rules_is_refused() {
+    let server = Fixture::start().await;
+    let nine: Vec<_> = (0..9).map(|n| format!("n{n}")).collect();
+    let many: serde_json::Map<_, _> = (0..17).map(|n| (format!("d{n}"), json!(1))).collect();
+    for (limits, status, code) in [
+        (json!({"budgets": "team"}), 400, "invalid_json"),
+        (json!({"budgets": ["a b"]}), 400, "invalid_json"),
+        (json!({"budget": ["team"]}), 400, "invalid_json"),
+        (json!([["team"]]), 400, "invalid_json"),
+        (json!({"budgets": ["b"], "estimate": {"tokens": -1}}), 400, "invalid_json"),
+        (json!({"budgets": ["b"], "estimate": {"a b": 1}}), 400, "invalid_json"),
+        (json!({"estimate": {"tokens": 1}}), 400, "invalid_argument"),
+        (json!({"budgets": ["b"], "estimate": {"tokens": u64::MAX}}), 400, "invalid_argument"),
+        (json!({"budgets": ["b"], "estimate": many}), 413, "too_large"),
+        (json!({"budgets": nine}), 413, "too_large"),
+        (json!({"quotas": vec!["q"; 9]}), 413, "too_large"),
+    ] {
+        let body = json!({"limits": limits}).to_string();
+        let answer = ask(server.address, post("/v1/executions", body)).await;
+        answer.problem(status, code);
     }
-    let mut third = Wire::open(server.address).await;
-    third.send(get("/healthz")).await;
-    let early = tokio::time::timeout(Duration::from_millis(100), third.answer()).await;
-    assert!(early.is_err(), "it is past the cap");
-    drop(first);
-    assert_eq!(third.answer().await.unwrap().status, 200);
+    let id = submit(&server, &json!({"budgets": ["b", "b"], "quotas": ["q"]})).await;
+    let view = see(&server, &format!("executions/{id}")).await;
+    assert_eq!(view["limits"], json!({"budgets": ["b"], "quotas": ["q"], "estimate": {}}));
 }
 
 #[tokio::test]
-async fn claims_past_the_cap_are_told_to_wait() {
-    let server = Fixture::with(Config { waiting_claims: 1, ..config() }).await;
+async fn work_waits_for_a_budget_and_a_waiting_claim_gets_it_when_there_is_room() {
+    let server = Fixture::start().await;
+    set(&server, "budgets/team", &tokens(100)).await;
+    let limits = json!({"budgets": ["team"], "estimate": {"tokens": 60}});
+    let [first, second] = [submit(&server, &limits).await, submit(&server, &limits).await];
+    let held = server.client().claim(claim(), Millis::ZERO).await.unwrap().assignments.remove(0);
+    assert_eq!(held.execution.to_string(), first);
+    let budget = see(&server, "budgets/team").await;
+    assert_eq!(budget["dimensions"]["tokens"]["reserved"], 60);
+
     let client = server.client();
     let waiting = tokio::spawn(async move { client.claim(claim(), Millis::from_secs(50)).await });
     server.until_waiting(1).await;
-    let body = |wait| {
-        let request = ff_store::mint::request_id();
-        format!(r#"{{"instance":"b","request":"{request}","wait_ms":{wait}}}"#)
-    };
-    let refused = ask(server.address, post("/v1/workers/b/claim", body(1_000))).await;
-    assert!(refused.problem(429, "overloaded").retryable);
-    assert_eq!(refused.header("retry-after"), Some("1"));
-    let at_once = ask(server.address, post("/v1/workers/b/claim", body(0))).await;
-    assert_eq!(at_once.status, 204, "one that does not wait is not counted");
-    let id = server.submitted().await;
+    let view = see(&server, &format!("executions/{second}")).await;
+    assert_eq!(view["state"], "rate_limited");
+    assert_eq!(
+        (&view["blocked"]["on"], &view["blocked"]["name"]),
+        (&json!("budget"), &json!("team"))
+    );
+    let listed = see(&server, "executions?state=rate_limited").await;
+    assert_eq!(listed["executions"][0]["id"], *second);
+    let told = see(&server, &format!("executions/{second}/explain")).await;
+    assert_eq!(told["reasons"][0]["reason"], "budget");
+    let sentence = told["explanation"].as_str().unwrap();
+    assert!(sentence.contains("budget team: 60 of 100 tokens"), "{sentence}");
+
+    set(&server, "budgets/team", &tokens(120)).await;
     let claimed = within(waiting).await.unwrap().unwrap();
-    assert_eq!(claimed.assignments[0].execution, id);
-    let refused = server.client().claim(claim(), Millis::new(60_001)).await.unwrap_err();
-    assert_eq!(refused.code(), "invalid_argument");
+    assert_eq!(claimed.assignments[0].execution.to_string(), second);
+}
+
+#[tokio::test]
+async fn a_quota_says_what_it_has_admitted_and_when_the_next_one_may_start() {
+    let server = Fixture::start().await;
+    set(&server, "quotas/api", &json!({"max_requests": 1, "window_ms": 10_000})).await;
+    let limits = json!({"quotas": ["api"]});
+    let [first, second] = [submit(&server, &limits).await, submit(&server, &limits).await];
+    let mut both = claim();
+    both.max = 2;
+    let claimed = server.client().claim(both, Millis::ZERO).await.unwrap();
+    assert_eq!(claimed.assignments.len(), 1);
+    assert_eq!(claimed.assignments[0].execution.to_string(), first);
+    assert_ne!(claimed.withheld, Some(Withheld::LanePaused));
+    let view = see(&server, &format!("executions/{second}")).await;
+    assert_eq!(view["blocked"]["on"], json!("quota"));
+    let quota = see(&server, "quotas/api").await;
+    let counts = ["active", "admitted"].map(|field| quota[field].as_u64());
+    assert_eq!(counts, [Some(1); 2]);
+    let told = see(&server, &format!("executions/{second}/explain")).await;
+    let sentence = told["explanation"].as_str().unwrap();
+    assert!(sentence.contains("quota api: at most 1 start in any"), "{sentence}");
+}
+
+#[tokio::test]
+async fn work_that_names_what_is_removed_waits_until_it_is_there_again() {
+    let server = Fixture::start().await;
+    set(&server, "budgets/team", &tokens(100)).await;
+    assert_eq!(call(&server, "DELETE", "budgets/team").await.status, 204);
+    let id = submit(&server, &json!({"budgets": ["team"]})).await;
+    let nothing = server.client().claim(claim(), Millis::ZERO).await.unwrap();
+    assert_eq!(nothing.assignments.len(), 0);
+    let told = see(&server, &format!("executions/{id}/explain")).await;
+    let sentence = told["explanation"].as_str().unwrap();
+    assert!(sentence.contains("there is no such budget"), "{sentence}");
+    // A budget of the same name in another namespace is another one.
+    set(&server, "budgets/team?namespace=rival", &tokens(100)).await;
+    assert_eq!(see(&server, &format!("executions/{id}")).await["state"], "rate_limited");
+    set(&server, "budgets/team", &tokens(100)).await;
+    let claimed = server.client().claim(claim(), Millis::ZERO).await.unwrap();
+    assert_eq!(claimed.assignments[0].execution.to_string(), id);
 }

@@ -4,10 +4,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod allowances;
 mod auth;
 mod bad_input;
 mod bad_json;
+mod bounds;
 mod browser;
 mod explain;
 mod lanes;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
-use ff_core::control::Control;
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Complete, ReportUsage, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Lane, Millis, Namespace};
@@ -13,9 +13,10 @@ use ff_engine::scanner::Scanning;
 use ff_engine::supervisor::Supervisor;
 use ff_engine::timers::{Options, Timers};
 use ff_engine::unblock::UnblockScanner;
-use ff_store::meter::MetricKind;
+use ff_store::metrics::MetricKind;
 use ff_store::{
-    AllowanceBackend, ClientBackend, Clock, EngineBackend, MaintenanceBackend, Share, WorkerBackend,
+    ClientBackend, Clock, EngineBackend, LimitsBackend, MaintenanceBackend, PartitionSet,
+    WorkerBackend,
 };
 
 use crate::common::raw::{ask, get};
@@ -34,9 +35,9 @@ async fn scraped(server: &Fixture) -> String {
     answer.text().to_owned()
 }
 
-/// Work that is limited by `control`.
-async fn submit(server: &Fixture, control: Control) {
-    let submit = Submit { control, ..Submit::new(server.store.new_id(&Default::default(), None)) };
+/// Work that is limited by `limits`.
+async fn submit(server: &Fixture, limits: ExecutionLimits) {
+    let submit = Submit { limits, ..Submit::new(server.store.new_id(&Default::default(), None)) };
     server.store.submit(vec![submit]).await.unwrap().remove(0).unwrap();
 }
 
@@ -58,8 +59,9 @@ async fn live(server: &Fixture) -> String {
         jitter: Millis::ZERO,
     };
     client.put_quota(&namespace, &api, once).await.unwrap();
-    let (team, api) = (Control { budgets: [team].into(), ..Control::default() }, api);
-    let api = Control { quotas: [api].into(), ..Control::default() };
+    let (team, api) =
+        (ExecutionLimits { budgets: [team].into(), ..ExecutionLimits::default() }, api);
+    let api = ExecutionLimits { quotas: [api].into(), ..ExecutionLimits::default() };
 
     client
         .submit(vec![Submit::new(client.new_id(&namespace, None))])
@@ -82,8 +84,8 @@ async fn live(server: &Fixture) -> String {
         release: false,
     };
     client.report_usage(report).await.unwrap();
-    for control in [&team, &api, &api] {
-        submit(server, control.clone()).await;
+    for limits in [&team, &api, &api] {
+        submit(server, limits.clone()).await;
     }
     while !client.claim(claim(), Millis::ZERO).await.unwrap().assignments.is_empty() {}
     client.reset_budget(&namespace, &"team".parse().unwrap()).await.unwrap();
@@ -106,7 +108,7 @@ async fn live(server: &Fixture) -> String {
     .await;
     supervisor.stop().await;
     server.clock.set(server.clock.now() - Millis::from_hours(1));
-    server.store.due(&Share::All, None, 1).await.unwrap();
+    server.store.due(&PartitionSet::All, None, 1).await.unwrap();
     held.execution.to_string()
 }
 

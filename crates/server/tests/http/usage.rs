@@ -14,7 +14,7 @@ async fn spending(server: &Fixture) -> Assignment {
     let budget = r#"{"dimensions":{"tokens":{"hard":100}}}"#;
     let made = ask(server.address, send("PUT", "/v1/budgets/team", budget)).await;
     assert_eq!(made.status, 200, "{}", made.text());
-    let work = r#"{"control":{"budgets":["team"]}}"#;
+    let work = r#"{"limits":{"budgets":["team"]}}"#;
     assert_eq!(ask(server.address, post("/v1/executions", work)).await.status, 201);
     server.client().claim(claim(), Millis::ZERO).await.unwrap().assignments.remove(0)
 }

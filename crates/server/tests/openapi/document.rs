@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use ff_core::view::BlockingReason;
-use ff_core::{Code, PublicState, limits};
+use ff_core::{Code, PublicState, bounds};
 use ff_server::status_of_failure;
 use ff_store::Failure;
 use serde_json::Value;
@@ -118,44 +118,44 @@ fn the_bounds_are_those_of_the_engine() {
     let schemas = &document["components"]["schemas"];
     let field = |schema: &str, field: &str| &schemas[schema]["properties"][field];
     for (bounded, keyword, bound) in [
-        (&schemas["Name"], "maxLength", limits::NAME_BYTES as u64),
-        (&schemas["Key"], "maxLength", limits::IDEMPOTENCY_KEY_BYTES as u64),
-        (&schemas["TagText"], "maxLength", limits::TAG_VALUE_BYTES as u64),
-        (&schemas["MediaType"], "maxLength", limits::CONTENT_TYPE_BYTES as u64),
-        (&schemas["Message"], "maxLength", limits::MESSAGE_BYTES as u64),
-        (&schemas["Base64"], "maxLength", (limits::PAYLOAD_BYTES as u64).div_ceil(3) * 4),
-        (field("SubmitBatch", "executions"), "maxItems", limits::BATCH as u64),
-        (field("BatchComplete", "completions"), "maxItems", limits::BATCH as u64),
-        (field("Leases", "leases"), "maxItems", limits::BATCH as u64),
-        (field("SubmitRequest", "priority"), "maximum", limits::PRIORITY as u64),
-        (field("PriorityRequest", "priority"), "maximum", limits::PRIORITY as u64),
-        (field("SubmitRequest", "delay_ms"), "maximum", limits::DELAY.get()),
-        (field("DelayRequest", "delay_ms"), "maximum", limits::DELAY.get()),
-        (field("PolicyRequest", "max_attempts"), "maximum", limits::ATTEMPTS.into()),
-        (field("PolicyRequest", "max_reclaims"), "maximum", limits::RECLAIMS.into()),
-        (field("PolicyRequest", "lease_ttl_ms"), "minimum", limits::LEASE_TTL_MIN.get()),
-        (field("PolicyRequest", "lease_ttl_ms"), "maximum", limits::LEASE_TTL_MAX.get()),
-        (field("PolicyRequest", "retention_ms"), "maximum", limits::RETENTION_MAX.get()),
-        (field("PolicyRequest", "retry_on"), "maxItems", limits::CATEGORIES as u64),
-        (field("CancelRequest", "grace_ms"), "maximum", limits::GRACE_MAX.get()),
-        (field("ClaimRequest", "max"), "maximum", limits::CLAIM as u64),
-        (field("ClaimRequest", "wait_ms"), "maximum", limits::CLAIM_WAIT_MAX.get()),
-        (field("GrantRequest", "ttl_ms"), "maximum", limits::GRANT_TTL_MAX.get()),
-        (field("RegisterRequest", "lanes"), "maxItems", limits::WORKER_LANES as u64),
-        (field("RegisterRequest", "ttl_ms"), "minimum", limits::WORKER_TTL_MIN.get()),
-        (field("RegisterRequest", "ttl_ms"), "maximum", limits::WORKER_TTL_MAX.get()),
-        (&schemas["Amount"], "maximum", limits::AMOUNT),
-        (field("ControlRequest", "budgets"), "maxItems", limits::BUDGETS as u64),
-        (field("ControlRequest", "quotas"), "maxItems", limits::QUOTAS as u64),
-        (field("BudgetRequest", "period_ms"), "minimum", limits::PERIOD_MIN.get()),
-        (field("BudgetRequest", "period_ms"), "maximum", limits::WINDOW_MAX.get()),
-        (field("DimensionRequest", "soft"), "maximum", limits::AMOUNT),
-        (field("DimensionRequest", "hard"), "maximum", limits::AMOUNT),
-        (field("QuotaRequest", "max_requests"), "maximum", limits::QUOTA.into()),
-        (field("QuotaRequest", "max_active"), "maximum", limits::QUOTA.into()),
-        (field("QuotaRequest", "window_ms"), "minimum", limits::WINDOW_MIN.get()),
-        (field("QuotaRequest", "window_ms"), "maximum", limits::WINDOW_MAX.get()),
-        (field("QuotaRequest", "jitter_ms"), "maximum", limits::JITTER_MAX.get()),
+        (&schemas["Name"], "maxLength", bounds::NAME_BYTES as u64),
+        (&schemas["Key"], "maxLength", bounds::IDEMPOTENCY_KEY_BYTES as u64),
+        (&schemas["TagText"], "maxLength", bounds::TAG_VALUE_BYTES as u64),
+        (&schemas["MediaType"], "maxLength", bounds::CONTENT_TYPE_BYTES as u64),
+        (&schemas["Message"], "maxLength", bounds::MESSAGE_BYTES as u64),
+        (&schemas["Base64"], "maxLength", (bounds::PAYLOAD_BYTES as u64).div_ceil(3) * 4),
+        (field("SubmitBatch", "executions"), "maxItems", bounds::BATCH as u64),
+        (field("BatchComplete", "completions"), "maxItems", bounds::BATCH as u64),
+        (field("Leases", "leases"), "maxItems", bounds::BATCH as u64),
+        (field("SubmitRequest", "priority"), "maximum", bounds::PRIORITY as u64),
+        (field("PriorityRequest", "priority"), "maximum", bounds::PRIORITY as u64),
+        (field("SubmitRequest", "delay_ms"), "maximum", bounds::DELAY.get()),
+        (field("DelayRequest", "delay_ms"), "maximum", bounds::DELAY.get()),
+        (field("PolicyRequest", "max_attempts"), "maximum", bounds::ATTEMPTS.into()),
+        (field("PolicyRequest", "max_reclaims"), "maximum", bounds::RECLAIMS.into()),
+        (field("PolicyRequest", "lease_ttl_ms"), "minimum", bounds::LEASE_TTL_MIN.get()),
+        (field("PolicyRequest", "lease_ttl_ms"), "maximum", bounds::LEASE_TTL_MAX.get()),
+        (field("PolicyRequest", "retention_ms"), "maximum", bounds::RETENTION_MAX.get()),
+        (field("PolicyRequest", "retry_on"), "maxItems", bounds::CATEGORIES as u64),
+        (field("CancelRequest", "grace_ms"), "maximum", bounds::GRACE_MAX.get()),
+        (field("ClaimRequest", "max"), "maximum", bounds::CLAIM as u64),
+        (field("ClaimRequest", "wait_ms"), "maximum", bounds::CLAIM_WAIT_MAX.get()),
+        (field("GrantRequest", "ttl_ms"), "maximum", bounds::GRANT_TTL_MAX.get()),
+        (field("RegisterRequest", "lanes"), "maxItems", bounds::WORKER_LANES as u64),
+        (field("RegisterRequest", "ttl_ms"), "minimum", bounds::WORKER_TTL_MIN.get()),
+        (field("RegisterRequest", "ttl_ms"), "maximum", bounds::WORKER_TTL_MAX.get()),
+        (&schemas["Amount"], "maximum", bounds::AMOUNT),
+        (field("LimitsRequest", "budgets"), "maxItems", bounds::BUDGETS as u64),
+        (field("LimitsRequest", "quotas"), "maxItems", bounds::QUOTAS as u64),
+        (field("BudgetRequest", "period_ms"), "minimum", bounds::PERIOD_MIN.get()),
+        (field("BudgetRequest", "period_ms"), "maximum", bounds::WINDOW_MAX.get()),
+        (field("DimensionRequest", "soft"), "maximum", bounds::AMOUNT),
+        (field("DimensionRequest", "hard"), "maximum", bounds::AMOUNT),
+        (field("QuotaRequest", "max_requests"), "maximum", bounds::QUOTA.into()),
+        (field("QuotaRequest", "max_active"), "maximum", bounds::QUOTA.into()),
+        (field("QuotaRequest", "window_ms"), "minimum", bounds::WINDOW_MIN.get()),
+        (field("QuotaRequest", "window_ms"), "maximum", bounds::WINDOW_MAX.get()),
+        (field("QuotaRequest", "jitter_ms"), "maximum", bounds::JITTER_MAX.get()),
     ] {
         assert_eq!(bounded[keyword].as_u64(), Some(bound), "{keyword} of {bounded}");
     }
@@ -168,7 +168,8 @@ fn the_states_to_list_by_are_those_of_the_engine() {
     let state = parameters.iter().find(|parameter| parameter["name"] == "state").unwrap();
     let mut words: Vec<_> = PublicState::ALL.iter().map(|state| state.as_str()).collect();
     words.push(BlockingReason::WaitingForCapableWorker.as_str());
-    assert_eq!(state["schema"]["pattern"], format!("^({})$", words.join("|")));
+    let words = words.join("|");
+    assert_eq!(state["schema"]["pattern"], format!("^({words})(,({words}))*$"));
 }
 
 #[tokio::test]

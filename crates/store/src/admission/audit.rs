@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ff_core::control::Amounts;
+use ff_core::limits::Amounts;
 use ff_core::{Dimension, Namespace, Resource, ResourceKind, ResourceName};
 
 use crate::violation::Subject;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use ff_core::Namespace;
-use ff_core::limits::{BATCH, CLAIM};
+use ff_core::bounds::{BATCH, CLAIM};
 use ff_core::machine::{
     AdmissionBatch, AdmissionRequest, Admit, AdmitReply, Decision, Home, Settlement,
     SettlementEffects,
@@ -295,7 +295,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    use ff_core::control::{Amounts, Control};
+    use ff_core::limits::{Amounts, ExecutionLimits};
     use ff_core::machine::{Admitted, NeedsAdmission, Phase};
     use ff_core::record::Version;
     use ff_core::{AdmissionId, ExecutionId, Millis, Partition, RequestId, Time};
@@ -362,7 +362,7 @@ mod tests {
         let needs = NeedsAdmission {
             execution: execution(n),
             version: Version::first(0),
-            limits: Control::default(),
+            limits: ExecutionLimits::default(),
             used: Amounts::new(),
         };
         AdmissionRequest { id: id(n), needs }
@@ -373,7 +373,7 @@ mod tests {
             namespace: Namespace::default(),
             execution: execution(n),
             admission: id(n),
-            limits: Control::default(),
+            limits: ExecutionLimits::default(),
             used: Amounts::new(),
             revision: 0,
             phase: Phase::Stopped { started: None },

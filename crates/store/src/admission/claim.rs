@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ff_core::control::Blocker;
+use ff_core::limits::Blocker;
 use ff_core::machine::{
     AdmissionBatch, AdmissionRequest, Admissions, Admitted, Assignment, Block, Claim, ClaimRequest,
     Claimed, Decision, GrantNext, Granted, NeedsAdmission, Phase, Settlement, TICKET_TTL, Target,
 };
-use ff_core::{AdmissionId, Capabilities, ExecutionId, Millis, Namespace, limits};
+use ff_core::{AdmissionId, Capabilities, ExecutionId, Millis, Namespace, bounds};
 
 use super::release;
 use super::settle;
@@ -19,7 +19,7 @@ use crate::process::Process;
 use crate::roles::{only, run};
 use crate::store::Store;
 use crate::wakeups::Announcement;
-use crate::{meter, mint};
+use crate::{metrics, mint};
 
 /// How often one call asks for admission; what is left then is asked for by the next call.
 pub(crate) const ROUNDS: usize = 16;
@@ -279,7 +279,7 @@ impl<'a, S: Store> Asking<'a, S> {
         let nothing = needs.is_empty();
         let mut known = self.elsewhere.clone();
         let fresh = needs.into_iter().filter(|one| known.insert(one.execution));
-        let fresh: Vec<_> = fresh.take(limits::CLAIM).collect();
+        let fresh: Vec<_> = fresh.take(bounds::CLAIM).collect();
         if fresh.is_empty() {
             let next = if nothing { Next::Look } else { Next::Skip };
             let goes_on = match std::mem::replace(&mut self.next, next) {
@@ -329,7 +329,7 @@ impl<'a, S: Store> Asking<'a, S> {
             match decision {
                 Decision::NotEvaluated => {}
                 Decision::Admitted(admitted) => {
-                    meter::admitted();
+                    metrics::admitted();
                     decided.admitted.push(admitted);
                 }
                 Decision::AdmittedElsewhere { spent } => {
@@ -337,7 +337,7 @@ impl<'a, S: Store> Asking<'a, S> {
                     decided.spent.extend(spent.then_some(execution));
                 }
                 Decision::Blocked { shortfall, on, detail, release_in } => {
-                    meter::blocked(&shortfall);
+                    metrics::blocked(&shortfall);
                     tracing::debug!(%execution, ?shortfall, limit = %on.name, "blocked");
                     if let Some(release_in) = release_in {
                         release::later(self.process, &self.namespace, &on, release_in);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ff_core::control::{Amounts, Blocker};
+use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{Home, ResourceTicked, SetWaiters, TickResource, Unblock};
 use ff_core::placement::{AdmissionClass, Score};
 use ff_core::resource::{Body, LaneState};
@@ -23,7 +23,7 @@ use crate::lock::lock;
 use crate::process::Process;
 use crate::roles::{only, run};
 use crate::store::{BlockedClass, BlockedScan, ORDERED_WAITERS, Store};
-use crate::{meter, mint};
+use crate::{metrics, mint};
 
 /// How many groups one pass looks at. It begins at a random one, so that all come up.
 pub(crate) const CLASSES: usize = 32;
@@ -96,7 +96,7 @@ pub(crate) async fn release<S: Store>(
     if let Ok(count @ 1..) = released {
         let (kind, limit) = (on.kind.as_str(), &on.name);
         tracing::info!(%namespace, kind, %limit, count, "blocked executions are released");
-        meter::unblocked(kind, count);
+        metrics::unblocked(kind, count);
     }
     released
 }
@@ -114,11 +114,11 @@ pub(crate) async fn release_or_warn<S: Store>(
     on: &Blocker,
 ) {
     // The counter is there before the first failure.
-    meter::release_failed(0);
+    metrics::release_failed(0);
     if let Err(error) = release(process, namespace, on).await {
         let (kind, limit) = (on.kind.as_str(), &on.name);
         tracing::warn!(%namespace, kind, %limit, %error, "blocked executions are not released");
-        meter::release_failed(1);
+        metrics::release_failed(1);
     }
 }
 
@@ -324,7 +324,7 @@ impl<'a, S: Store> Releasing<'a, S> {
             return Ok(());
         };
         let (lane, requires) = (&record.spec.lane, &record.spec.requires);
-        let room = room(&self.limit, &record.spec.control.estimate, self.now);
+        let room = room(&self.limit, &record.spec.limits.estimate, self.now);
         if room == 0 || self.is_paused(lane).await? {
             self.left = true;
             return Ok(());
@@ -355,7 +355,7 @@ impl<'a, S: Store> Releasing<'a, S> {
                 (0..count.min(SLICE as u64)).for_each(|_| quota.count_start(self.now, self.now));
             }
             Body::Budget(budget) => {
-                let estimate = &record.spec.control.estimate;
+                let estimate = &record.spec.limits.estimate;
                 (0..count).for_each(|_| budget.reserve(estimate));
             }
             _ => {}
@@ -431,7 +431,7 @@ impl<'a, S: Store> Releasing<'a, S> {
 
     /// Whether the other limits that an execution names have room for it. Each is read once.
     async fn others_have_room(&mut self, record: &Execution) -> Result<bool, StoreError> {
-        let limits = &record.spec.control;
+        let limits = &record.spec.limits;
         let budgets = limits.budgets.iter().map(|name| (ResourceKind::Budget, name));
         let quotas = limits.quotas.iter().map(|name| (ResourceKind::Quota, name));
         for (kind, name) in budgets.chain(quotas) {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ff_core::control::Amounts;
+use ff_core::limits::Amounts;
 use ff_core::machine::{
     Cancel, Home, Phase, ReportUsage, Settlement, SettlementEffects, TICKET_TTL, Target,
 };
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::release;
 use crate::error::StoreError;
-use crate::meter;
+use crate::metrics;
 use crate::process::Process;
 use crate::roles::{only, run};
 use crate::store::{ResourceScan, Store};
@@ -82,7 +82,7 @@ async fn settle_all<S: Store>(
             match settled {
                 Ok(mut effects) => {
                     // The counter is there before the first failure.
-                    meter::settlement_failed(0);
+                    metrics::settlement_failed(0);
                     let budgets = std::mem::take(&mut effects.breached);
                     breached.extend(budgets.into_iter().map(|name| (namespace.clone(), name)));
                     follow(process, &namespace, effects).await;
@@ -90,7 +90,7 @@ async fn settle_all<S: Store>(
                 Err(error) => {
                     let count = settlements.len();
                     tracing::warn!(%namespace, count, %error, "settlements wait for their tickets");
-                    meter::settlement_failed(count as u64);
+                    metrics::settlement_failed(count as u64);
                 }
             }
         }
@@ -106,7 +106,7 @@ async fn follow<S: Store>(
 ) {
     for (budget, dimension) in effects.warned {
         tracing::warn!(%namespace, %budget, %dimension, "a budget has reached its soft limit");
-        meter::warned(&dimension);
+        metrics::warned(&dimension);
     }
     for (on, after) in effects.rearmed {
         release::later(process, namespace, &on, after);
@@ -186,7 +186,7 @@ pub(crate) async fn check_ticket<S: Store>(
             namespace: namespace.clone(),
             execution: ticket.execution,
             admission: ticket.admission,
-            limits: ff_core::control::Control {
+            limits: ff_core::limits::ExecutionLimits {
                 budgets: ticket.budgets.clone(),
                 quotas: ticket.quotas.clone(),
                 estimate: ticket.estimate.clone(),
@@ -219,7 +219,7 @@ pub(crate) async fn report<S: Store>(
     let home = Home { namespace: namespace.clone(), partitions: store.partitions() };
     let mut counted = BTreeSet::new();
     let mut known = true;
-    for name in &record.spec.control.budgets {
+    for name in &record.spec.limits.budgets {
         let found = store.resource(&home.key(ResourceKind::Budget, name)).await?;
         match found.as_ref().and_then(|found| found.as_budget()) {
             Some(budget) => counted.extend(budget.limits.dimensions.keys().cloned()),

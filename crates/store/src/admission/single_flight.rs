@@ -142,7 +142,7 @@ mod tests {
     use std::pin::{Pin, pin};
     use std::task::{Context, Poll, Waker};
 
-    use ff_core::control::{Amounts, Control};
+    use ff_core::limits::{Amounts, ExecutionLimits};
     use ff_core::machine::{AdmissionRequest, NeedsAdmission};
     use ff_core::record::Version;
     use ff_core::state::Worker;
@@ -171,7 +171,7 @@ mod tests {
             let needs = NeedsAdmission {
                 execution,
                 version: Version::first(0),
-                limits: Control::default(),
+                limits: ExecutionLimits::default(),
                 used: Amounts::new(),
             };
             let id = AdmissionId { batch: RequestId::new(9), index };

@@ -1,8 +1,8 @@
 //! What producers and operators do.
 
 use async_trait::async_trait;
-use ff_core::explain::{Explanation, Surroundings, explain, may_lack_worker};
-use ff_core::limits::{BATCH_BYTES, PAGE};
+use ff_core::bounds::{BATCH_BYTES, PAGE};
+use ff_core::explain::{ExplainInputs, Explanation, explain, may_lack_worker};
 use ff_core::machine::{
     Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
 };
@@ -12,11 +12,12 @@ use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::state::{Outcome, State};
 use ff_core::{
-    Amend, Ask, Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Payload,
-    Refusal, Resource, ResourceKey, ResourceKind, ResourceName, Time, WorkerInstanceId,
+    Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Patch, Payload,
+    PolicyOverrides, Refusal, Resource, ResourceKey, ResourceKind, ResourceName, Time,
+    WorkerInstanceId,
 };
 
-use super::{AllowanceBackend, Answer, Backend, done, only};
+use super::{Answer, Engine, LimitsBackend, done, only};
 use crate::error::StoreError;
 use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
@@ -25,7 +26,7 @@ use crate::store::{ResourceScan, Store};
 
 /// Submit work, look at it, steer it.
 #[async_trait]
-pub trait ClientBackend: AllowanceBackend {
+pub trait ClientBackend: LimitsBackend {
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;
 
@@ -77,9 +78,9 @@ pub trait ClientBackend: AllowanceBackend {
     ) -> Result<Vec<Registration>, StoreError>;
 
     /// Says something of a lane. It is acknowledged when every claim and submit goes by it.
-    async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError>;
+    async fn update_lane(&self, order: LaneUpdate) -> Result<LaneState, StoreError>;
 
-    /// What was said of a lane; all is as usual where nothing was.
+    /// The settings of a lane; one without settings is open.
     async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError>;
 
     /// The lanes of which something was said, in the order of their names.
@@ -96,7 +97,7 @@ pub trait ClientBackend: AllowanceBackend {
 
 /// What an operator says of a lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LaneOrder {
+pub struct LaneUpdate {
     /// The tenant.
     pub namespace: Namespace,
     /// Which lane.
@@ -106,14 +107,14 @@ pub struct LaneOrder {
     /// Whether nothing new is submitted to it; `None` leaves that as it is.
     pub draining: Option<bool>,
     /// How many of it may run at once.
-    pub max_active: Amend<u32>,
+    pub max_active: Patch<u32>,
     /// What its submits ask for where they say nothing, as a whole: what this leaves open is built in.
-    pub defaults: Amend<Box<Ask>>,
+    pub defaults: Patch<Box<PolicyOverrides>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
 }
 
-/// A lane and what was said of it.
+/// A lane and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneView {
     /// Which lane.
@@ -123,7 +124,7 @@ pub struct LaneView {
 }
 
 #[async_trait]
-impl<S: Store> ClientBackend for Backend<S> {
+impl<S: Store> ClientBackend for Engine<S> {
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
         match (self.store().partitions(), key) {
             (1, _) => mint::execution_id(Partition::ONLY),
@@ -139,18 +140,18 @@ impl<S: Store> ClientBackend for Backend<S> {
                 Refusal::TooLarge { field: "batch", got: bytes, most: BATCH_BYTES, unit: "bytes" };
             return Err(refusal.into());
         }
-        let limited = |submit: &Submit| !submit.control.is_empty();
+        let limited = |submit: &Submit| !submit.limits.is_empty();
         let named: Vec<_> = match batch.iter().any(limited) {
-            true => batch.iter().map(|s| (s.namespace.clone(), s.control.clone())).collect(),
+            true => batch.iter().map(|s| (s.namespace.clone(), s.limits.clone())).collect(),
             false => Vec::new(),
         };
         let mut answers = self.many(batch, only!(Submitted)).await?;
-        for (answer, (namespace, control)) in answers.iter_mut().zip(named) {
+        for (answer, (namespace, limits)) in answers.iter_mut().zip(named) {
             if let Ok(submitted) = answer
-                && !control.is_empty()
+                && !limits.is_empty()
             {
                 // It is accepted, whether or not there is an answer here.
-                let warnings = self.0.known.warnings(&**self.store(), &namespace, &control).await;
+                let warnings = self.0.known.warnings(&**self.store(), &namespace, &limits).await;
                 submitted.warnings = warnings.unwrap_or_default();
             }
         }
@@ -256,7 +257,7 @@ impl<S: Store> ClientBackend for Backend<S> {
         Ok(found.await?.iter().filter_map(|found| found.as_worker().cloned()).collect())
     }
 
-    async fn order_lane(&self, order: LaneOrder) -> Result<LaneState, StoreError> {
+    async fn update_lane(&self, order: LaneUpdate) -> Result<LaneState, StoreError> {
         let process = self.0.clone();
         self.0.call(async move { lanes::order(&process, order).await }).await
     }
@@ -284,17 +285,17 @@ impl<S: Store> ClientBackend for Backend<S> {
         let record = self.describe(target).await?;
         let now = self.now().await?;
         if let State::Blocked { on, .. } = &record.state {
-            let key = self.allowance(on.kind, &target.namespace, &on.name);
+            let key = self.limit(on.kind, &target.namespace, &on.name);
             let around = match self.store().resource(&key).await {
                 Err(StoreError::Corrupt(_)) => {
-                    Surroundings { allowance_is_unreadable: true, ..Default::default() }
+                    ExplainInputs { limit_is_unreadable: true, ..Default::default() }
                 }
-                found => Surroundings { allowance: found?, ..Default::default() },
+                found => ExplainInputs { limit: found?, ..Default::default() },
             };
             return Ok(explain(&record, now, &around));
         }
         if !matches!(record.state, State::Queued { .. }) {
-            return Ok(explain(&record, now, &Surroundings::default()));
+            return Ok(explain(&record, now, &ExplainInputs::default()));
         }
         let place = QueueEntry {
             namespace: record.spec.namespace.clone(),
@@ -302,7 +303,7 @@ impl<S: Store> ClientBackend for Backend<S> {
             class: record.spec.requires.clone(),
             score: Score::of(record.priority, record.queued_at),
         };
-        let around = Surroundings {
+        let around = ExplainInputs {
             lane: Some(self.lane(&target.namespace, &record.spec.lane).await?),
             ahead: Some(self.store().ahead(&place, record.id).await?),
             ..self.around(&target.namespace, now).await?
@@ -311,15 +312,15 @@ impl<S: Store> ClientBackend for Backend<S> {
     }
 }
 
-impl<S: Store> Backend<S> {
+impl<S: Store> Engine<S> {
     /// The live workers of a namespace, and who else was seen to claim in it.
     pub(super) async fn around(
         &self,
         namespace: &Namespace,
         now: Time,
-    ) -> Result<Surroundings, StoreError> {
+    ) -> Result<ExplainInputs, StoreError> {
         let claimers = self.0.claimers.of(namespace);
-        let mut around = Surroundings { claimers, ..Surroundings::default() };
+        let mut around = ExplainInputs { claimers, ..ExplainInputs::default() };
         let mut after = None;
         loop {
             let page = self.workers(namespace, after.as_ref(), PAGE).await?;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ff_core::control::Blocker;
-use ff_core::explain::Surroundings;
+use ff_core::explain::ExplainInputs;
+use ff_core::limits::Blocker;
 use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
 use ff_core::{ExecutionId, Namespace, ResourceKey, Time};
 
-use super::{Answer, Backend, only, run};
+use super::{Answer, Engine, only, run};
 use crate::admission::{release, settle};
 use crate::audit::Rows;
-use crate::census::Census;
+use crate::backlog::Backlog;
 use crate::error::StoreError;
 use crate::lanes;
+use crate::partition_set::{EngineId, PartitionSet};
 use crate::process::Process;
-use crate::share::{EngineId, Share};
 use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
 
@@ -28,13 +28,13 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Timers that are due, after `after`, about `limit`: the earliest of each partition.
     async fn due(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
 
     /// Says that `engine` is alive, and answers all that are.
-    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
+    async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
     /// Says that `engine` is gone.
     async fn leave(&self, engine: EngineId) -> Result<(), StoreError>;
@@ -53,7 +53,7 @@ pub trait MaintenanceBackend: Send + Sync {
     /// after `after`, at most `limit`.
     async fn blockers(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
@@ -62,7 +62,7 @@ pub trait MaintenanceBackend: Send + Sync {
     async fn release(&self, namespace: &Namespace, on: &Blocker) -> Result<u64, StoreError>;
 
     /// How much waits, and for what.
-    async fn census(&self) -> Result<Census, StoreError>;
+    async fn backlog(&self) -> Result<Backlog, StoreError>;
 
     /// Every row of the store.
     async fn rows(&self) -> Result<Rows, StoreError>;
@@ -83,18 +83,18 @@ pub trait MaintenanceBackend: Send + Sync {
 }
 
 #[async_trait]
-impl<S: Store> MaintenanceBackend for Backend<S> {
+impl<S: Store> MaintenanceBackend for Engine<S> {
     async fn due(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<(Time, ExecutionId)>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         self.store().due(share, after, limit).await
     }
 
-    async fn alive(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
-        self.store().alive(engine).await
+    async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
+        self.store().engine_heartbeat(engine).await
     }
 
     async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
@@ -117,7 +117,7 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
 
     async fn blockers(
         &self,
-        share: &Share,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
@@ -129,24 +129,24 @@ impl<S: Store> MaintenanceBackend for Backend<S> {
         self.0.call(async move { release::release(&process, &namespace, &on).await }).await
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
-        let mut census = self.store().census().await?;
-        let mut around: Option<(Namespace, Surroundings)> = None;
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        let mut backlog = self.store().backlog().await?;
+        let mut around: Option<(Namespace, ExplainInputs)> = None;
         let mut namespaces = 0;
-        for ((namespace, lane, requires), count) in &census.requiring {
+        for ((namespace, lane, requires), count) in &backlog.requiring {
             if around.as_ref().is_none_or(|(known, _)| known != namespace) {
                 namespaces += 1;
                 if namespaces > ROUTED_NAMESPACES {
                     break;
                 }
-                around = Some((namespace.clone(), self.around(namespace, census.now).await?));
+                around = Some((namespace.clone(), self.around(namespace, backlog.now).await?));
             }
             if around.as_ref().is_some_and(|(_, around)| !around.covers(lane, requires)) {
                 let key = (namespace.clone(), lane.clone());
-                *census.unroutable.entry(key).or_default() += count;
+                *backlog.unroutable.entry(key).or_default() += count;
             }
         }
-        Ok(census)
+        Ok(backlog)
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {

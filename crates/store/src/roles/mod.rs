@@ -1,18 +1,18 @@
 //! What the rest of the system sees of a store: three roles, written once for all stores.
 
-mod allowance;
 mod client;
+mod limits;
 mod maintenance;
 mod worker;
 
 use std::sync::Arc;
 
 use ff_core::Refusal;
-use ff_core::limits::BATCH;
+use ff_core::bounds::BATCH;
 use ff_core::machine::{Action, Command, Reply};
 
-pub use allowance::AllowanceBackend;
-pub use client::{ClientBackend, LaneOrder, LaneView};
+pub use client::{ClientBackend, LaneUpdate, LaneView};
+pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;
 pub(crate) use maintenance::ROUTED_NAMESPACES;
 pub use worker::{Registering, Session, WorkerBackend};
@@ -27,23 +27,23 @@ use crate::store::Store;
 pub type Answer<T> = Result<T, StoreError>;
 
 /// What can be asked of a server and of a store alike.
-pub trait Roles: ClientBackend + WorkerBackend {}
+pub trait ClientAndWorker: ClientBackend + WorkerBackend {}
 
-impl<T: ClientBackend + WorkerBackend + ?Sized> Roles for T {}
+impl<T: ClientBackend + WorkerBackend + ?Sized> ClientAndWorker for T {}
 
 /// All three roles.
-pub trait EngineBackend: Roles + MaintenanceBackend {}
+pub trait EngineBackend: ClientAndWorker + MaintenanceBackend {}
 
-impl<T: Roles + MaintenanceBackend + ?Sized> EngineBackend for T {}
+impl<T: ClientAndWorker + MaintenanceBackend + ?Sized> EngineBackend for T {}
 
 /// The roles of a store.
 #[derive(Debug)]
-pub struct Backend<S>(Arc<Process<S>>);
+pub struct Engine<S>(Arc<Process<S>>);
 
-impl<S: Store> Backend<S> {
+impl<S: Store> Engine<S> {
     /// Puts the roles on `store`.
-    pub fn new(store: S) -> Backend<S> {
-        Backend(Arc::new(Process::new(Arc::new(store))))
+    pub fn new(store: S) -> Engine<S> {
+        Engine(Arc::new(Process::new(Arc::new(store))))
     }
 
     /// The store beneath.
@@ -63,9 +63,9 @@ impl<S: Store> Backend<S> {
     }
 }
 
-impl<S> Clone for Backend<S> {
+impl<S> Clone for Engine<S> {
     fn clone(&self) -> Self {
-        Backend(self.0.clone())
+        Engine(self.0.clone())
     }
 }
 
@@ -75,10 +75,10 @@ pub(crate) async fn one<S: Store>(
     action: impl Into<Action>,
 ) -> Result<Reply, StoreError> {
     let action = action.into();
-    let target = action.target().cloned();
+    let may_stop = action.facts().may_stop.cloned();
     let answer = run(&*process.store, action).await;
     settle::settle_in_task(process).await;
-    if let Some(target) = target.filter(|_| is_unknown(&answer)) {
+    if let Some(target) = may_stop.filter(|_| is_unknown(&answer)) {
         settle::check_soon(process, target);
     }
     answer
@@ -98,7 +98,7 @@ pub(crate) async fn run<S: Store + ?Sized>(
     answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
 }
 
-impl<S: Store> Backend<S> {
+impl<S: Store> Engine<S> {
     /// Runs a batch, whether or not the caller stays, and turns each reply into what `expect` expects.
     async fn many<A: Into<Action>, T: Send + 'static>(
         &self,
@@ -114,10 +114,11 @@ impl<S: Store> Backend<S> {
         let process = self.0.clone();
         let run = async move {
             let commands: Vec<Command> = commands;
-            let targets: Vec<_> = commands.iter().map(|c| c.action.target().cloned()).collect();
+            let may_stop: Vec<_> =
+                commands.iter().map(|c| c.action.facts().may_stop.cloned()).collect();
             let answers = process.store.execute(commands).await;
             settle::settle_in_task(&process).await;
-            for (target, answer) in targets.into_iter().zip(&answers) {
+            for (target, answer) in may_stop.into_iter().zip(&answers) {
                 if let Some(target) = target.filter(|_| is_unknown(answer)) {
                     settle::check_soon(&process, target);
                 }

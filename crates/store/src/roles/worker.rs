@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_core::control::Amounts;
-use ff_core::limits::CLAIM_WAIT_MAX;
+use ff_core::bounds::CLAIM_WAIT_MAX;
+use ff_core::limits::Amounts;
 use ff_core::machine::{
     CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
-    Granted, HandBack, Heartbeat, Hold, Register, Registered, Renew, Renewed, ReportProgress,
+    Granted, HandBack, Heartbeat, LeaseRef, Register, Registered, Renew, Renewed, ReportProgress,
     ReportUsage,
 };
 use ff_core::record::Exited;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, RequestId, ResourceKey, WorkerInstanceId};
 
-use super::{Answer, Backend, done, only};
+use super::{Answer, Engine, done, only};
 use crate::admission::{claim, settle};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::{meter, waiting};
+use crate::{metrics, waiting};
 
 /// Take work, keep it, end it.
 #[async_trait]
@@ -38,7 +38,7 @@ pub trait WorkerBackend: Send + Sync {
     async fn claim_granted(&self, claim: ClaimGranted) -> Result<Claimed, StoreError>;
 
     /// Keeps leases; each gets its own answer.
-    async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError>;
+    async fn renew(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Renewed>>, StoreError>;
 
     /// Tells how far the work is.
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError>;
@@ -56,7 +56,7 @@ pub trait WorkerBackend: Send + Sync {
     async fn cancel_held(&self, cancel: CancelHeld) -> Result<Exited, StoreError>;
 
     /// Gives work back; each gets its own answer.
-    async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError>;
+    async fn hand_back(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Exited>>, StoreError>;
 
     /// Adds to what an execution has used, or takes back from it. Answers all that it has used.
     async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError>;
@@ -115,7 +115,7 @@ pub struct Session {
 }
 
 #[async_trait]
-impl<S: Store> WorkerBackend for Backend<S> {
+impl<S: Store> WorkerBackend for Engine<S> {
     async fn ping(&self) -> Result<(), StoreError> {
         self.store().now().await.map(drop)
     }
@@ -123,7 +123,7 @@ impl<S: Store> WorkerBackend for Backend<S> {
     async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
         let allowed = wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX).map_err(StoreError::from);
         if let Err(refused) = &allowed {
-            meter::Look::start(&claim.lane).fail(refused);
+            metrics::Look::start(&claim.lane).fail(refused);
         }
         allowed?;
         let (place, request) = ((&claim.namespace, &claim.lane), claim.request);
@@ -139,7 +139,7 @@ impl<S: Store> WorkerBackend for Backend<S> {
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let place = (&grant.namespace, &grant.lane);
         self.0.claimers.asks(place, &grant.worker, &grant.capabilities, Duration::ZERO);
-        let measured = meter::Look::start(&grant.lane);
+        let measured = metrics::Look::start(&grant.lane);
         let process = self.0.clone();
         let call = async move {
             let granted = claim::grant(&process, grant).await;
@@ -160,7 +160,7 @@ impl<S: Store> WorkerBackend for Backend<S> {
         self.one(claim).await.and_then(only!(Claimed))
     }
 
-    async fn renew(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Renewed>>, StoreError> {
+    async fn renew(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Renewed>>, StoreError> {
         let requests: Vec<_> = holds.iter().map(|hold| hold.fence.lease.request).collect();
         let renewals = holds.into_iter().map(|hold| Renew { hold }).collect();
         let answers = self.many(renewals, only!(Renewed)).await?;
@@ -189,7 +189,7 @@ impl<S: Store> WorkerBackend for Backend<S> {
         self.one(cancel).await.and_then(only!(Exited))
     }
 
-    async fn hand_back(&self, holds: Vec<Hold>) -> Result<Vec<Answer<Exited>>, StoreError> {
+    async fn hand_back(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Exited>>, StoreError> {
         let hand_backs = holds.into_iter().map(|hold| HandBack { hold }).collect();
         self.many(hand_backs, only!(Exited)).await
     }
@@ -226,7 +226,7 @@ impl<S: Store> WorkerBackend for Backend<S> {
     }
 }
 
-impl<S: Store> Backend<S> {
+impl<S: Store> Engine<S> {
     /// Where a registration lies.
     fn registration(&self, session: &Session) -> ResourceKey {
         ResourceKey::worker(&session.namespace, &session.instance, self.store().partitions())

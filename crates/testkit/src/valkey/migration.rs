@@ -46,7 +46,7 @@ impl Cluster {
     /// Gives the slot to `to`, and waits until every node that runs knows.
     pub fn finish_migration(&self, slot: u16, from: &Server, to: &Server) {
         let words = ["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &id(to)];
-        // The receiver first: a slot that its giver lets go of before has no owner.
+        // The receiver first: a slot that its giver releases first has no owner.
         to.order(&words);
         from.order(&words);
         self.wait_for_primary(slot, |port| port == to.port());

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Context, Decide, ReadSet, Step};
+use super::super::{Context, Decide, Facts, ReadSet, Step};
 use super::ledger::AdmissionLedger;
 use super::settle::{Settlement, SettlementEffects};
-use crate::control::{Amounts, Blocker, Control};
+use crate::bounds;
 use crate::id::{AdmissionId, ExecutionId};
-use crate::limits;
+use crate::limits::{Amounts, Blocker, ExecutionLimits};
 use crate::name::{Dimension, Namespace, ResourceName};
 use crate::record::{Execution, Version};
 use crate::refusal::Refusal;
@@ -42,7 +42,7 @@ impl Home {
         self.key(ResourceKind::Ticket, &execution.into())
     }
 
-    fn limits<'a>(&'a self, limits: &'a Control) -> impl Iterator<Item = ResourceKey> + 'a {
+    fn limits<'a>(&'a self, limits: &'a ExecutionLimits) -> impl Iterator<Item = ResourceKey> + 'a {
         self.keys(&limits.budgets, &limits.quotas)
     }
 
@@ -86,7 +86,7 @@ pub struct NeedsAdmission {
     /// Its record as it was seen: the admission is for that one.
     pub version: Version,
     /// What must admit it.
-    pub limits: Control,
+    pub limits: ExecutionLimits,
     /// What it has used so far.
     pub used: Amounts,
 }
@@ -95,7 +95,7 @@ impl NeedsAdmission {
     /// `record`, if it must be admitted before it is dispatched: by the limits that it names, and by
     /// its lane if that has a limit.
     pub fn of(record: &Execution, lane_is_limited: bool) -> Option<NeedsAdmission> {
-        let mut limits = record.spec.control.clone();
+        let mut limits = record.spec.limits.clone();
         if lane_is_limited {
             limits.quotas.insert(ResourceName::of_lane(&record.spec.lane));
         }
@@ -202,10 +202,14 @@ pub enum Shortfall {
 }
 
 impl Decide for Admit {
+    fn facts(&self) -> Facts<'_> {
+        Facts { adds: !self.batches.is_empty(), ..Facts::home(&self.home.namespace) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         let requests = self.batches.iter().map(|batch| batch.requests.len()).sum();
-        Refusal::cap("requests", requests, limits::CLAIM, "executions")?;
-        Refusal::cap("settlements", self.settlements.len(), limits::BATCH, "executions")
+        Refusal::cap("requests", requests, bounds::CLAIM, "executions")?;
+        Refusal::cap("settlements", self.settlements.len(), bounds::BATCH, "executions")
     }
 
     fn reads(&self) -> ReadSet {

@@ -1,12 +1,13 @@
 //! Block and unblock: an execution leaves its queue while a budget or a quota has no room for it.
 
-use super::super::{Context, Decide, ReadSet, Reply, Step};
-use crate::control::Blocker;
-use crate::event::What;
+use super::super::{Context, Decide, Facts, ReadSet, Reply, Step};
+use crate::event::EventKind;
 use crate::id::ExecutionId;
+use crate::limits::Blocker;
 use crate::refusal::Refusal;
 use crate::resource::{Body, ResourceKey};
 use crate::state::State;
+use crate::table::Verb;
 
 /// Takes a queued execution out of its queue. It belongs to no tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,10 @@ pub struct Block {
 }
 
 impl Decide for Block {
+    fn facts(&self) -> Facts<'_> {
+        Facts { side_by_side: true, ..Facts::execution(self.execution, Verb::Block) }
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -42,7 +47,7 @@ impl Decide for Block {
         let (on, detail) = (self.on.clone(), self.detail.clone());
         let mut after = record.clone();
         after.state = State::Blocked { on, why, detail };
-        let write = context.update(record, after, What::Blocked);
+        let write = context.update(record, after, EventKind::Blocked);
         Ok(Step::write(write, Reply::Applied(true)))
     }
 }
@@ -58,6 +63,10 @@ pub struct Unblock {
 }
 
 impl Decide for Unblock {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.execution, Verb::Unblock)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
@@ -79,7 +88,7 @@ impl Decide for Unblock {
         };
         let mut after = record.clone();
         after.state = State::Queued { why };
-        let what = What::Unblocked { resumes: !why.starts_attempt() };
+        let what = EventKind::Unblocked { resumes: !why.starts_attempt() };
         Ok(Step::write(context.update(record, after, what), Reply::Applied(true)))
     }
 }
@@ -95,6 +104,10 @@ pub struct SetWaiters {
 }
 
 impl Decide for SetWaiters {
+    fn facts(&self) -> Facts<'_> {
+        Facts::resource(&self.key)
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }

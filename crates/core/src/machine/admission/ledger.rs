@@ -9,8 +9,8 @@ use super::admit::{
 };
 use super::settle::{Phase, Settlement, SettlementEffects};
 use crate::budget::{Budget, OnBreach};
-use crate::control::{Amounts, Blocker, add, subtract};
 use crate::id::ExecutionId;
+use crate::limits::{Amounts, Blocker, add, subtract};
 use crate::name::ResourceName;
 use crate::quota::Quota;
 use crate::resource::{Body, Resource, ResourceKey, ResourceKind, Ticket};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Context, WriteSet};
-use crate::control::{Amounts, Blocker, Control};
 use crate::id::{AdmissionId, ExecutionId};
+use crate::limits::{Amounts, Blocker, ExecutionLimits};
 use crate::name::{Dimension, Namespace, ResourceName};
 use crate::record::Execution;
 use crate::state::State;
@@ -20,7 +20,7 @@ pub struct Settlement {
     /// The admission; the ticket of another one is left alone.
     pub admission: AdmissionId,
     /// The limits that the execution names; what its ticket holds besides is found there.
-    pub limits: Control,
+    pub limits: ExecutionLimits,
     /// All that the execution has used.
     pub used: Amounts,
     /// How many writes the execution had had by then: of two settlements, the later one counts.
@@ -77,7 +77,7 @@ impl Settlement {
 
     /// The settlement of `record`, admitted under this name.
     pub fn of(record: &Execution, admission: AdmissionId, phase: Phase) -> Settlement {
-        let mut limits = record.spec.control.clone();
+        let mut limits = record.spec.limits.clone();
         if limits.is_empty() {
             // Only its lane can have admitted it.
             limits.quotas.insert(ResourceName::of_lane(&record.spec.lane));

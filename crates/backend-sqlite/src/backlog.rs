@@ -1,0 +1,51 @@
+//! How much waits, and for what.
+
+use ff_core::placement::Score;
+use ff_core::{Capabilities, Lane, Namespace, Refusal};
+use ff_store::backlog::Backlog;
+use rusqlite::{Connection, Row};
+
+use crate::clock::StoreClock;
+use crate::error::Fault;
+use crate::query;
+
+pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backlog, Fault> {
+    // One transaction, so that all is of one moment.
+    let connection = connection.unchecked_transaction()?;
+    let now = clock.read(&connection)?.mark.now;
+    let mut backlog = Backlog { now, ..Backlog::default() };
+    let mut queues = connection.prepare_cached(
+        "SELECT namespace, lane, class, COUNT(*), MIN(score) FROM queue
+         GROUP BY namespace, lane, class",
+    )?;
+    let mut rows = queues.query([])?;
+    while let Some(row) = rows.next()? {
+        let lane = Lane::new(row.get_ref(1)?.as_str()?).map_err(unreadable)?;
+        let head = Score::from_stored(row.get(4)?);
+        let requires = Capabilities::parse(row.get_ref(2)?.as_str()?).map_err(unreadable)?;
+        backlog.add_queue((namespace(row)?, lane), requires, number(row, 3)?, head);
+    }
+    let mut blocked = connection.prepare_cached(
+        "SELECT namespace, kind, name, COUNT(*) FROM blocked GROUP BY namespace, kind, name",
+    )?;
+    let mut rows = blocked.query([])?;
+    while let Some(row) = rows.next()? {
+        backlog.blocked.insert((namespace(row)?, query::blocker(row, 1)?), number(row, 3)?);
+    }
+    let mut workers =
+        connection.prepare_cached("SELECT COUNT(*) FROM resource WHERE kind = 'worker'")?;
+    backlog.workers = workers.query_one([], |row| row.get::<_, u32>(0))?.into();
+    Ok(backlog)
+}
+
+fn namespace(row: &Row<'_>) -> Result<Namespace, Fault> {
+    Namespace::new(row.get_ref(0)?.as_str()?).map_err(unreadable)
+}
+
+fn number(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}
+
+fn unreadable(why: Refusal) -> Fault {
+    Fault::Unreadable(format!("a name: {why}"))
+}

@@ -1,0 +1,99 @@
+-- How much waits, and for what, a slice at a time.
+--
+-- keys: routing keys. args: the routing key and the place in its partition to go on from ('' for the
+--       start), about how many queues, budgets and quotas are counted.
+-- reply: {the time, routing key and place to go on from ('' at the end), then rows}. A row is
+--   w how-many                           workers
+--   q routing-key name how-many score requirements    a queue; without a score it holds nothing
+--   b routing-key name how-many          those that wait for NAMESPACE:KIND:NAME
+
+local row = {}
+
+function row.q(k, route, name)
+  local key, ns, lane, class = ff.any_queue_key(k, name)
+  local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if not head then
+    return {'q', route, name, 0, '', ''}
+  end
+  local requires = class ~= '' and call('HGET', ff.queue.classes_key(k, ns, lane), class)
+  return {'q', route, name, call('ZCARD', key), head, requires or ''}
+end
+
+-- Those that wait for one limit, class by class.
+function row.b(k, route, name)
+  return {'b', route, string.sub(name, 1, -C.CLASS_NAME - 2), call('ZCARD', ff.blocked.key(k, name))}
+end
+
+-- Queues behind a place, CURSOR or 0:HOW-MANY, and the next place. A small set comes whole, in one
+-- order while it stays as it is, however few are asked for.
+local function queues(k, place, count)
+  local cursor, passed = string.match(place, '^(%d+):?(%d*)$')
+  local page = call('SSCAN', k.queues, cursor, 'COUNT', count)
+  local names, following = page[2], page[1]
+  passed = tonumber(passed) or 0
+  if cursor ~= '0' or following ~= '0' or #names <= count then
+    return names, following
+  end
+  local found, last = {}, math.min(passed + count, #names)
+  for i = passed + 1, last do
+    found[#found + 1] = names[i]
+  end
+  return found, last < #names and '0:' .. string.format('%d', last) or '0'
+end
+
+-- The names behind a place, and the next place, '0' at the end.
+local function names(k, kind, cursor, count)
+  if kind == 'q' then
+    return queues(k, cursor, count)
+  end
+  local from = cursor == '0' and '-' or '(' .. cursor
+  local page = call('ZRANGEBYLEX', k.blockers, from, '+', 'LIMIT', 0, count)
+  return page, #page == count and page[count] or '0'
+end
+
+-- Where to go on: queues come first, then budgets and quotas.
+local function next_place(kind, cursor)
+  if cursor ~= '0' then
+    return kind, cursor
+  end
+  return kind == 'q' and 'b' or '', '0'
+end
+
+-- The number of the partition to go on from; the first one if it is not served here.
+local function start(keys, from)
+  for i, route in ipairs(keys) do
+    if route == from then
+      return i, true
+    end
+  end
+  return 1, false
+end
+
+register('backlog', function(keys, args)
+  local limit, reply = tonumber(args[3]), {now(), '', ''}
+  local first, resumes = start(keys, args[1])
+  for i = first, #keys do
+    local route = keys[i]
+    local k, kind, cursor = ff.keys(route), 'q', '0'
+    if i == first and resumes and args[2] ~= '' then
+      kind, cursor = string.sub(args[2], 1, 1), string.sub(args[2], 2)
+    elseif #reply - 3 >= limit then
+      reply[2] = route
+      return reply
+    else
+      reply[#reply + 1] = {'w', call('ZLEXCOUNT', k.resources, '[worker:', '(worker;')}
+    end
+    while kind ~= '' do
+      if #reply - 3 >= limit then
+        reply[2], reply[3] = route, kind .. cursor
+        return reply
+      end
+      local found, following = names(k, kind, cursor, limit - (#reply - 3))
+      for _, name in ipairs(found) do
+        reply[#reply + 1] = row[kind](k, route, name)
+      end
+      kind, cursor = next_place(kind, following)
+    end
+  end
+  return reply
+end, {'no-writes', 'allow-cross-slot-keys'}, 3, nil, {3})

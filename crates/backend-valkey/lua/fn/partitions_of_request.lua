@@ -1,0 +1,16 @@
+-- The partitions in which a claim or grant holds something.
+--
+-- keys: routing keys. args: request (16 bytes).
+-- reply: the routing keys of those partitions.
+
+register('partitions_of_request', function(keys, args)
+  local reply, from = {}, args[1]
+  for _, route in ipairs(keys) do
+    local requests = ff.keys(route).requests
+    local members = call('ZRANGEBYLEX', requests, '[' .. from, '(' .. from .. '\255', 'LIMIT', 0, 1)
+    if members[1] then
+      reply[#reply + 1] = route
+    end
+  end
+  return reply
+end, {'no-writes', 'allow-cross-slot-keys'}, 1)

@@ -1,0 +1,153 @@
+-- Puts right what a fault in the middle of a function has left in one partition, a page at a time,
+-- found from its indexes alone. What is removed or put back follows from a record that was read in
+-- the same call, or from its absence; a record that cannot be read is neither.
+--
+-- args: place in the first index to go on from ('0' for the start), how many entries at most, then
+--       the names of one or more indexes (see lib/indexes).
+-- reply: {how many of the indexes were gone through to their end, place in the next one, how many
+--       entries were looked at, how many of them had no record, how much was missing, and how much a
+--       record disowned}.
+
+-- The record of id; nil when there is none, false when it cannot be read, whatever is in its place.
+local function record(k, id)
+  local read, r = pcall(ff.record.get, k, id)
+  return read and r
+end
+
+local function place(k, id, r, found)
+  local missing, extra = ff.place(k, id, r)
+  found.unplaced, found.leftover = found.unplaced + missing, found.leftover + extra
+end
+
+-- What has to be done for a record that another index than its list leads to. One that is listed has
+-- had its turn; one that is not was on its way out, if its retention is over.
+local function rescue(k, id, r, found)
+  local unknown = call('SADD', k.namespaces, r.ns)
+  if unknown == 0 and call('ZSCORE', ff.list_key(k, r.ns), id) then
+    return
+  end
+  found.unplaced = found.unplaced + unknown
+  if r.state == C.FINISHED and ff.retired_at(r.until_at, r.retention) <= found.now then
+    ff.save.remove(k, id, r.ns, r.attention, r.key, r.run)
+    ff.save.close(k, r.ns, r.lane, r.class)
+    found.unplaced = found.unplaced + 1
+  else
+    place(k, id, r, found)
+  end
+end
+
+local function fixed(found)
+  return found.unwritten + found.unplaced + found.leftover
+end
+
+-- Looks at one entry. Tells whether all was well with it.
+local function look(k, index, member, value, found)
+  local before, id = fixed(found), index.id(member, value)
+  local r = record(k, id)
+  found.examined = found.examined + 1
+  if r == nil then
+    found.unwritten = found.unwritten + call(index.remove, index.key, member)
+    call('DEL', ff.save.names(k, id, 0))
+  elseif r then
+    local visit = index.lists and place or rescue
+    visit(k, id, r, found)
+    if not index.owns(r, id, member) then
+      found.leftover = found.leftover + call(index.remove, index.key, member)
+    end
+  end
+  return fixed(found) == before
+end
+
+-- Looks at a page of an index from a place on. Answers the next place, or nil at the end.
+local read = {}
+
+-- What was put right may have moved, so that much is looked at again.
+function read.ordered(k, index, offset, limit, found)
+  local page, well = call('ZRANGE', index.key, offset, offset + limit - 1), 0
+  for _, member in ipairs(page) do
+    if look(k, index, member, nil, found) then
+      well = well + 1
+    end
+  end
+  return #page == limit and string.format('%.0f', offset + well) or nil
+end
+
+function read.hashed(k, index, cursor, limit, found)
+  local page = call('HSCAN', index.key, cursor, 'COUNT', limit)
+  for i = 1, #page[2], 2 do
+    look(k, index, page[2][i], page[2][i + 1], found)
+  end
+  return page[1] ~= '0' and page[1] or nil
+end
+
+function read.classes(k, index, cursor, limit, found)
+  local page = call('HSCAN', index.key, cursor, 'COUNT', limit)
+  for i = 1, #page[2], 2 do
+    local class = page[2][i]
+    found.examined = found.examined + 1
+    if call('EXISTS', ff.queue_key(k, index.of .. ':' .. class)) == 0 then
+      found.leftover = found.leftover + call('HDEL', index.key, class)
+    end
+  end
+  return page[1] ~= '0' and page[1] or nil
+end
+
+-- An entry of no resource goes; the timer of a resource is as it says. What cannot be read, whatever
+-- is in its place, is left alone. Tells whether all was well.
+local function resource(k, name, found)
+  local read, bytes = pcall(call, 'GET', ff.resource.key(k, name))
+  found.examined = found.examined + 1
+  if not read then
+    return true
+  end
+  if not bytes then
+    found.unwritten = found.unwritten + call('ZREM', k.resources, name)
+      + call('ZREM', k.resource_timers, name)
+    return false
+  end
+  local _, timer = ff.resource.head(bytes)
+  if not timer then
+    return true
+  end
+  local missing = call('ZADD', k.resources, 0, name)
+  local extra = 0
+  if timer ~= 0 then
+    missing = missing + call('ZADD', k.resource_timers, 'CH', timer, name)
+  else
+    extra = call('ZREM', k.resource_timers, name)
+  end
+  found.unplaced, found.leftover = found.unplaced + missing, found.leftover + extra
+  return missing + extra == 0
+end
+
+function read.resources(k, index, offset, limit, found)
+  local page, well = call('ZRANGE', index.key, offset, offset + limit - 1), 0
+  for _, name in ipairs(page) do
+    if resource(k, name, found) then
+      well = well + 1
+    end
+  end
+  return #page == limit and string.format('%.0f', offset + well) or nil
+end
+
+register('repair', function(keys, args)
+  local k, place_in, limit, done = ff.keys(keys[1]), args[1], tonumber(args[2]), 0
+  local found = {now = now(), examined = 0, unwritten = 0, unplaced = 0, leftover = 0}
+  -- Where a slot is being moved, what is not here yet looks absent. There the server refuses this.
+  call('EXISTS', k.idx .. 'never', k.idx .. 'nowhere')
+  for i = 3, #args do
+    local index = ff.index(k, args[i])
+    place_in = read[index.kind](k, index, place_in, limit - found.examined, found)
+    if place_in then
+      break
+    end
+    if index.close then
+      index.close()
+    end
+    done, place_in = i - 2, '0'
+    if found.examined >= limit then
+      break
+    end
+  end
+  return {done, place_in, found.examined, found.unwritten, found.unplaced, found.leftover}
+end, {'allow-oom'}, 2, 1, {2})

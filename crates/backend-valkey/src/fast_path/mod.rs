@@ -1,0 +1,170 @@
+//! Commands that are one function on the server, many at a time.
+//!
+//! A function does the plain case and writes nothing otherwise; what it leaves is run the general
+//! way, which answers for it.
+
+mod complete;
+mod hold;
+mod renew;
+mod retire;
+mod submit;
+mod unblock;
+
+use ff_core::bounds::BATCH_BYTES;
+use ff_core::machine::{Action, Command, Reply};
+use ff_core::{ExecutionId, IdempotencyKey, Namespace, Refusal};
+use ff_store::StoreError;
+use redis::Value;
+
+use crate::constants::CALL_COMMANDS;
+use crate::link::Arg;
+use crate::reply;
+use crate::store::Shared;
+
+/// What became of one command.
+pub(crate) enum Outcome {
+    /// It is answered.
+    Done(Result<Reply, StoreError>),
+    /// It is left to the general way.
+    General,
+}
+
+/// The function that a command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Submit,
+    Complete,
+    Renew,
+    Retire,
+    Unblock,
+}
+
+impl Verb {
+    /// The function of `action`, and the execution that it is called for.
+    pub(crate) fn of(action: &Action) -> Option<(Verb, ExecutionId)> {
+        let verb = match action {
+            Action::Submit(_) => Verb::Submit,
+            Action::Complete(_) => Verb::Complete,
+            Action::Renew(_) => Verb::Renew,
+            Action::Tick(_) => Verb::Retire,
+            Action::Unblock(_) => Verb::Unblock,
+            _ => return None,
+        };
+        Some((verb, action.facts().subject.execution()?))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Verb::Submit => "submit",
+            Verb::Complete => "complete",
+            Verb::Renew => "renew",
+            Verb::Retire => "retire",
+            Verb::Unblock => "unblock",
+        }
+    }
+
+    /// Whether it puts executions into queues, of which other processes hear.
+    fn announces(self) -> bool {
+        matches!(self, Verb::Submit | Verb::Unblock)
+    }
+
+    fn push<'a>(self, command: &'a Command, args: &mut Vec<Arg<'a>>) -> Result<(), StoreError> {
+        match &command.action {
+            Action::Submit(submit) => submit::push(submit, command, args),
+            Action::Complete(complete) => complete::push(complete, command.entropy, args),
+            Action::Renew(renew) => renew::push(renew, command.entropy, args),
+            Action::Tick(tick) => retire::push(tick, args),
+            Action::Unblock(unblock) => unblock::push(unblock, command.entropy, args),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses what this store cannot route.
+pub(crate) fn check(store: &Shared, action: &Action) -> Result<(), Refusal> {
+    match action {
+        Action::Submit(submit) => submit::check(store, submit),
+        _ => Ok(()),
+    }
+}
+
+/// The submitter's own name for what a command is to make.
+pub(crate) fn key(action: &Action) -> Option<(&Namespace, &IdempotencyKey)> {
+    match action {
+        Action::Submit(submit) => Some((&submit.namespace, submit.key.as_ref()?)),
+        _ => None,
+    }
+}
+
+/// Runs commands of one verb and one partition, in order.
+pub(crate) async fn run(
+    store: &Shared,
+    verb: Verb,
+    partition: u16,
+    commands: &[&Command],
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::with_capacity(commands.len());
+    for slice in slices(commands) {
+        match call(store, verb, partition, slice).await {
+            Ok(answers) => outcomes.extend(answers),
+            Err(error) => {
+                outcomes.extend(slice.iter().map(|_| Outcome::Done(Err(error.clone()))));
+            }
+        }
+    }
+    outcomes
+}
+
+async fn call(
+    store: &Shared,
+    verb: Verb,
+    partition: u16,
+    commands: &[&Command],
+) -> Result<Vec<Outcome>, StoreError> {
+    let mut args: Vec<Arg<'_>> = Vec::with_capacity(1 + 10 * commands.len());
+    if verb.announces() {
+        args.push((&store.origin[..]).into());
+    }
+    for command in commands {
+        verb.push(command, &mut args)?;
+    }
+    let route = store.keys.route(partition);
+    let answers = store.link.call_confirmed(verb.name(), &route, &args).await?;
+    let answers = reply::list(answers)?;
+    if answers.len() != commands.len() {
+        return Err(reply::missing());
+    }
+    let both = commands.iter().zip(answers);
+    Ok(both.map(|(command, answer)| read(store, partition, command, answer)).collect())
+}
+
+fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Outcome {
+    let read = match &command.action {
+        Action::Submit(submit) => submit::read(store, partition, submit, answer),
+        Action::Complete(complete) => complete::read(store, complete, answer),
+        Action::Renew(_) => renew::read(answer),
+        Action::Tick(_) => retire::read(&answer),
+        Action::Unblock(_) => unblock::read(store, partition, answer),
+        _ => Ok(None),
+    };
+    match read.transpose() {
+        Some(answer) => Outcome::Done(answer),
+        None => Outcome::General,
+    }
+}
+
+/// Commands in stretches that one call carries.
+fn slices<'a, 'c>(commands: &'a [&'c Command]) -> impl Iterator<Item = &'a [&'c Command]> {
+    let mut rest = commands;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let mut fits = |command: &&Command| {
+            bytes += command.action.facts().payload_bytes;
+            bytes <= BATCH_BYTES
+        };
+        let count = rest.iter().take(CALL_COMMANDS).take_while(|command| fits(command)).count();
+        let (slice, behind) = rest.split_at(count.max(1).min(rest.len()));
+        rest = behind;
+        (!slice.is_empty()).then_some(slice)
+    })
+}

@@ -1,0 +1,25 @@
+//! Retire: the tick of a finished execution whose retention is over.
+
+use std::borrow::Cow;
+
+use ff_core::machine::{Reply, Tick, Ticked};
+use ff_core::timer::DueAction;
+use ff_store::StoreError;
+use redis::Value;
+
+use crate::keys;
+use crate::link::Arg;
+use crate::reply;
+
+pub(super) fn push(tick: &Tick, args: &mut Vec<Arg<'_>>) -> Result<(), StoreError> {
+    args.push(Cow::Owned(keys::id(tick.execution).into_bytes()));
+    Ok(())
+}
+
+pub(super) fn read(answer: &Value) -> Result<Option<Reply>, StoreError> {
+    Ok(match reply::number(answer)? {
+        0 => None,
+        1 => Some(Ticked { did: Some(DueAction::Retention), next: None }.into()),
+        _ => Some(Ticked { did: None, next: None }.into()),
+    })
+}

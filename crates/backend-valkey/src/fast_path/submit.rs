@@ -1,0 +1,78 @@
+//! Submit: the record is made here as it would be at time 0; the function sets its times.
+
+use std::borrow::Cow;
+
+use ff_core::machine::{self, Command, Loaded, Reply, Step, Submit, Submitted};
+use ff_core::state::{Intent, State};
+use ff_core::{Execution, Refusal, Time, When};
+use ff_store::StoreError;
+use redis::Value;
+
+use crate::codec::{self, Inline, Packer, StateCode};
+use crate::keys;
+use crate::link::Arg;
+use crate::reply;
+use crate::slow_path::unwritable;
+use crate::store::Shared;
+
+pub(super) fn push<'a>(
+    submit: &'a Submit,
+    command: &Command,
+    args: &mut Vec<Arg<'a>>,
+) -> Result<(), StoreError> {
+    let input = Inline::of(&submit.input.bytes);
+    let record = template(command)?;
+    let bytes = codec::encode(&record, &input, &Inline::None);
+    let mut packer = Packer(Vec::with_capacity(512));
+    packer.raw(keys::id(submit.id).as_bytes());
+    packer.number::<1>(matches!(submit.start, When::At(_)).into());
+    packer.raw(&bytes.map_err(|error| unwritable(submit.id, &error))?);
+    args.push(Cow::Owned(packer.0));
+    args.push(Cow::Borrowed(if input == Inline::OwnKey { &submit.input.bytes[..] } else { b"" }));
+    Ok(())
+}
+
+/// The record that the machine makes at time 0 of a submit that meets nothing.
+fn template(command: &Command) -> Result<Execution, StoreError> {
+    let nothing = Loaded::at(Time::EPOCH);
+    let record = match machine::apply(command, &nothing)? {
+        Step::Done(transition) => transition.items.into_iter().next(),
+        Step::NeedMore(_) => None,
+    };
+    let changes = record.and_then(|item| item.write).map(|write| write.changes);
+    let record = changes.and_then(|changes| changes.into_iter().next()?.after);
+    record.ok_or_else(|| StoreError::Corrupt("a submit made no record".into()))
+}
+
+pub(super) fn read(
+    store: &Shared,
+    partition: u16,
+    submit: &Submit,
+    answer: Value,
+) -> Result<Option<Reply>, StoreError> {
+    let answer = reply::list(answer)?;
+    let [_, state, head] = &answer[..] else { return Ok(None) };
+    let queued = reply::number(state)? == StateCode::QUEUED as i64;
+    if queued {
+        let queue = (submit.namespace.clone(), submit.lane.clone());
+        store.has_joined(partition, &queue, &submit.requires, reply::maybe_number(head)?);
+    }
+    let state = match queued {
+        true => State::Queued { why: Intent::Fresh },
+        false => State::Delayed { until: Time::MAX, why: ff_core::state::DelayReason::Start },
+    };
+    let (execution, state) = (submit.id, state.public());
+    Ok(Some(Submitted { execution, created: true, state, warnings: Vec::new() }.into()))
+}
+
+/// Refuses an id and a key that lie in different partitions: one function sees one of them.
+pub(super) fn check(store: &Shared, submit: &Submit) -> Result<(), Refusal> {
+    let Some(key) = &submit.key else { return Ok(()) };
+    let home =
+        ff_core::Partition::of_key(&submit.namespace, key).number() % store.keys.partitions();
+    if store.keys.partition(submit.id) == home {
+        return Ok(());
+    }
+    let why = "does not go with the idempotency key; leave it out, or make it for that key";
+    Err(Refusal::invalid("id", why))
+}

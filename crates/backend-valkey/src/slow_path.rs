@@ -1,0 +1,323 @@
+//! The general way: load what a command must see, let the machine decide, commit if nothing that
+//! was decided on has changed.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use ff_core::machine::{Change, Command, Loaded, ReadSet, WriteSet};
+use ff_core::payload::{BlobKey, BlobPart};
+use ff_core::placement::Entry;
+use ff_core::record::Version;
+use ff_core::{Execution, ExecutionId, Lane, Namespace, Partition, ResourceKey};
+use ff_store::StoreError;
+use ff_store::optimistic::{Commit, Decided, Optimistic};
+use redis::Value;
+
+use crate::codec::{self, Inline, Stored, Unreadable};
+use crate::heads::News;
+use crate::keys;
+use crate::link::Arg;
+use crate::reply;
+use crate::resource;
+use crate::store::Shared;
+
+/// One command on its general way, in the one partition it concerns.
+pub(crate) struct General<'a> {
+    pub(crate) store: &'a Shared,
+    pub(crate) partition: u16,
+    /// Whether it ends work or frees memory, and so goes on when memory is full.
+    pub(crate) settles: bool,
+}
+
+/// What one question of a load was, to read its answer.
+enum Question {
+    Record(ExecutionId),
+    Key(usize),
+    Nominate,
+    Holding,
+    Class,
+    Input(ExecutionId),
+    Resource(ResourceKey),
+}
+
+#[async_trait]
+impl Optimistic for General<'_> {
+    async fn load(
+        &self,
+        reads: &ReadSet,
+        loaded: &mut Loaded,
+        first: bool,
+    ) -> Result<(), StoreError> {
+        let (questions, args) = self.ask(reads);
+        let route = self.store.keys.route(self.partition);
+        let answers = reply::list(self.store.link.call("load", &route, &args).await?)?;
+        let mut answers = answers.into_iter();
+        let now = reply::time(&answers.next().ok_or_else(reply::missing)?)?;
+        if first {
+            loaded.now = now;
+        }
+        for question in questions {
+            let answer = answers.next().ok_or_else(reply::missing)?;
+            note(question, answer, reads, loaded)?;
+        }
+        if let Some(lane) = &reads.lane {
+            loaded.lane = self.lane(lane);
+        }
+        Ok(())
+    }
+
+    async fn commit(&self, write: WriteSet, decided: Decided) -> Result<Commit, StoreError> {
+        let number = |number: u64| -> Arg<'static> { Cow::Owned(number.to_string().into_bytes()) };
+        let mut args: Vec<Arg<'_>> = vec![
+            Cow::Borrowed(&self.store.origin),
+            number(decided.at.as_ms()),
+            number(decided.valid_until.map_or(0, |until| until.as_ms())),
+        ];
+        for change in &write.changes {
+            push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
+        }
+        for change in &write.resources {
+            let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;
+            push_resource(&change.key, change.before, after, "", &mut args);
+        }
+        for (key, seen) in &write.guards {
+            push_resource(key, *seen, Vec::new(), "guard", &mut args);
+        }
+        let verb = if self.settles { "commit_freeing" } else { "commit" };
+        let route = self.store.keys.route(self.partition);
+        let answer = reply::list(self.store.link.call_confirmed(verb, &route, &args).await?)?;
+        let (outcome, heads) = answer.split_first().ok_or_else(reply::missing)?;
+        match reply::number(outcome)? {
+            0 => return Ok(Commit::Conflict),
+            2 => return Ok(Commit::Stale),
+            _ => {}
+        }
+        for (change, head) in write.changes.iter().zip(heads) {
+            if let (Some(score), Some(news)) = (reply::maybe_number(head)?, self.news(change)) {
+                self.store.improved(News { score, ..news });
+            }
+        }
+        Ok(Commit::Written)
+    }
+}
+
+impl General<'_> {
+    /// The general way of `command` in `partition`.
+    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
+        General { store, partition, settles: !command.action.facts().adds }
+    }
+
+    fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
+        let mut questions = Vec::new();
+        let mut args: Vec<Arg<'_>> = Vec::new();
+        for id in &reads.records {
+            questions.push(Question::Record(*id));
+            args.extend([letter(b"r"), owned(keys::id(*id))]);
+        }
+        for (index, (namespace, key)) in reads.keys.iter().enumerate() {
+            questions.push(Question::Key(index));
+            args.extend([letter(b"k"), text(namespace.as_str()), text(key.as_str())]);
+        }
+        if let Some(nominate) = &reads.nominate {
+            questions.push(Question::Nominate);
+            let queue = (nominate.namespace.clone(), nominate.lane.clone());
+            let offers = &nominate.capabilities;
+            let classes = self.store.heads.classes(&queue, offers, self.partition);
+            args.extend([letter(b"n"), text(nominate.namespace.as_str())]);
+            args.extend([text(nominate.lane.as_str()), owned(nominate.limit.to_string())]);
+            args.push(owned(classes.len().to_string()));
+            for class in classes {
+                args.push(owned(class));
+            }
+        }
+        if let Some(request) = &reads.claimed_by {
+            questions.push(Question::Holding);
+            args.extend([letter(b"h"), Cow::Borrowed(&request.as_bytes()[..])]);
+        }
+        if let Some(class) = &reads.class {
+            questions.push(Question::Class);
+            args.extend([letter(b"c"), text(class.namespace.as_str()), text(class.lane.as_str())]);
+            args.push(owned(keys::class(&class.class)));
+        }
+        for key in &reads.blobs {
+            questions.push(Question::Input(key.execution));
+            args.extend([letter(b"i"), owned(keys::id(key.execution))]);
+        }
+        let lane = reads.lane.as_ref().and_then(|lane| self.lane(lane));
+        for key in reads.resources.iter().cloned().chain(lane) {
+            args.extend([letter(b"g"), owned(keys::resource(&key))]);
+            questions.push(Question::Resource(key));
+        }
+        (questions, args)
+    }
+
+    /// The state of a lane as this partition has it.
+    fn lane(&self, (namespace, lane): &(Namespace, Lane)) -> Option<ResourceKey> {
+        let partition = Partition::new(self.partition).ok()?;
+        Some(ResourceKey::lane_in(partition, namespace, lane))
+    }
+
+    /// The queue that `change` puts its execution into, with no score yet.
+    fn news(&self, change: &Change) -> Option<News> {
+        let mut added = change.entries.add.iter();
+        added.find_map(|entry| match entry {
+            Entry::Queue(place) => Some(News {
+                queue: (place.namespace.clone(), place.lane.clone()),
+                partition: self.partition,
+                class: keys::class(&place.class),
+                requires: place.class.clone(),
+                score: place.score.get(),
+                count: None,
+            }),
+            _ => None,
+        })
+    }
+}
+
+fn letter(letter: &'static [u8]) -> Arg<'static> {
+    Cow::Borrowed(letter)
+}
+
+fn text(text: &str) -> Arg<'_> {
+    Cow::Borrowed(text.as_bytes())
+}
+
+fn owned(text: String) -> Arg<'static> {
+    Cow::Owned(text.into_bytes())
+}
+
+fn note(
+    question: Question,
+    answer: Value,
+    reads: &ReadSet,
+    loaded: &mut Loaded,
+) -> Result<(), StoreError> {
+    match question {
+        Question::Record(id) => {
+            let record = match reply::maybe_bytes(answer)? {
+                Some(bytes) => Some(decode(id, &bytes)?.record),
+                None => None,
+            };
+            loaded.records.insert(id, record);
+        }
+        Question::Key(index) => {
+            let id = reply::maybe_bytes(answer)?.as_deref().map(named).transpose()?;
+            loaded.keys.insert(reads.keys[index].clone(), id);
+        }
+        Question::Nominate => {
+            loaded.candidates = Some(with_records(answer, loaded, false)?);
+        }
+        Question::Holding => loaded.claimed_by = Some(with_records(answer, loaded, true)?),
+        Question::Class => {
+            let others = usize::try_from(reply::number(&answer)?).unwrap_or(0);
+            loaded.other_classes = Some(others);
+        }
+        Question::Input(execution) => {
+            let key = BlobKey { execution, part: BlobPart::Input };
+            loaded.blobs.insert(key, reply::maybe_bytes(answer)?);
+        }
+        Question::Resource(key) => {
+            let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
+            let found = match found.transpose() {
+                Err(error @ StoreError::Corrupt(_)) if reads.tolerant => {
+                    tracing::error!(%error, "a resource is set aside");
+                    loaded.unreadable.insert(key.clone());
+                    None
+                }
+                found => found?,
+            };
+            loaded.resources.insert(key, found);
+        }
+    }
+    Ok(())
+}
+
+/// Ids and their records. A candidate that cannot be read is listed without one; what a request
+/// holds must be readable.
+fn with_records(
+    answer: Value,
+    loaded: &mut Loaded,
+    strict: bool,
+) -> Result<Vec<ExecutionId>, StoreError> {
+    let mut ids = Vec::new();
+    let mut values = reply::list(answer)?.into_iter();
+    while let (Some(id), Some(record)) = (values.next(), values.next()) {
+        let text = reply::bytes(id)?;
+        let id = if strict { Some(named(&text)?) } else { entry(&text) };
+        let Some(id) = id else { continue };
+        let record = reply::maybe_bytes(record)?.map(|bytes| decode(id, &bytes)).transpose();
+        let record: Option<Execution> = match record {
+            Ok(stored) => stored.map(|stored| stored.record),
+            Err(error) if strict => return Err(error),
+            Err(error) => {
+                tracing::error!(%error, "a queued execution is set aside");
+                None
+            }
+        };
+        loaded.records.insert(id, record);
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// The execution that an index entry names.
+pub(crate) fn named(text: &[u8]) -> Result<ExecutionId, StoreError> {
+    let unreadable = || StoreError::Corrupt("an index entry names no execution".into());
+    keys::parse_id(text).ok_or_else(unreadable)
+}
+
+/// The execution that an index entry names. One that names none is passed over: it costs itself
+/// alone.
+pub(crate) fn entry(text: &[u8]) -> Option<ExecutionId> {
+    let id = keys::parse_id(text);
+    if id.is_none() {
+        tracing::warn!(entry = %text.escape_ascii(), "an index entry that names no execution");
+    }
+    id
+}
+
+/// The record of `id`.
+pub(crate) fn decode(id: ExecutionId, bytes: &[u8]) -> Result<Stored, StoreError> {
+    let unreadable = |error| StoreError::Corrupt(format!("execution {id}: {error}"));
+    Stored::decode(id, bytes).map_err(unreadable)
+}
+
+/// A record that the stored format cannot express.
+pub(crate) fn unwritable(id: ExecutionId, error: &Unreadable) -> StoreError {
+    StoreError::Corrupt(format!("execution {id} cannot be written: {error}"))
+}
+
+fn push_resource(
+    key: &ResourceKey,
+    before: Option<Version>,
+    after: Vec<u8>,
+    mode: &'static str,
+    args: &mut Vec<Arg<'_>>,
+) {
+    let before = before.map_or(Vec::new(), |version| version.get().to_be_bytes().to_vec());
+    args.extend([owned(keys::resource(key)), Cow::Owned(before), Cow::Owned(after)]);
+    args.extend([mode, "", "", ""].map(text));
+}
+
+fn push<'a>(change: &'a Change, args: &mut Vec<Arg<'a>>) -> Result<(), Unreadable> {
+    args.push(owned(keys::id(change.id)));
+    let before = change.before.map_or(Vec::new(), |version| version.get().to_be_bytes().to_vec());
+    args.push(Cow::Owned(before));
+    args.push(Cow::Owned(match &change.after {
+        Some(record) => codec::encode(record, &Inline::None, &Inline::None)?,
+        None => Vec::new(),
+    }));
+    match &change.blob {
+        Some((BlobPart::Input, bytes)) => args.extend([text("in"), Cow::Borrowed(&bytes[..])]),
+        Some((BlobPart::Result(_), bytes)) => args.extend([text("out"), Cow::Borrowed(&bytes[..])]),
+        None => args.extend([text(""), text("")]),
+    }
+    match &change.past_attempt {
+        Some(attempt) => {
+            args.push(owned(attempt.number.to_string()));
+            args.push(Cow::Owned(codec::encode_attempt(attempt)?));
+        }
+        None => args.extend([text(""), text("")]),
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! The flags that say what limits an execution besides workers.
+
+use clap::Args;
+use ff_core::limits::ExecutionLimits;
+use ff_core::{Dimension, ResourceName};
+
+use super::parse;
+use crate::error::Error;
+
+/// What an execution spends from and counts against.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitFlags {
+    /// A budget that its usage is charged to; may be repeated.
+    #[arg(long = "budget", value_name = "NAME")]
+    budgets: Vec<ResourceName>,
+
+    /// A quota that must admit it; may be repeated.
+    #[arg(long = "quota", value_name = "NAME")]
+    quotas: Vec<ResourceName>,
+
+    /// What it uses at most, reserved in its budgets while it runs; may be repeated.
+    #[arg(long, value_name = "DIMENSION=AMOUNT", value_parser = parse::amount)]
+    #[arg(allow_hyphen_values = true)]
+    estimate: Vec<(Dimension, u64)>,
+}
+
+impl LimitFlags {
+    /// What was given, every name once.
+    pub(crate) fn limits(self) -> Result<ExecutionLimits, Error> {
+        if self.budgets.is_empty() && !self.estimate.is_empty() {
+            let why = "--estimate needs a budget to be reserved in; give --budget NAME too";
+            return Err(Error::usage("--estimate", why));
+        }
+        Ok(ExecutionLimits {
+            budgets: parse::names(self.budgets, "--budget")?,
+            quotas: parse::names(self.quotas, "--quota")?,
+            estimate: parse::distinct(self.estimate, "--estimate")?,
+        })
+    }
+}

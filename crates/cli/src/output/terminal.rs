@@ -1,0 +1,43 @@
+//! The size of the terminal that somebody looks at.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+
+/// What a terminal has that does not say how large it is.
+const USUAL: Size = Size { columns: 80, rows: 24 };
+
+/// The size of a terminal, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// The terminal that stdout goes to; nothing when it goes anywhere else.
+pub(crate) fn of_stdout() -> Option<Size> {
+    let stdout = io::stdout();
+    stdout.is_terminal().then(|| size(&stdout))
+}
+
+/// The terminal that stderr goes to; nothing when it goes anywhere else.
+pub(crate) fn of_stderr() -> Option<Size> {
+    let stderr = io::stderr();
+    stderr.is_terminal().then(|| size(&stderr))
+}
+
+/// What COLUMNS and LINES say, else what the terminal says of itself.
+fn size(terminal: &impl AsFd) -> Size {
+    let said = rustix::termios::tcgetwinsize(terminal).ok();
+    let said = said.map_or(USUAL, |size| Size {
+        columns: Some(size.ws_col.into()).filter(|columns| *columns > 0).unwrap_or(USUAL.columns),
+        rows: Some(size.ws_row.into()).filter(|rows| *rows > 0).unwrap_or(USUAL.rows),
+    });
+    let given = |name| {
+        let text = std::env::var(name).ok()?;
+        text.parse().ok().filter(|size: &usize| *size > 0)
+    };
+    Size {
+        columns: given("COLUMNS").unwrap_or(said.columns),
+        rows: given("LINES").unwrap_or(said.rows),
+    }
+}

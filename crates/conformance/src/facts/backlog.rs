@@ -1,0 +1,84 @@
+//! The census: how much waits, and for what.
+
+use ff_core::limits::Blocker;
+use ff_core::machine::Submit;
+use ff_core::{Capabilities, Lane, ResourceKind};
+use ff_store::backlog::Queued;
+
+use crate::fixture::{Fixture, at_once, lane, ms, named};
+
+async fn queued(g: &Fixture, lane: &Lane) -> Option<Queued> {
+    let backlog = g.backend().backlog().await.unwrap();
+    backlog.queues.get(&(g.namespace.clone(), lane.clone())).copied()
+}
+
+pub(crate) async fn what_waits_is_counted_by_lane(g: Fixture) {
+    let began = g.now().await;
+    for _ in 0..3 {
+        g.waiting().await;
+    }
+    g.submit(Submit { lane: lane("other"), ..g.work() }).await;
+    g.elsewhere().waiting().await;
+    g.advance(ms(5_000)).await;
+    g.waiting().await;
+    let counted = queued(&g, &Lane::default()).await;
+    assert_eq!(counted, Some(Queued { count: 4, oldest: began }));
+    assert_eq!(queued(&g, &lane("other")).await.unwrap().count, 1);
+    assert_eq!(queued(&g, &lane("none")).await, None);
+    let backlog = g.backend().backlog().await.unwrap();
+    assert_eq!(backlog.now, began + ms(5_000));
+    assert_eq!(backlog.queues.len(), 3, "one of them is another namespace's");
+}
+
+pub(crate) async fn every_class_and_priority_is_counted(g: Fixture) {
+    let began = g.now().await;
+    g.submit(Submit { requires: Capabilities::new(["gpu"]).unwrap(), ..g.work() }).await;
+    g.advance(ms(1_000)).await;
+    g.submit(Submit { priority: 9_000, ..g.work() }).await;
+    let counted = queued(&g, &Lane::default()).await;
+    assert_eq!(counted, Some(Queued { count: 2, oldest: began }));
+}
+
+pub(crate) async fn work_that_no_live_worker_can_run_is_counted(g: Fixture) {
+    let gpu = || Submit { requires: Capabilities::new(["gpu"]).unwrap(), ..g.work() };
+    g.submit(gpu()).await;
+    g.submit(Submit { lane: lane("other"), ..gpu() }).await;
+    g.submit(gpu()).await;
+    g.waiting().await;
+    let unroutable = async || g.backend().backlog().await.unwrap().unroutable;
+    let (here, there) =
+        ((g.namespace.clone(), Lane::default()), (g.namespace.clone(), lane("other")));
+    assert_eq!(unroutable().await, [(here, 2), (there.clone(), 1)].into());
+    g.try_register(&g.registering("ada", "gpu")).await.unwrap();
+    assert_eq!(unroutable().await, [(there, 1)].into());
+}
+
+pub(crate) async fn work_that_is_taken_is_not_counted(g: Fixture) {
+    g.held().await;
+    assert_eq!(queued(&g, &Lane::default()).await, None);
+    assert_eq!(g.backend().backlog().await.unwrap().blocked.len(), 0);
+}
+
+pub(crate) async fn who_waits_for_a_quota_is_counted(g: Fixture) {
+    g.put_quota("api", at_once(1)).await;
+    for _ in 0..4 {
+        g.under(&["api"]).await;
+    }
+    while !g.take(g.claim()).await.is_empty() {}
+    let on = Blocker { kind: ResourceKind::Quota, name: named("api") };
+    let backlog = g.backend().backlog().await.unwrap();
+    assert_eq!(backlog.blocked, [((g.namespace.clone(), on), 3)].into());
+    assert_eq!(queued(&g, &Lane::default()).await, None);
+}
+
+pub(crate) async fn workers_are_counted(g: Fixture) {
+    let count = async || g.backend().backlog().await.unwrap().workers;
+    assert_eq!(count().await, 0);
+    g.try_register(&g.registering("ada", "")).await.unwrap();
+    g.try_register(&g.registering("bob", "")).await.unwrap();
+    let rival = g.elsewhere();
+    rival.try_register(&rival.registering("ada", "")).await.unwrap();
+    assert_eq!(count().await, 3);
+    g.pass(ms(60_000)).await;
+    assert_eq!(count().await, 0);
+}

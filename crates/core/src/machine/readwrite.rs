@@ -1,0 +1,353 @@
+//! What passes between the machine and a store: what to read, what was loaded, what to write.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bytes::Bytes;
+
+use super::Context;
+use super::admission::Settlement;
+use super::reply::Reply;
+use crate::capability::Capabilities;
+use crate::event::{Event, EventKind};
+use crate::id::{ExecutionId, RequestId};
+use crate::name::{IdempotencyKey, Lane, Namespace};
+use crate::payload::{BlobKey, BlobPart};
+use crate::placement::{EntryDiff, Placement};
+use crate::record::{Attempt, Execution, Version};
+use crate::resource::{Body, LaneState, Resource, ResourceKey};
+use crate::time::{Millis, Time};
+use crate::timer;
+
+/// How often a command may ask to read before it must decide.
+pub const MAX_ROUNDS: usize = 4;
+
+/// What a command must see before it can decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadSet {
+    /// Records, by id.
+    pub records: Vec<ExecutionId>,
+    /// Executions, by their submitter's own name.
+    pub keys: Vec<(Namespace, IdempotencyKey)>,
+    /// The best candidates of a queue, with their records.
+    pub nominate: Option<Nominate>,
+    /// The executions that a claim or grant holds, with their records.
+    pub claimed_by: Option<RequestId>,
+    /// Whether a lane has room for a class.
+    pub class: Option<LaneClass>,
+    /// Bytes beside records. They never change, so nothing guards them.
+    pub blobs: Vec<BlobKey>,
+    /// Resources, by key.
+    pub resources: Vec<ResourceKey>,
+    /// A resource that cannot be read costs itself alone, instead of failing the command.
+    pub tolerant: bool,
+    /// The settings of a lane, as the command's partition has them.
+    pub lane: Option<(Namespace, Lane)>,
+}
+
+impl ReadSet {
+    /// One record.
+    pub fn record(id: ExecutionId) -> ReadSet {
+        ReadSet { records: vec![id], ..ReadSet::default() }
+    }
+
+    /// One resource.
+    pub fn resource(key: &ResourceKey) -> ReadSet {
+        ReadSet { resources: vec![key.clone()], ..ReadSet::default() }
+    }
+}
+
+/// A query that only nominates: the record of a candidate decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nominate {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// What the worker offers; only classes it covers are looked at.
+    pub capabilities: Capabilities,
+    /// How many at most, lowest score first, then lowest id.
+    pub limit: usize,
+}
+
+/// A class of a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneClass {
+    /// The tenant.
+    pub namespace: Namespace,
+    /// The queue.
+    pub lane: Lane,
+    /// What a worker must offer.
+    pub class: Capabilities,
+}
+
+/// What a store has read for a command, over one or more rounds.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// The store's time. All rounds of one command decide with the first one's.
+    pub now: Time,
+    /// How much of `now` may be taken back, because the store's clock jumped or was set back. What
+    /// cannot be undone goes by what is left of it.
+    pub unconfirmed: Millis,
+    /// Records; `None` was looked for and is absent.
+    pub records: HashMap<ExecutionId, Option<Execution>>,
+    /// Names; `None` was looked for and is absent.
+    pub keys: BTreeMap<(Namespace, IdempotencyKey), Option<ExecutionId>>,
+    /// The answer to [`ReadSet::nominate`], best first.
+    pub candidates: Option<Vec<ExecutionId>>,
+    /// The limit of that [`Nominate`]: as many candidates may have others behind them.
+    pub asked: usize,
+    /// The answer to [`ReadSet::claimed_by`].
+    pub claimed_by: Option<Vec<ExecutionId>>,
+    /// The answer to [`ReadSet::class`]: how many other classes the lane has queued.
+    pub other_classes: Option<usize>,
+    /// Bytes; `None` was looked for and is absent.
+    pub blobs: HashMap<BlobKey, Option<Bytes>>,
+    /// Resources; `None` was looked for and is absent.
+    pub resources: BTreeMap<ResourceKey, Option<Resource>>,
+    /// Those of them that are there and cannot be read; they count as absent and are never written.
+    pub unreadable: BTreeSet<ResourceKey>,
+    /// The answer to [`ReadSet::lane`]: which of the resources it is.
+    pub lane: Option<ResourceKey>,
+}
+
+impl Loaded {
+    /// Nothing loaded yet, at `now`.
+    pub fn at(now: Time) -> Loaded {
+        Loaded { now, ..Loaded::default() }
+    }
+
+    /// The record of `id`, if it was loaded and exists.
+    pub fn record(&self, id: ExecutionId) -> Option<&Execution> {
+        self.records.get(&id)?.as_ref()
+    }
+
+    /// The resource of `key`, if it was loaded and exists.
+    pub fn resource(&self, key: &ResourceKey) -> Option<&Resource> {
+        self.resources.get(key)?.as_ref()
+    }
+
+    /// The settings of the command's lane, if it has any.
+    pub(super) fn lane_state(&self) -> Option<&LaneState> {
+        self.resource(self.lane.as_ref()?)?.as_lane()
+    }
+
+    /// Takes note of what was asked for, after the store has answered it.
+    pub fn has_read(&mut self, reads: &ReadSet) {
+        if let Some(nominate) = &reads.nominate {
+            self.asked = nominate.limit;
+        }
+    }
+
+    /// Whether there may be candidates behind the ones that were found, and `most` would show them.
+    pub(super) fn hides_more(&self, most: usize) -> bool {
+        let found = self.candidates.as_ref().map_or(0, Vec::len);
+        found > 0 && found == self.asked && found < most
+    }
+
+    /// The moment at which a decision made on this stops being right: the first timer, after now,
+    /// of a loaded record or resource.
+    pub fn valid_until(&self) -> Option<Time> {
+        let records = self.records.values().flatten();
+        let timers = records.filter_map(|record| timer::next(record)).map(|(at, _)| at);
+        let resources = self.resources.values().flatten().filter_map(Resource::timer);
+        timers.chain(resources).filter(|at| *at > self.now).min()
+    }
+}
+
+/// What a command does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+pub enum Step {
+    /// It has decided.
+    Done(Transition),
+    /// It must see more first.
+    NeedMore(ReadSet),
+}
+
+impl Step {
+    /// An answer that changes nothing.
+    pub(super) fn answer(reply: impl Into<Reply>) -> Step {
+        Step::Done(Transition { items: vec![Item { write: None, reply: reply.into() }] })
+    }
+
+    /// One write and its answer.
+    pub(super) fn write(write: WriteSet, reply: impl Into<Reply>) -> Step {
+        Step::Done(Transition { items: vec![Item { write: Some(write), reply: reply.into() }] })
+    }
+}
+
+/// What a command decided: items that commit one by one, each whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    /// At least one.
+    pub items: Vec<Item>,
+}
+
+/// One atomic part of a transition. Answers of several items are joined by [`Reply::join`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What to write, if anything.
+    pub write: Option<WriteSet>,
+    /// What to answer once it is written.
+    pub reply: Reply,
+}
+
+/// Writes that happen together, in one partition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WriteSet {
+    /// The records that change.
+    pub changes: Vec<Change>,
+    /// The resources that change.
+    pub resources: Vec<ResourceChange>,
+    /// Resources that must still be as they were seen: their key and version, or `None` if there
+    /// was none.
+    pub guards: Vec<(ResourceKey, Option<Version>)>,
+    /// Executions that have stopped, to be settled with what admitted them.
+    pub settlements: Vec<Settlement>,
+    /// What happened.
+    pub events: Vec<Event>,
+}
+
+/// The change of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceChange {
+    /// Which one.
+    pub key: ResourceKey,
+    /// The version decided on; `None` means it must not exist.
+    pub before: Option<Version>,
+    /// Its timer until now.
+    pub timer_before: Option<Time>,
+    /// The new one; `None` removes it.
+    pub after: Option<Resource>,
+}
+
+/// The change of one record and of all that is stored beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The execution.
+    pub id: ExecutionId,
+    /// The version decided on; `None` means it must not exist.
+    pub before: Option<Version>,
+    /// The new record; `None` removes it with its payloads and attempts.
+    pub after: Option<Execution>,
+    /// The index entries to remove and add.
+    pub entries: EntryDiff,
+    /// Bytes to store beside it.
+    pub blob: Option<(BlobPart, Bytes)>,
+    /// An ended attempt that makes room for a new one in the record.
+    pub past_attempt: Option<Attempt>,
+}
+
+impl Context<'_> {
+    /// A new record.
+    pub(super) fn create(&self, mut record: Execution, input: Bytes, what: EventKind) -> WriteSet {
+        record.version = Version::first(self.salt);
+        record.placed = Placement::of(&record);
+        WriteSet {
+            events: vec![self.event(&record, what)],
+            changes: vec![Change {
+                id: record.id,
+                before: None,
+                entries: EntryDiff::between(None, Some(&record)),
+                after: Some(record),
+                blob: Some((BlobPart::Input, input)),
+                past_attempt: None,
+            }],
+            ..WriteSet::default()
+        }
+    }
+
+    /// A changed record, and what happened if anybody should hear of it.
+    pub(super) fn update(
+        &self,
+        before: &Execution,
+        mut after: Execution,
+        what: impl Into<Option<EventKind>>,
+    ) -> WriteSet {
+        let mut write = WriteSet::default();
+        self.end_admission(&mut after, &mut write);
+        after.version = before.version.next(self.salt);
+        after.placed = Placement::of(&after);
+        WriteSet {
+            events: what.into().map(|what| self.event(&after, what)).into_iter().collect(),
+            settlements: write.settlements,
+            changes: vec![Change {
+                id: after.id,
+                before: Some(before.version),
+                entries: EntryDiff::between(Some(before), Some(&after)),
+                after: Some(after),
+                blob: None,
+                past_attempt: None,
+            }],
+            ..WriteSet::default()
+        }
+    }
+
+    /// A removed record.
+    pub(super) fn remove(&self, before: &Execution) -> WriteSet {
+        WriteSet {
+            events: vec![self.event(before, EventKind::Retired)],
+            changes: vec![Change {
+                id: before.id,
+                before: Some(before.version),
+                entries: EntryDiff::between(Some(before), None),
+                after: None,
+                blob: None,
+                past_attempt: None,
+            }],
+            ..WriteSet::default()
+        }
+    }
+
+    /// A resource as it is from now on; `before` is what was loaded of it.
+    pub(super) fn put(&self, key: &ResourceKey, before: Option<&Resource>, body: Body) -> WriteSet {
+        let version = before.map_or(Version::first(self.salt), |b| b.version.next(self.salt));
+        resource_change(ResourceChange {
+            key: key.clone(),
+            before: before.map(|resource| resource.version),
+            timer_before: before.and_then(Resource::timer),
+            after: Some(Resource { key: key.clone(), version, body }),
+        })
+    }
+
+    /// A removed resource.
+    pub(super) fn discard(&self, before: &Resource) -> WriteSet {
+        resource_change(ResourceChange {
+            key: before.key.clone(),
+            before: Some(before.version),
+            timer_before: before.timer(),
+            after: None,
+        })
+    }
+
+    /// `write`, on the condition that the settings of the command's lane are unchanged.
+    pub(super) fn guarded(&self, mut write: WriteSet) -> WriteSet {
+        if let Some(key) = &self.loaded.lane {
+            let version = self.loaded.resource(key).map(|resource| resource.version);
+            write.guards.push((key.clone(), version));
+        }
+        write
+    }
+
+    fn event(&self, record: &Execution, what: EventKind) -> Event {
+        Event { namespace: record.spec.namespace.clone(), execution: record.id, at: self.now, what }
+    }
+}
+
+fn resource_change(change: ResourceChange) -> WriteSet {
+    WriteSet { resources: vec![change], ..WriteSet::default() }
+}
+
+impl WriteSet {
+    /// Stores bytes beside the one record of this write.
+    pub(super) fn with_blob(mut self, part: BlobPart, bytes: Bytes) -> WriteSet {
+        self.changes[0].blob = Some((part, bytes));
+        self
+    }
+
+    /// Moves an ended attempt out of the one record of this write.
+    pub(super) fn with_past_attempt(mut self, attempt: Option<Attempt>) -> WriteSet {
+        self.changes[0].past_attempt = attempt;
+        self
+    }
+}

@@ -1,0 +1,109 @@
+//! How much waits, and for what: asked of the store when somebody asks the server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ff_core::ResourceKind;
+use ff_store::backlog::Backlog;
+use ff_store::metrics::Names;
+use ff_store::{StoreError, outage};
+use tokio::time::timeout;
+
+/// How long a scrape waits for a count; after that it shows the last one.
+const WAIT: Duration = Duration::from_secs(3);
+
+/// Lanes that were shown, so that one that has become empty is shown as empty.
+static SHOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static LANES: Names = Names::new();
+
+/// Counts what waits, once at a time however many ask. A count that takes long goes on without those
+/// who asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct Counting(Arc<tokio::sync::Mutex<()>>);
+
+impl Counting {
+    /// Counts and shows, or waits for the count that is under way.
+    pub(crate) async fn refresh(
+        &self,
+        count: impl Future<Output = Result<Backlog, StoreError>> + Send + 'static,
+    ) {
+        let counted = async {
+            let Ok(turn) = self.0.clone().try_lock_owned() else {
+                drop(self.0.lock().await);
+                return;
+            };
+            let counting = tokio::spawn(async move {
+                match count.await {
+                    Ok(backlog) => show(&backlog),
+                    Err(error) => outage::failed(&error, "what waits cannot be counted"),
+                }
+                drop(turn);
+            });
+            // A count that panicked shows nothing, as one that failed.
+            let _ = counting.await;
+        };
+        // The last count is shown if this one is not there in time.
+        let _ = timeout(WAIT, counted).await;
+    }
+}
+
+/// Shows `backlog`.
+fn show(backlog: &Backlog) {
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lanes: BTreeMap<String, (u64, u64)> =
+        shown.iter().map(|lane| (lane.clone(), (0, 0))).collect();
+    for ((_, lane), queued) in &backlog.queues {
+        let (count, oldest) = lanes.entry(LANES.label(lane.as_str())).or_default();
+        *count += queued.count;
+        *oldest = (*oldest).max(backlog.now.since(queued.oldest).get());
+    }
+    let mut unroutable: BTreeMap<String, u64> = BTreeMap::new();
+    for ((_, lane), count) in &backlog.unroutable {
+        *unroutable.entry(LANES.label(lane.as_str())).or_default() += count;
+    }
+    for (lane, (count, oldest)) in lanes {
+        let nobody = unroutable.get(&lane).copied().unwrap_or(0);
+        metrics::gauge!("ff_unroutable", "lane" => lane.clone()).set(nobody as f64);
+        metrics::gauge!("ff_queue_depth", "lane" => lane.clone()).set(count as f64);
+        let seconds = oldest as f64 / 1_000.0;
+        metrics::gauge!("ff_queue_oldest_seconds", "lane" => lane.clone()).set(seconds);
+        shown.insert(lane);
+    }
+    for (kind, reason) in
+        [(ResourceKind::Budget, "waiting_for_budget"), (ResourceKind::Quota, "waiting_for_quota")]
+    {
+        let waiting = backlog.blocked.iter().filter(|((_, on), _)| on.kind == kind);
+        let count: u64 = waiting.map(|(_, count)| *count).sum();
+        metrics::gauge!("ff_blocked", "reason" => reason).set(count as f64);
+    }
+    metrics::gauge!("ff_workers").set(backlog.workers as f64);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_count_that_takes_long_keeps_no_scrape_waiting_and_is_not_begun_twice() {
+        let (counting, begun) = (Counting::default(), Arc::new(AtomicU32::new(0)));
+        let count = || {
+            let begun = begun.clone();
+            async move {
+                begun.fetch_add(1, Ordering::SeqCst);
+                tokio::time::sleep(WAIT * 4).await;
+                Ok(Backlog::default())
+            }
+        };
+        let first = tokio::time::Instant::now();
+        counting.refresh(count()).await;
+        counting.refresh(count()).await;
+        assert_eq!((begun.load(Ordering::SeqCst), first.elapsed()), (1, WAIT * 2));
+        counting.refresh(async { Ok(Backlog::default()) }).await;
+        tokio::time::sleep(WAIT * 2).await;
+        counting.refresh(count()).await;
+        assert_eq!(begun.load(Ordering::SeqCst), 2, "the first one has ended");
+    }
+}

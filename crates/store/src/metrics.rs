@@ -1,0 +1,237 @@
+//! What is counted about claims and what holds them up.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use ff_core::machine::Shortfall;
+use ff_core::{Dimension, Lane, Millis};
+
+use crate::error::StoreError;
+
+/// One metric, for the reference page and for whoever shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// What sort of number it is.
+    pub kind: MetricKind,
+    /// Its labels, separated by commas.
+    pub labels: &'static str,
+    /// What it counts.
+    pub what: &'static str,
+}
+
+/// What sort of number a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Grows.
+    Counter,
+    /// Is what it is now.
+    Gauge,
+    /// Is spread over buckets.
+    Histogram,
+}
+
+impl Metric {
+    /// What grows.
+    pub const fn counter(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
+        Metric { name, kind: MetricKind::Counter, labels, what }
+    }
+
+    /// What is what it is now.
+    pub const fn gauge(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
+        Metric { name, kind: MetricKind::Gauge, labels, what }
+    }
+
+    /// What is spread over buckets.
+    pub const fn histogram(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
+        Metric { name, kind: MetricKind::Histogram, labels, what }
+    }
+
+    /// The word for what sort of number it is.
+    pub const fn sort(&self) -> &'static str {
+        match self.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        }
+    }
+}
+
+/// Every metric of this crate.
+pub const METRICS: &[Metric] = &[
+    Metric::histogram(
+        "ff_claim_seconds",
+        "lane, outcome",
+        "Duration of one scan for work, excluding waiting; outcome is claimed, granted, empty, withheld, refused, dropped (the caller went away) or error.",
+    ),
+    Metric::counter(
+        "ff_budget_hits_total",
+        "dimension",
+        "Executions blocked because a budget had too little of a dimension left.",
+    ),
+    Metric::counter(
+        "ff_budget_warnings_total",
+        "dimension",
+        "Times a budget reached its soft limit.",
+    ),
+    Metric::counter(
+        "ff_quota_hits_total",
+        "reason",
+        "Executions blocked by a quota: rate_exceeded or concurrency_exceeded.",
+    ),
+    Metric::counter("ff_admissions_total", "", "Executions admitted by budgets and quotas."),
+    Metric::counter("ff_unblocked_total", "on", "Blocked executions returned to their queue."),
+    Metric::counter(
+        "ff_release_failures_total",
+        "",
+        "Failed releases of blocked executions, retried by the unblock scanner.",
+    ),
+    Metric::counter(
+        "ff_settlement_failures_total",
+        "",
+        "Failed settlements, retried when their ticket is checked.",
+    ),
+    Metric::counter(
+        "ff_clock_steps_total",
+        "direction",
+        "Steps of a SQLite store's system clock: `back`, or `ahead` by more than five minutes.",
+    ),
+    Metric::gauge(
+        "ff_clock_offset_seconds",
+        "",
+        "How far a SQLite store's time is ahead of the system clock after that was set back.",
+    ),
+];
+
+/// Users name lanes and dimensions, and every label is kept for ever: after so many, the others have
+/// one in common.
+const MOST_NAMES: usize = 200;
+
+/// The label for what those have in common that are too many.
+pub const OTHERS: &str = "others";
+
+/// Names that have a label of their own.
+#[derive(Debug, Default)]
+pub struct Names(Mutex<BTreeSet<String>>);
+
+impl Names {
+    /// No names yet.
+    pub const fn new() -> Names {
+        Names(Mutex::new(BTreeSet::new()))
+    }
+
+    /// The label for `name`.
+    pub fn label(&self, name: &str) -> String {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(name) {
+            return name.to_owned();
+        }
+        if known.len() >= MOST_NAMES {
+            return OTHERS.to_owned();
+        }
+        known.insert(name.to_owned());
+        name.to_owned()
+    }
+}
+
+static LANES: Names = Names::new();
+static DIMENSIONS: Names = Names::new();
+
+/// One look for work, measured from its start until it is dropped.
+pub(crate) struct Look {
+    lane: String,
+    outcome: &'static str,
+    began: Instant,
+}
+
+impl Look {
+    pub(crate) fn start(lane: &Lane) -> Look {
+        let lane = LANES.label(lane.as_str());
+        Look { lane, outcome: "dropped", began: Instant::now() }
+    }
+
+    /// It has ended so.
+    pub(crate) fn end(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+
+    /// It was answered `error`.
+    pub(crate) fn fail(self, error: &StoreError) {
+        self.end(if error.refused().is_some() { "refused" } else { "error" });
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        let (lane, outcome) = (std::mem::take(&mut self.lane), self.outcome);
+        metrics::histogram!("ff_claim_seconds", "lane" => lane, "outcome" => outcome)
+            .record(self.began.elapsed().as_secs_f64());
+    }
+}
+
+/// An execution has to wait.
+pub(crate) fn blocked(shortfall: &Shortfall) {
+    let reason = match shortfall {
+        // Nothing was used up.
+        Shortfall::Missing | Shortfall::Unreadable => return,
+        Shortfall::Budget(dimension) => {
+            let dimension = DIMENSIONS.label(dimension.as_str());
+            metrics::counter!("ff_budget_hits_total", "dimension" => dimension).increment(1);
+            return;
+        }
+        Shortfall::Concurrency => "concurrency_exceeded",
+        Shortfall::Rate => "rate_exceeded",
+    };
+    metrics::counter!("ff_quota_hits_total", "reason" => reason).increment(1);
+}
+
+/// A budget has reached its soft limit.
+pub(crate) fn warned(dimension: &Dimension) {
+    let dimension = DIMENSIONS.label(dimension.as_str());
+    metrics::counter!("ff_budget_warnings_total", "dimension" => dimension).increment(1);
+}
+
+pub(crate) fn admitted() {
+    metrics::counter!("ff_admissions_total").increment(1);
+}
+
+/// Releases failed.
+pub(crate) fn release_failed(count: u64) {
+    metrics::counter!("ff_release_failures_total").increment(count);
+}
+
+/// Settlements failed.
+pub(crate) fn settlement_failed(count: u64) {
+    metrics::counter!("ff_settlement_failures_total").increment(count);
+}
+
+pub(crate) fn unblocked(on: &'static str, count: u64) {
+    metrics::counter!("ff_unblocked_total", "on" => on).increment(count);
+}
+
+/// The clock of the store was set.
+pub(crate) fn clock_step(direction: &'static str) {
+    metrics::counter!("ff_clock_steps_total", "direction" => direction).increment(1);
+}
+
+/// How far the store's time is ahead of its clock.
+pub(crate) fn clock_offset(offset: Millis) {
+    metrics::gauge!("ff_clock_offset_seconds").set(offset.get() as f64 / 1_000.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded() {
+        let names = Names::new();
+        for number in 0..MOST_NAMES {
+            assert_eq!(names.label(&format!("n{number}")), format!("n{number}"));
+        }
+        assert_eq!(names.label("one more"), OTHERS);
+        assert_eq!(names.label("n0"), "n0");
+    }
+}
