@@ -7,7 +7,7 @@ use ff_core::Namespace;
 use ff_engine::services::Services;
 use ff_engine::supervisor::Supervisor;
 use ff_sdk::{Client, WorkerRuntime};
-use ff_store::Roles;
+use ff_store::ClientAndWorker;
 use tempfile::TempDir;
 
 /// What went wrong, whatever it was.
@@ -16,7 +16,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// The server in `FF_URL`, or a store of this process in a temporary folder. A namespace of its own
 /// keeps an example from what else is there.
 pub struct Place {
-    backend: Arc<dyn Roles>,
+    backend: Arc<dyn ClientAndWorker>,
     namespace: Namespace,
     embedded: Option<(Supervisor, TempDir)>,
 }

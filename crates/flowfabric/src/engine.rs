@@ -1,0 +1,91 @@
+//! What a handle runs in the background: the engine of its store, and its workers.
+//!
+//! All of it ends with [`Background::close`], or is told to end when the last handle is dropped.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ff_engine::services::Services;
+use ff_engine::supervisor::Supervisor;
+use ff_sdk::Running;
+use ff_store::EngineBackend;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The engine of a store and the workers of a handle.
+pub(crate) struct Background {
+    engine: Option<Engine>,
+    workers: TaskTracker,
+    stop: CancellationToken,
+}
+
+struct Engine {
+    store: Arc<dyn EngineBackend>,
+    /// Taken by whoever closes first.
+    services: Mutex<Option<Supervisor>>,
+}
+
+impl Background {
+    /// Runs the engine of `store`, if there is one.
+    pub(crate) fn start(store: Option<Arc<dyn EngineBackend>>) -> Background {
+        let engine = store.map(|store| {
+            let services = Mutex::new(Some(Services::new(store.clone()).start()));
+            Engine { store, services }
+        });
+        Background { engine, workers: TaskTracker::new(), stop: CancellationToken::new() }
+    }
+
+    /// Keeps a worker until `stop` or the end of everything. Answers a token that is cancelled when the
+    /// worker has ended.
+    pub(crate) fn keep(&self, worker: Running, stop: CancellationToken) -> CancellationToken {
+        let (all, ended) = (self.stop.clone(), CancellationToken::new());
+        let end = ended.clone().drop_guard();
+        self.workers.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = all.cancelled() => {}
+            }
+            worker.shutdown().await;
+            drop(end);
+        });
+        ended
+    }
+
+    /// Ends workers first, then the engine, then the calls that are still under way.
+    pub(crate) async fn close(&self) {
+        self.stop.cancel();
+        self.workers.close();
+        self.workers.wait().await;
+        if let Some(engine) = &self.engine {
+            if let Some(services) = engine.take() {
+                services.stop().await;
+            }
+            engine.store.drain().await;
+        }
+    }
+}
+
+impl Engine {
+    fn take(&self) -> Option<Supervisor> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let (Some(engine), Ok(runtime)) = (&self.engine, tokio::runtime::Handle::try_current())
+        else {
+            // Outside a runtime there is nothing to wait on; its end ends them.
+            return;
+        };
+        if let Some(services) = engine.take() {
+            let (store, workers) = (engine.store.clone(), self.workers.clone());
+            runtime.spawn(async move {
+                workers.close();
+                workers.wait().await;
+                services.stop().await;
+                store.drain().await;
+            });
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The handle that everything starts from.
+
+use std::sync::Arc;
+
+use ff_core::{ExecutionId, Namespace};
+use ff_sdk::{Client, Heartbeats, ToPayload};
+use ff_store::ClientAndWorker;
+
+use crate::Error;
+use crate::builder::Builder;
+use crate::connect::Connected;
+use crate::engine::Background;
+use crate::handle::TaskHandle;
+use crate::limits::{BudgetBuilder, QuotaBuilder};
+use crate::task::TaskBuilder;
+use crate::worker::WorkerBuilder;
+
+/// A store or a server. Cheap to clone: clones share it.
+///
+/// A store is opened in this process, so its engine runs here too: timers, retries, and the release of
+/// tasks that wait for a limit. The engine and all workers that were started here end with
+/// [`close`](FlowFabric::close). When the last handle is dropped instead, they are told to end, and do
+/// so as long as the async runtime lives.
+#[derive(Clone)]
+pub struct FlowFabric {
+    pub(crate) backend: Arc<dyn ClientAndWorker>,
+    pub(crate) namespace: Namespace,
+    pub(crate) heartbeats: Heartbeats,
+    pub(crate) background: Arc<Background>,
+}
+
+impl FlowFabric {
+    /// Opens what `url` names.
+    ///
+    /// | URL | what it is |
+    /// |---|---|
+    /// | `sqlite:PATH` | the SQLite file at `PATH`, made if it is missing |
+    /// | `memory:` | a store in the memory of this process, which ends with it |
+    /// | `valkey://HOST:PORT` | a Valkey server; `valkeys://` by TLS |
+    /// | `valkey-cluster://HOST:PORT,..` | a Valkey cluster; `valkeys-cluster://` by TLS |
+    /// | `http://HOST:PORT`, `https://HOST` | a FlowFabric server |
+    pub async fn open(url: impl Into<String>) -> Result<FlowFabric, Error> {
+        FlowFabric::builder().url(url).open().await
+    }
+
+    /// Opens with more than a URL: a namespace, a token.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(
+        connected: Connected,
+        namespace: Namespace,
+        heartbeats: Heartbeats,
+    ) -> FlowFabric {
+        let (backend, store): (Arc<dyn ClientAndWorker>, _) = match connected {
+            Connected::Store(store) => (store.clone(), Some(store)),
+            Connected::Server(server) => (server, None),
+        };
+        let background = Arc::new(Background::start(store));
+        FlowFabric { backend, namespace, heartbeats, background }
+    }
+
+    /// Describes a task of a kind, with its input. Whatever serde can write is an input; it travels as
+    /// JSON.
+    pub fn task(&self, kind: &str, input: &(impl ToPayload + ?Sized)) -> TaskBuilder {
+        TaskBuilder::new(self.clone(), kind, input)
+    }
+
+    /// A task that was submitted earlier, by its id. Nothing is asked of the store or server yet.
+    pub fn handle(&self, id: ExecutionId) -> TaskHandle {
+        TaskHandle::new(self.clone(), id)
+    }
+
+    /// Describes a worker.
+    pub fn worker(&self) -> WorkerBuilder {
+        WorkerBuilder::new(self.clone())
+    }
+
+    /// Describes a budget: what its tasks may use in all.
+    pub fn budget(&self, name: &str) -> BudgetBuilder {
+        BudgetBuilder::new(self.clone(), name)
+    }
+
+    /// Describes a quota: how many of its tasks may start in a window and run at once.
+    pub fn quota(&self, name: &str) -> QuotaBuilder {
+        QuotaBuilder::new(self.clone(), name)
+    }
+
+    /// Ends all workers that were started here, and then the engine if it runs here. Tasks that do not
+    /// finish within their worker's drain time are handed back, and run when a worker takes them again.
+    /// Other clones of the handle can still submit, and nothing that they submit runs.
+    pub async fn close(self) {
+        self.background.close().await;
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.backend.clone()).namespace(self.namespace.clone())
+    }
+}
+
+impl std::fmt::Debug for FlowFabric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FlowFabric").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! A task that was submitted.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use ff_core::{ExecutionId, PublicState};
+use ff_sdk::{FromPayload, millis};
+
+use crate::Error;
+use crate::flowfabric::FlowFabric;
+
+/// The result of a [`TaskHandle`] whose type is chosen by each call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Untyped;
+
+/// A task that was submitted. Dropping it changes nothing about the task.
+///
+/// [`TaskBuilder::send`](crate::TaskBuilder::send) gives a handle whose `result` is what its caller asks
+/// for; [`typed`](TaskHandle::typed) makes it one that remembers the type, to be stored or passed on.
+///
+/// ```
+/// # use flowfabric::prelude::*;
+/// # async fn example(ff: FlowFabric) -> Result<(), Error> {
+/// let task = ff.task("count", "some words").send().await?;
+/// let words: usize = task.result().await?;
+///
+/// let task: TaskHandle<usize> = ff.task("count", "more").send().await?.typed();
+/// let words = task.result().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct TaskHandle<R = Untyped> {
+    flowfabric: FlowFabric,
+    id: ExecutionId,
+    result: PhantomData<fn() -> R>,
+}
+
+impl TaskHandle<Untyped> {
+    pub(crate) fn new(flowfabric: FlowFabric, id: ExecutionId) -> TaskHandle {
+        TaskHandle { flowfabric, id, result: PhantomData }
+    }
+
+    /// The same task, with a result of this type.
+    pub fn typed<R: FromPayload>(self) -> TaskHandle<R> {
+        TaskHandle { flowfabric: self.flowfabric, id: self.id, result: PhantomData }
+    }
+
+    /// Waits until the task ends, and decodes its result. A task that ends without one is an
+    /// [`Error::Ended`], which says why.
+    pub async fn result<R: FromPayload>(&self) -> Result<R, Error> {
+        self.flowfabric.client().wait(self.id).await
+    }
+
+    /// Waits for at most this long. After that it is an [`Error::Timeout`], and the task runs on.
+    pub async fn result_within<R: FromPayload>(&self, longest: Duration) -> Result<R, Error> {
+        self.flowfabric.client().wait_within(self.id, longest).await
+    }
+}
+
+impl<R: FromPayload> TaskHandle<R> {
+    /// Waits until the task ends, and decodes its result. A task that ends without one is an
+    /// [`Error::Ended`], which says why.
+    pub async fn result(&self) -> Result<R, Error> {
+        self.flowfabric.client().wait(self.id).await
+    }
+
+    /// Waits for at most this long. After that it is an [`Error::Timeout`], and the task runs on.
+    pub async fn result_within(&self, longest: Duration) -> Result<R, Error> {
+        self.flowfabric.client().wait_within(self.id, longest).await
+    }
+}
+
+impl<R> TaskHandle<R> {
+    /// The id of its execution. Keep it to find the task again with [`FlowFabric::handle`].
+    pub fn id(&self) -> ExecutionId {
+        self.id
+    }
+
+    /// Where it stands, in a word.
+    pub async fn state(&self) -> Result<PublicState, Error> {
+        Ok(self.flowfabric.client().describe(self.id).await?.public_state())
+    }
+
+    /// Why it stands there and what it waits for, in a sentence.
+    pub async fn explain(&self) -> Result<String, Error> {
+        Ok(self.flowfabric.client().explain(self.id).await?.sentence)
+    }
+
+    /// Cancels it at once: nothing that a handler does from now on counts.
+    pub async fn cancel(&self) -> Result<(), Error> {
+        self.flowfabric.client().cancel(self.id, None).await.map(drop)
+    }
+
+    /// Asks its handler to stop, and cancels it after this long. A result in time still counts.
+    pub async fn cancel_after(&self, grace: Duration) -> Result<(), Error> {
+        self.flowfabric.client().cancel(self.id, Some(millis(grace))).await.map(drop)
+    }
+}
+
+impl<R> Clone for TaskHandle<R> {
+    fn clone(&self) -> Self {
+        TaskHandle { flowfabric: self.flowfabric.clone(), id: self.id, result: PhantomData }
+    }
+}
+
+impl<R> std::fmt::Debug for TaskHandle<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskHandle").field("id", &self.id).finish_non_exhaustive()
+    }
+}

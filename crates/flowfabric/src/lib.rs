@@ -1,0 +1,74 @@
+//! Durable execution for Rust programs: submit tasks, run them in workers, and have them survive
+//! crashes, with retries, budgets and at most one accepted result.
+//!
+//! [`FlowFabric::open`] takes a URL. A store (`sqlite:work.ff`, `memory:`, `valkey://..`) is opened in
+//! this process, and the engine runs beside it; a server (`http://..`, `https://..`) is only called.
+//! Everything else is the same on either.
+//!
+//! ```
+//! use flowfabric::prelude::*;
+//!
+//! async fn greet(name: String) -> Result<String, TaskError> {
+//!     Ok(format!("hello, {name}"))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let ff = FlowFabric::open("memory:").await?;
+//! ff.worker().on("greet", greet).start().await?;
+//! let hello: String = ff.task("greet", "world").send().await?.result().await?;
+//! assert_eq!(hello, "hello, world");
+//! ff.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `sqlite` | yes | stores in a SQLite file |
+//! | `http` | yes | servers, plain or by TLS |
+//! | `valkey` | no | stores on Valkey, standalone and cluster |
+//!
+//! Builders keep what they are given and check it in their last call, `open()`, `start()` or `send()`:
+//! one [`Error`] names the field at fault. How to embed is told in `docs/embedding.md`, how to test in
+//! `docs/testing.md`.
+
+mod builder;
+mod connect;
+mod engine;
+mod flowfabric;
+mod handle;
+mod limits;
+pub mod prelude;
+mod task;
+pub mod testing;
+mod worker;
+
+pub use builder::Builder;
+pub use ff_core::record::Progress;
+pub use ff_core::{ExecutionId, Fence, LeaseId, Payload, PublicState, RequestId};
+pub use ff_sdk::{
+    Bytes, FromPayload, FromTask, Handler, Handling, Json, NeededState, SdkError as Error, State,
+    StopReason, TaskContext, TaskError, ToPayload,
+};
+pub use flowfabric::FlowFabric;
+pub use handle::{TaskHandle, Untyped};
+pub use limits::{BudgetBuilder, QuotaBuilder};
+pub use task::TaskBuilder;
+pub use tokio_util::sync::CancellationToken;
+pub use worker::{Worker, WorkerBuilder};
+
+/// The Rust programs of the README are compiled as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+/// The examples of the guide to embedding run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;
+
+/// The examples of the guide to testing run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/testing.md")]
+struct Testing;

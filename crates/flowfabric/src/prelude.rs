@@ -1,0 +1,8 @@
+//! Everything that a program with tasks and workers names: `use flowfabric::prelude::*`.
+
+pub use crate::{
+    BudgetBuilder, Builder, Bytes, CancellationToken, Error, ExecutionId, Fence, FlowFabric,
+    FromPayload, FromTask, Handler, Handling, Json, LeaseId, NeededState, Payload, Progress,
+    PublicState, QuotaBuilder, RequestId, State, StopReason, TaskBuilder, TaskContext, TaskError,
+    TaskHandle, ToPayload, Untyped, Worker, WorkerBuilder,
+};

@@ -1,0 +1,20 @@
+//! The crate as its user meets it: embedded, over HTTP, in tests.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod embedded;
+mod handlers;
+mod http;
+mod limits;
+mod readme;
+mod refused;
+mod testing;
+
+use flowfabric::prelude::*;
+
+async fn greet(name: String) -> Result<String, TaskError> {
+    Ok(format!("hello, {name}"))
+}
+
+async fn endless((): ()) -> Result<(), TaskError> {
+    std::future::pending().await
+}
