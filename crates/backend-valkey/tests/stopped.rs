@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ff_core::limits::ExecutionLimits;
-use ff_core::machine::{ClaimRequest, Submit};
+use ff_core::machine::{ClaimRequest, Claimed, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{ExecutionId, Lane, Millis, Namespace, Partition, PublicState, ResourceName, When};
 use ff_engine::services::Services;
@@ -66,24 +66,47 @@ fn work_in(partition: u16) -> Submit {
     Submit::new(mint::execution_id(Partition::new(partition).unwrap()))
 }
 
-/// Claims and completes until so many are done. What fails is tried again.
-async fn work_off(process: &Process, namespace: &Namespace, lane: &Lane, count: usize) -> u64 {
-    let (mut done, mut errors) = (BTreeSet::new(), 0);
+/// Claims and completes until so many are done. Claims that fail are left to be repeated: what one
+/// took before it was cut off is its own until then.
+async fn work_off(
+    process: &Process,
+    namespace: &Namespace,
+    lane: &Lane,
+    count: usize,
+) -> Vec<ClaimRequest> {
+    let (mut done, mut failed) = (BTreeSet::new(), Vec::new());
     until("all work to be done", async || {
         let mine = ClaimRequest { namespace: namespace.clone(), lane: lane.clone(), ..claim(8) };
-        match process.claim(mine, Millis::new(100)).await {
-            Ok(claimed) => {
-                for taken in claimed.assignments {
-                    complete(process, &taken).await.unwrap();
-                    done.insert(taken.execution);
-                }
-            }
-            Err(_) => errors += 1,
+        match process.claim(mine.clone(), Millis::new(100)).await {
+            Ok(claimed) => done.extend(complete_all(process, claimed).await),
+            Err(_) => failed.push(mine),
         }
         (done.len() >= count).then_some(())
     })
     .await;
-    errors
+    failed
+}
+
+async fn complete_all(process: &Process, claimed: Claimed) -> Vec<ExecutionId> {
+    let mut done = Vec::new();
+    for taken in claimed.assignments {
+        complete(process, &taken).await.unwrap();
+        done.push(taken.execution);
+    }
+    done
+}
+
+/// Repeats claims whose outcome is unknown, and completes what they hold.
+async fn repeat(process: &Process, failed: Vec<ClaimRequest>) -> usize {
+    let mut done = BTreeSet::new();
+    for request in failed {
+        let claimed = until("a claim to be repeated", async || {
+            process.claim(request.clone(), Millis::new(100)).await.ok()
+        })
+        .await;
+        done.extend(complete_all(process, claimed).await);
+    }
+    done.len()
 }
 
 async fn state(process: &Process, id: ExecutionId) -> PublicState {
@@ -107,7 +130,7 @@ async fn edge_one_primary_stopped_costs_its_own_partitions_alone() {
     for partition in &divided.living {
         process.submit(vec![work_in(*partition)]).await.unwrap().remove(0).unwrap();
     }
-    let errors = work_off(&process, &namespace, &lane, divided.living.len()).await;
+    let failed = work_off(&process, &namespace, &lane, divided.living.len()).await;
 
     // Timers.
     let mut delayed = Vec::new();
@@ -141,16 +164,20 @@ async fn edge_one_primary_stopped_costs_its_own_partitions_alone() {
     }
     let refused = work_off(&process, &tenant, &lane, 16).await;
     eprintln!(
-        "with a third of the partitions lost: {} submits and claims ({errors} claims failed), {} \
-         timers, 16 releases ({refused} claims failed)",
+        "with a third of the partitions lost: {} submits and claims ({} claims failed), {} \
+         timers, 16 releases ({} claims failed)",
         divided.living.len(),
-        delayed.len()
+        failed.len(),
+        delayed.len(),
+        refused.len()
     );
     report::count("calls beside a stopped primary", 2 * divided.living.len() as u64 + 16);
 
     divided.lost().resume();
     divided.cluster.wait_ok();
-    work_off(&process, &namespace, &lane, 8).await;
+    let repeated = repeat(&process, failed).await;
+    work_off(&process, &namespace, &lane, 8 - repeated.min(8)).await;
+    repeat(&process, refused).await;
     engine.stop().await;
     scene::check(&process).await;
 }
