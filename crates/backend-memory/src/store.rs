@@ -59,7 +59,7 @@ impl MemoryStore {
 
     /// The store's time.
     pub(crate) fn time(&self) -> Mark {
-        self.time.look(Mark::default())
+        self.time.read(Mark::default())
     }
 
     fn execute_serially(&self, batch: &[Command]) -> Vec<Result<Reply, StoreError>> {

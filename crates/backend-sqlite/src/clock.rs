@@ -34,7 +34,7 @@ impl StoreClock {
     /// The store's time, as the open transaction of `connection` sees it.
     pub(crate) fn read(&self, connection: &Connection) -> Result<Reading, Fault> {
         let kept = kept(connection)?;
-        Ok(Reading { mark: self.0.look(kept), kept })
+        Ok(Reading { mark: self.0.read(kept), kept })
     }
 }
 

@@ -24,7 +24,7 @@ pub struct BudgetLimits {
 /// The limits of one dimension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DimensionLimits {
-    /// Reaching it is told.
+    /// Reaching it is logged and counted; work is still admitted.
     pub soft: Option<u64>,
     /// Nothing is admitted once it is reached.
     pub hard: Option<u64>,
@@ -33,7 +33,7 @@ pub struct DimensionLimits {
 /// What happens to what runs when a hard limit is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OnBreach {
-    /// It goes on; nothing new is admitted.
+    /// It keeps running; nothing new is admitted.
     #[default]
     Block,
     /// It is cancelled.

@@ -1,6 +1,6 @@
-//! A 64-bit fingerprint of what a caller sent, to tell a repeated call from another one.
+//! A 64-bit fingerprint of a request, to distinguish a repeated call from a different one.
 //!
-//! It compares two bodies under one key, one id or one lease; it protects nobody from themselves.
+//! It compares two bodies under one key, one id or one lease. It is not cryptographic.
 //! Fields are length-prefixed, so that no two field lists share an encoding. The format is stored.
 
 use serde::{Deserialize, Serialize};

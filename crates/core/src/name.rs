@@ -2,7 +2,7 @@
 //!
 //! The alphabet of a name is ASCII letters, digits, `_`, `-` and `.`, beginning with a letter or
 //! digit, at most [`NAME_BYTES`] long: no name can break a key, a path or a URL. The name of a
-//! lane's own quota has an `@` before that, so that it is nobody else's.
+//! lane's own quota has an `@` before that, so that no user can take it.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -155,7 +155,7 @@ impl ResourceName {
         self.0.strip_prefix(OF_LANE).map(|lane| Lane(lane.into()))
     }
 
-    /// Refuses the name of a lane's own quota, which nobody else makes, changes or counts against.
+    /// Refuses the name of a lane's own quota, which only the lane's settings create and change.
     pub fn check_free(&self, field: &'static str) -> Result<(), Refusal> {
         match self.lane() {
             None => Ok(()),

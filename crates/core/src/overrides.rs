@@ -57,8 +57,8 @@ impl PolicyOverrides {
 
     /// The whole policy of a submit that asks this, in a lane that has these defaults.
     ///
-    /// What must hold is not broken by what nobody said for this submit: one with an idempotency key is
-    /// kept for as long as the key is, though its lane says less.
+    /// A lane's default never breaks a rule that the submit relies on: an execution with an idempotency
+    /// key is kept for as long as the key, even if the lane's retention is shorter.
     ///
     /// ```
     /// use ff_core::{Millis, Patch, overrides::PolicyOverrides};

@@ -28,11 +28,11 @@ pub const SCORE_MAX: i64 = (1 << 53) - 1;
 pub struct Placement {
     /// Its place in its lane's queue, while it is claimable.
     pub score: Option<Score>,
-    /// When time next does something to it.
+    /// When its timer fires.
     pub timer: Option<Time>,
     /// The claim or grant that holds it, to answer that call again.
     pub request: Option<RequestId>,
-    /// It is listed a second time, among what a person should look at.
+    /// Why it is also listed among those that need a person's attention.
     pub attention: Option<Attention>,
     /// Its place among those that wait for the same budget or quota and ask for the same.
     pub blocked: Option<(Blocker, AdmissionClass, Score)>,
@@ -99,7 +99,7 @@ impl AdmissionClass {
     }
 }
 
-/// Why a person should look at an execution.
+/// Why an execution needs a person's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Attention {
     /// It has failed.
@@ -153,7 +153,7 @@ pub enum Entry {
     Request(RequestId),
     /// The execution's place in the listing, newest first. Written once.
     List(Namespace, Time),
-    /// The execution's place among what a person should look at.
+    /// The execution's place among those that need attention.
     Attention(Namespace, Attention, Time),
     /// A place among those that wait for the same budget or quota and ask for the same, lowest score
     /// first.

@@ -1,4 +1,4 @@
-//! Quotas: at most so many starts in any window of time, and at most so many running at once.
+//! Quotas: how many executions may start in any window of time, and how many may run at once.
 //!
 //! A quota counts starts by the latest moment at which each can happen, rounded up to a fraction of
 //! the window. So the list of starts is short, and no window ever has too many.

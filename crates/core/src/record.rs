@@ -170,7 +170,7 @@ pub struct PastRun {
 /// One try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// 0 for the first; runs go on counting.
+    /// 0 for the first; numbering continues across runs.
     pub number: u32,
     /// The run it belongs to.
     pub run: u32,

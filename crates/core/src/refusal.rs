@@ -89,7 +89,7 @@ pub enum Refusal {
         left: Millis,
     },
     /// The worker has not registered, or counts as gone since.
-    #[error("this worker is not registered; register, then go on")]
+    #[error("this worker is not registered; register it, then repeat the call")]
     NotRegistered,
     /// An operator has paused the lane.
     #[error("the lane is paused; ask again when it is resumed")]

@@ -285,16 +285,15 @@ pub struct LaneState {
     pub draining: bool,
     /// How many of it may run at once; `None` is any number. A quota of its own keeps count.
     pub max_active: Option<u32>,
-    /// What its submits ask for where they say nothing; `None` leaves that to what is built in.
+    /// Defaults for its submits; `None` leaves them to the built-in policy.
     pub defaults: Option<Box<PolicyOverrides>>,
     /// Why, for people.
     pub reason: Option<Box<str>>,
-    /// When this was said.
+    /// When these settings were made.
     pub since: Time,
     /// Grows with every change: a copy never goes back to an earlier one.
     pub generation: u64,
-    /// Not every partition has this yet: somebody looks to it by then. Only the home has such a
-    /// moment.
+    /// Not every partition has these settings yet: the engine copies them by then. Set only at home.
     pub spread_by: Option<Time>,
 }
 
@@ -304,12 +303,12 @@ impl LaneState {
         !self.paused && !self.draining
     }
 
-    /// Whether its submits ask for something that they do not say.
+    /// Whether its submits get defaults from it.
     pub fn has_defaults(&self) -> bool {
         self.defaults.is_some()
     }
 
-    /// Whether what is claimed of it must be admitted by its own quota.
+    /// Whether its executions must be admitted by its own quota.
     pub fn is_limited(&self) -> bool {
         self.max_active.is_some()
     }

@@ -55,7 +55,7 @@ pub enum State {
     },
 }
 
-/// What a queued execution waits to do, which tells whether its next lease starts an attempt.
+/// Why an execution is queued, which decides whether its next lease starts an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Intent {
     /// Start its first attempt.

@@ -158,7 +158,7 @@ pub enum When {
 }
 
 impl When {
-    /// The moment meant, or `None` when that is `now` or earlier.
+    /// The moment, or `None` when that is `now` or earlier.
     pub fn resolve(self, now: Time) -> Option<Time> {
         let at = match self {
             When::Now => now,

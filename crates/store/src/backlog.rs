@@ -6,7 +6,7 @@ use ff_core::limits::Blocker;
 use ff_core::placement::{PRIORITY_STEP, Score};
 use ff_core::{Capabilities, Lane, Namespace, Time};
 
-/// What a store holds that waits. Its parts are counted one after the other, beside what goes on.
+/// Everything that waits in a store. Its parts are counted one after the other, while work continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// The store's time.

@@ -21,7 +21,7 @@ const TTL: Duration = Duration::from_secs(60);
 /// and all are alive is not noted; of claims, the latest are kept.
 pub(crate) const MOST: usize = 10_000;
 
-/// How often those that are gone are looked for, where there is no room.
+/// How often silent workers are removed while the map is full.
 const SWEEP: Duration = Duration::from_secs(1);
 
 type Key = (Namespace, Lane, WorkerInstanceId);
@@ -125,7 +125,7 @@ impl Claimers {
 }
 
 impl Seen {
-    /// Forgets workers that are gone, if it is time to look. Tells whether there is room.
+    /// Removes silent workers, if it is time to. Returns whether there is room.
     fn sweep(&mut self, now: Instant) -> bool {
         if self.swept.is_none_or(|last| now >= last + SWEEP) {
             self.swept = Some(now);

@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Time;
 
     /// How long this process has seen time pass, whatever the clock was set to meanwhile. It never
-    /// falls, and tells nothing about a time in which the process did not run.
+    /// falls, and says nothing about a time in which the process did not run.
     fn elapsed(&self) -> Millis;
 }
 

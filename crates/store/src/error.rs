@@ -48,11 +48,9 @@ pub enum StoreError {
     Incompatible(String),
     /// The store answered with an error that has no name here. Whether the command took effect is
     /// unknown.
-    #[error(
-        "the store answered with an unknown error: {0}; look for its cause before trying again"
-    )]
+    #[error("the store answered with an unknown error: {0}; find its cause before trying again")]
     Failed(String),
-    /// A server told of a failure: its own, or its store's.
+    /// A server reported a failure: its own, or its store's.
     #[error("{message}")]
     FailedRemotely {
         /// Which.
@@ -103,7 +101,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What happened, for those who must tell all cases apart.
+    /// What happened, for callers that handle each case.
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Failed(match self {
             StoreError::Refused(refusal) => return ErrorKind::Refused(refusal.code()),
@@ -178,7 +176,7 @@ impl StoreError {
     }
 }
 
-/// What happened, for those who must tell all cases apart.
+/// What happened, for callers that handle each case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The call was decided on and not done; nothing was changed.

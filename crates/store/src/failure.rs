@@ -1,6 +1,6 @@
 //! The ways in which a call gets no decision, by their stable codes.
 //!
-//! A failure is told by the store itself, by a server in front of it, or by the client that finds no
+//! A failure is reported by the store itself, by a server in front of it, or by the client that finds no
 //! server. The code is the same wherever it is read: in an error, in an HTTP answer, in the table of
 //! exit codes.
 

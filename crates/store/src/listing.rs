@@ -2,7 +2,7 @@
 //!
 //! A listing goes from the newest to the oldest by (created, id), which never change, so a cursor
 //! neither skips nor repeats, whatever happens to the executions meanwhile. A page examines a
-//! bounded number of records: it may be short, or empty, and still have a cursor to go on with.
+//! bounded number of records: it may be short, or empty, and still have a cursor to continue from.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -90,7 +90,7 @@ pub struct ListPage {
     pub unreadable: Vec<ExecutionId>,
     /// Those of the executions that no live worker can run.
     pub lacks_worker: BTreeSet<ExecutionId>,
-    /// Where to go on; `None` when there is nothing more.
+    /// Where to continue; `None` when there is nothing more.
     pub next: Option<Cursor>,
 }
 

@@ -57,7 +57,7 @@ impl Decided {
 pub enum Commit {
     /// It is written.
     Written,
-    /// Somebody changed a record it was decided on; nothing was written.
+    /// A record it was decided on has changed; nothing was written.
     Conflict,
     /// Time has overtaken the decision; nothing was written.
     Stale,
@@ -127,7 +127,7 @@ fn join(kept: Option<Claimed>, more: Claimed) -> Claimed {
     all.assignments.extend(more.assignments);
     all.again |= more.again;
     all.withheld = all.withheld.or(more.withheld);
-    // The last try has looked at all that is still queued.
+    // The last try has read all that is still queued.
     all.needs_admission = more.needs_admission;
     all
 }

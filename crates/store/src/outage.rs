@@ -2,7 +2,7 @@
 //! calls fail in between.
 //!
 //! The services of a process ask their store every second, and so do its callers; each would log
-//! every failure. Here the first one is logged, the others are counted, and the end tells how many
+//! every failure. Here the first one is logged, the others are counted, and the end says how many
 //! there were and for how long. A store that answers now and then is still out: it must have
 //! answered for [`SETTLED`] without a failure.
 
@@ -37,7 +37,7 @@ pub fn answered() {
     }
 }
 
-/// Whether the error is that nobody answered, as opposed to an answer that is none.
+/// Whether the error is that no server answered, as opposed to an unusable answer.
 fn is_silence(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(_))
 }

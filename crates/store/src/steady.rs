@@ -1,6 +1,6 @@
 //! A time that never runs back and never stands still, made from a clock that may be set.
 //!
-//! - **Set back**: time goes on from where it was, by an offset to the clock. The offset shrinks by a
+//! - **Set back**: time continues from where it was, by an offset to the clock. The offset shrinks by a
 //!   tenth of the time that passes, and goes at once when the clock is set forward again.
 //! - **Set forward**: time follows at once. What cannot be undone, the removal of finished work and
 //!   its idempotency key, waits until the clock is seen at least [`CONFIRMED_AFTER`] later and has not
@@ -17,9 +17,9 @@ use ff_core::{Millis, Time};
 use crate::clock::Clock;
 use crate::metrics;
 
-/// A longer step ahead between two looks must be confirmed before anything is removed.
+/// A longer step ahead between two readings must be confirmed before anything is removed.
 pub const JUMP: Millis = Millis::from_secs(5 * 60);
-/// How much later a look must be to confirm a jump.
+/// How much later a reading must be to confirm a jump.
 pub const CONFIRMED_AFTER: Millis = Millis::from_secs(60);
 /// A clock that is behind by no more is waited for.
 const PATIENCE: Millis = Millis::new(10);
@@ -60,7 +60,7 @@ impl Mark {
         self.now.since(self.confirmed())
     }
 
-    /// The store's time when this much has passed and nobody has set the clock.
+    /// The store's time when this much has passed and the clock was not set.
     fn after(&self, passed: Millis) -> Time {
         let shrinks = (self.offset_us - shrunk(self.offset_us, passed)) / 1_000;
         self.now + Millis::new(passed.get().saturating_sub(shrinks))
@@ -72,27 +72,27 @@ fn shrunk(offset_us: u64, passed: Millis) -> u64 {
     offset_us.saturating_sub(passed.get().saturating_mul(SHRINKS_US))
 }
 
-/// What a look found besides the time.
+/// What a reading of the clock showed besides the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// The clock was set back by so much.
+    /// The clock was set back by this much.
     SetBack(Millis),
     /// The clock is further ahead than time can have passed.
     Jumped(Millis),
-    /// The clock is where a jump has put it, at a later look.
+    /// A later reading agrees with the jump.
     Confirmed,
 }
 
-/// How long it is since another look: at least, and at most.
+/// How long it is since another reading: at least, and at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Passed {
     least: Millis,
     most: Millis,
 }
 
-/// A mark that this process has answered with, and when that was.
+/// The last mark that this process returned, and when that was.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Reading {
     mark: Mark,
     before: Millis,
     after: Millis,
@@ -101,32 +101,32 @@ struct Told {
 /// The time of one open store.
 pub struct Steady {
     clock: Arc<dyn Clock>,
-    told: Mutex<Option<Told>>,
+    last: Mutex<Option<Reading>>,
 }
 
 impl Steady {
     /// The time of a store that goes by `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Steady {
-        Steady { clock, told: Mutex::new(None) }
+        Steady { clock, last: Mutex::new(None) }
     }
 
     /// Where time stands, given what is kept in the store; [`Mark::default`] if nothing is. What is
     /// kept must be read before this is called.
-    pub fn look(&self, kept: Mark) -> Mark {
+    pub fn read(&self, kept: Mark) -> Mark {
         // The clock is read inside the lock: a reading that waits for it would be an old one.
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.clock.elapsed();
         let clock = self.clock.now();
         let after = self.clock.elapsed();
-        let since = told.map(|told| {
-            let least = Millis::new(before.get().saturating_sub(told.after.get()));
-            let most = Millis::new(after.get().saturating_sub(told.before.get()));
-            (told.mark, Passed { least, most })
+        let since = last.map(|last| {
+            let least = Millis::new(before.get().saturating_sub(last.after.get()));
+            let most = Millis::new(after.get().saturating_sub(last.before.get()));
+            (last.mark, Passed { least, most })
         });
         let (mark, found) = next(kept, since, clock);
-        let offset_before = told.map(|told| told.mark.offset_us);
-        *told = Some(Told { mark, before, after });
-        drop(told);
+        let offset_before = last.map(|last| last.mark.offset_us);
+        *last = Some(Reading { mark, before, after });
+        drop(last);
         if offset_before != Some(mark.offset_us) {
             metrics::clock_offset(mark.offset());
         }
@@ -137,8 +137,8 @@ impl Steady {
     }
 }
 
-/// Logs and counts what was found; `first` says that it was by the first look of this process, for
-/// which a store that was not open is ahead too.
+/// Logs and counts what was found. The first reading of a process reports no jump: a store that was
+/// closed for a while is behind the clock too.
 fn report(found: Found, mark: &Mark, first: bool) {
     let offset_ms = mark.offset().get();
     match found {
@@ -148,7 +148,7 @@ fn report(found: Found, mark: &Mark, first: bool) {
                 tracing::warn!(
                     by_ms = by.get(),
                     offset_ms,
-                    "the system clock was set back; the store's time goes on from where it was"
+                    "the system clock was set back; the store's time continues from where it was"
                 );
             }
         }
@@ -165,10 +165,10 @@ fn report(found: Found, mark: &Mark, first: bool) {
     }
 }
 
-/// Where time stands when the clock says `clock`, after what is kept and what this process has
-/// answered with.
-fn next(kept: Mark, told: Option<(Mark, Passed)>, clock: Time) -> (Mark, Option<Found>) {
-    let last = match told {
+/// Where time stands when the clock says `clock`, after the mark that is kept and the last one that
+/// this process returned.
+fn next(kept: Mark, returned: Option<(Mark, Passed)>, clock: Time) -> (Mark, Option<Found>) {
+    let last = match returned {
         Some((mark, _)) if mark.now >= kept.now => mark,
         _ => kept,
     };
@@ -178,7 +178,7 @@ fn next(kept: Mark, told: Option<(Mark, Passed)>, clock: Time) -> (Mark, Option<
     let mut offset_us = shrunk(last.offset_us, clock.since(last.clock));
     let ahead = |offset_us: u64| clock + Millis::new(offset_us / 1_000);
     let mut floor = last.now;
-    match told {
+    match returned {
         Some((mark, passed)) => {
             floor = floor.max(mark.after(passed.least));
             // Set forward: it is nearer to the store's time again.
@@ -186,7 +186,7 @@ fn next(kept: Mark, told: Option<(Mark, Passed)>, clock: Time) -> (Mark, Option<
             let gained = ahead(offset_us).since(ceiling).get().saturating_mul(1_000);
             offset_us = offset_us.saturating_sub(gained);
         }
-        // Nobody was answered with a later time than what is kept.
+        // No caller was given a later time than the one kept.
         None if clock >= last.now => offset_us = 0,
         None => {}
     }
@@ -198,7 +198,7 @@ fn next(kept: Mark, told: Option<(Mark, Passed)>, clock: Time) -> (Mark, Option<
     }
     let now = ahead(offset_us).max(last.now);
     // A process that has watched the clock knows of its jumps; one that has just begun does not.
-    let (watched, expected) = match told {
+    let (watched, expected) = match returned {
         Some((mark, passed)) => (mark, last.clock.max(mark.clock + passed.most)),
         None => (kept, kept.clock),
     };
@@ -238,51 +238,51 @@ mod tests {
         Time::from_ms(1_700_000_000_000)
     }
 
-    /// A process that looks at a clock, and a store in which it may keep what it saw.
-    struct World {
+    /// A process that reads a clock, and a store in which it may keep the mark.
+    struct Fixture {
         clock: Time,
-        told: Option<(Mark, Millis)>,
+        last: Option<(Mark, Millis)>,
         kept: Mark,
     }
 
-    impl World {
-        fn new() -> World {
-            let mut world = World { clock: noon(), told: None, kept: Mark::default() };
-            world.look();
-            world
+    impl Fixture {
+        fn new() -> Fixture {
+            let mut fixture = Fixture { clock: noon(), last: None, kept: Mark::default() };
+            fixture.read();
+            fixture
         }
 
-        fn look(&mut self) -> Mark {
-            let told =
-                self.told.map(|(mark, passed)| (mark, Passed { least: passed, most: passed }));
-            let (mark, _) = next(self.kept, told, self.clock);
-            let last = self.told.map_or(self.kept.now, |(mark, _)| mark.now.max(self.kept.now));
+        fn read(&mut self) -> Mark {
+            let last =
+                self.last.map(|(mark, passed)| (mark, Passed { least: passed, most: passed }));
+            let (mark, _) = next(self.kept, last, self.clock);
+            let last = self.last.map_or(self.kept.now, |(mark, _)| mark.now.max(self.kept.now));
             assert!(mark.now >= last, "{mark:?} runs back");
             assert!(mark.confirmed() <= mark.now);
-            self.told = Some((mark, Millis::ZERO));
+            self.last = Some((mark, Millis::ZERO));
             mark
         }
 
         fn pass(&mut self, span: Millis) -> Mark {
             self.clock = self.clock + span;
-            self.told =
-                self.told.map(|(mark, so_far)| (mark, Millis::new(so_far.get() + span.get())));
-            self.look()
+            self.last =
+                self.last.map(|(mark, so_far)| (mark, Millis::new(so_far.get() + span.get())));
+            self.read()
         }
 
         /// Keeps what was seen, and begins again as another process.
         fn restart(&mut self) {
-            self.kept = self.look();
-            self.told = None;
+            self.kept = self.read();
+            self.last = None;
         }
     }
 
     #[test]
     fn a_clock_that_nobody_sets_is_the_time() {
-        let mut world = World::new();
+        let mut fixture = Fixture::new();
         for span in [0, 1, 999, 3_600_000, 86_400_000] {
-            let mark = world.pass(Millis::new(span));
-            assert_eq!(mark, Mark { now: world.clock, clock: world.clock, ..Mark::default() });
+            let mark = fixture.pass(Millis::new(span));
+            assert_eq!(mark, Mark { now: fixture.clock, clock: fixture.clock, ..Mark::default() });
         }
     }
 
@@ -290,14 +290,14 @@ mod tests {
     fn time_goes_on_after_a_step_back_of_any_size() {
         for step in [Millis::new(11), Millis::from_secs(1), HOUR, WEEK] {
             for restarts in [false, true] {
-                let mut world = World::new();
-                world.clock = world.clock - step;
+                let mut fixture = Fixture::new();
+                fixture.clock = fixture.clock - step;
                 if restarts {
-                    world.restart();
+                    fixture.restart();
                 }
-                let before = world.look().now;
+                let before = fixture.read().now;
                 assert_eq!(before, noon());
-                let mark = world.pass(Millis::from_secs(1));
+                let mark = fixture.pass(Millis::from_secs(1));
                 assert!(mark.now.since(before) >= Millis::new(900), "{step}: {mark:?}");
                 assert!(mark.now.since(before) <= Millis::new(1_000), "{step}: {mark:?}");
             }
@@ -306,99 +306,99 @@ mod tests {
 
     #[test]
     fn a_step_back_of_a_millisecond_is_waited_for() {
-        let mut world = World::new();
-        world.clock = world.clock - Millis::new(1);
-        assert_eq!(world.look().now, noon());
-        assert_eq!(world.pass(Millis::new(2)).now, noon() + Millis::new(1));
-        assert_eq!(world.look().offset_us, 0);
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock - Millis::new(1);
+        assert_eq!(fixture.read().now, noon());
+        assert_eq!(fixture.pass(Millis::new(2)).now, noon() + Millis::new(1));
+        assert_eq!(fixture.read().offset_us, 0);
     }
 
     #[test]
     fn many_small_steps_back_do_not_hold_time_for_longer_than_one() {
-        let mut world = World::new();
+        let mut fixture = Fixture::new();
         for _ in 0..100 {
-            world.clock = world.clock - Millis::new(9);
-            world.pass(Millis::new(1));
+            fixture.clock = fixture.clock - Millis::new(9);
+            fixture.pass(Millis::new(1));
         }
-        assert!(world.look().now.since(noon()) >= Millis::new(50), "{:?}", world.look());
+        assert!(fixture.read().now.since(noon()) >= Millis::new(50), "{:?}", fixture.read());
     }
 
     #[test]
     fn an_offset_shrinks_by_a_tenth_of_the_time_that_passes() {
-        for looks in [1, 7, 1_000] {
-            let mut world = World::new();
-            world.clock = world.clock - HOUR;
-            world.look();
-            for _ in 0..looks {
-                world.pass(Millis::new(HOUR.get() * 5 / looks));
+        for readings in [1, 7, 1_000] {
+            let mut fixture = Fixture::new();
+            fixture.clock = fixture.clock - HOUR;
+            fixture.read();
+            for _ in 0..readings {
+                fixture.pass(Millis::new(HOUR.get() * 5 / readings));
             }
-            let left = world.look().offset();
-            assert!(left.get().abs_diff(HOUR.get() / 2) <= looks, "{looks}: {left}");
-            let mark = world.pass(Millis::from_hours(6));
-            assert_eq!((mark.offset_us, mark.now), (0, world.clock));
+            let left = fixture.read().offset();
+            assert!(left.get().abs_diff(HOUR.get() / 2) <= readings, "{readings}: {left}");
+            let mark = fixture.pass(Millis::from_hours(6));
+            assert_eq!((mark.offset_us, mark.now), (0, fixture.clock));
         }
     }
 
     #[test]
     fn an_offset_is_gone_when_the_clock_is_set_forward_again() {
-        let mut world = World::new();
-        world.clock = world.clock - HOUR;
-        world.pass(Millis::from_secs(10));
-        let before = world.look().now;
-        world.clock = world.clock + HOUR;
-        let mark = world.look();
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock - HOUR;
+        fixture.pass(Millis::from_secs(10));
+        let before = fixture.read().now;
+        fixture.clock = fixture.clock + HOUR;
+        let mark = fixture.read();
         assert!(mark.now.since(before) <= Millis::new(1_010), "{mark:?}");
         assert!(mark.offset() <= PATIENCE, "{mark:?}");
     }
 
     #[test]
     fn an_offset_is_gone_when_a_process_begins_after_the_clock_has_caught_up() {
-        let mut world = World::new();
-        world.clock = world.clock - HOUR;
-        world.restart();
-        world.clock = world.clock + Millis::new(HOUR.get() + 5);
-        let mark = world.look();
-        assert_eq!((mark.now, mark.offset_us), (world.clock, 0));
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock - HOUR;
+        fixture.restart();
+        fixture.clock = fixture.clock + Millis::new(HOUR.get() + 5);
+        let mark = fixture.read();
+        assert_eq!((mark.now, mark.offset_us), (fixture.clock, 0));
     }
 
     #[test]
     fn a_jump_is_followed_at_once_and_confirmed_later() {
         for restarts in [false, true] {
-            let mut world = World::new();
+            let mut fixture = Fixture::new();
             if restarts {
-                world.restart();
+                fixture.restart();
             }
-            world.clock = world.clock + WEEK;
-            let mark = world.look();
-            assert_eq!((mark.now, mark.confirmed()), (world.clock, noon()));
-            assert_eq!(world.pass(Millis::from_secs(59)).confirmed(), noon());
+            fixture.clock = fixture.clock + WEEK;
+            let mark = fixture.read();
+            assert_eq!((mark.now, mark.confirmed()), (fixture.clock, noon()));
+            assert_eq!(fixture.pass(Millis::from_secs(59)).confirmed(), noon());
             if restarts {
-                world.restart();
+                fixture.restart();
             }
-            let mark = world.pass(Millis::from_secs(1));
-            assert_eq!((mark.confirmed(), mark.unconfirmed()), (world.clock, Millis::ZERO));
+            let mark = fixture.pass(Millis::from_secs(1));
+            assert_eq!((mark.confirmed(), mark.unconfirmed()), (fixture.clock, Millis::ZERO));
         }
     }
 
     #[test]
     fn a_jump_that_is_taken_back_confirms_nothing() {
         for restarts in [false, true] {
-            let mut world = World::new();
+            let mut fixture = Fixture::new();
             for _ in 0..3 {
-                world.clock = world.clock + WEEK;
-                assert_eq!(world.look().confirmed(), noon() + world.clock.since(noon() + WEEK));
+                fixture.clock = fixture.clock + WEEK;
+                assert_eq!(fixture.read().confirmed(), noon() + fixture.clock.since(noon() + WEEK));
                 if restarts {
-                    world.restart();
+                    fixture.restart();
                 }
-                world.pass(Millis::from_secs(4));
-                world.clock = world.clock - WEEK;
+                fixture.pass(Millis::from_secs(4));
+                fixture.clock = fixture.clock - WEEK;
                 if restarts {
-                    world.restart();
+                    fixture.restart();
                 }
                 for _ in 0..10 {
-                    let mark = world.pass(Millis::from_secs(30));
-                    assert!(mark.confirmed() <= world.clock, "{mark:?}");
-                    assert!(world.clock.since(mark.confirmed()) <= JUMP, "{mark:?}");
+                    let mark = fixture.pass(Millis::from_secs(30));
+                    assert!(mark.confirmed() <= fixture.clock, "{mark:?}");
+                    assert!(fixture.clock.since(mark.confirmed()) <= JUMP, "{mark:?}");
                 }
             }
         }
@@ -406,27 +406,27 @@ mod tests {
 
     #[test]
     fn a_long_time_that_was_seen_to_pass_is_no_jump() {
-        let mut world = World::new();
-        assert_eq!(world.pass(WEEK).unconfirmed(), Millis::ZERO);
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.pass(WEEK).unconfirmed(), Millis::ZERO);
     }
 
     #[test]
     fn a_step_ahead_of_minutes_is_no_jump() {
-        let mut world = World::new();
-        world.clock = world.clock + JUMP;
-        let mark = world.look();
-        assert_eq!((mark.now, mark.unconfirmed()), (world.clock, Millis::ZERO));
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock + JUMP;
+        let mark = fixture.read();
+        assert_eq!((mark.now, mark.unconfirmed()), (fixture.clock, Millis::ZERO));
     }
 
     #[test]
     fn what_another_process_has_kept_is_never_undercut() {
         for lead in [1, 2, 10, 11, 1_000, 3_600_000] {
-            let mut world = World::new();
+            let mut fixture = Fixture::new();
             let theirs = noon() + Millis::new(lead);
-            world.kept = Mark { now: theirs, clock: theirs, ..Mark::default() };
-            assert!(world.look().now >= theirs);
-            world.told = None;
-            assert!(world.look().now >= theirs);
+            fixture.kept = Mark { now: theirs, clock: theirs, ..Mark::default() };
+            assert!(fixture.read().now >= theirs);
+            fixture.last = None;
+            assert!(fixture.read().now >= theirs);
         }
     }
 }

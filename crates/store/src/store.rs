@@ -105,7 +105,7 @@ pub trait Store: Send + Sync + 'static {
     async fn rows(&self) -> Result<Rows, StoreError>;
 
     /// Puts right what a fault in the middle of a write has left, on proof alone: an error is not
-    /// absence. It can be run at any time, beside anything, and any number of times. A store whose
+    /// absence. It can be run at any time, while anything else runs, and any number of times. A store whose
     /// writes are transactions has nothing to repair.
     async fn repair(&self) -> Result<Repaired, StoreError>;
 
@@ -158,7 +158,7 @@ pub struct Stats {
 /// What a repair found and put right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Index entries that were looked at.
+    /// Index entries that were read.
     pub examined: u64,
     /// Entries of no record, which were removed.
     pub unwritten: u64,
@@ -206,7 +206,7 @@ pub struct ResourceScan {
 pub enum ListIndex {
     /// Every execution.
     All,
-    /// What a person should look at.
+    /// Executions that need a person's attention.
     Attention(Attention),
 }
 
@@ -254,7 +254,7 @@ pub struct DueTimers {
     pub now: Time,
     /// Timers that are due, earliest first.
     pub due: Vec<(Time, ExecutionId)>,
-    /// After which to go on; `None` if these are all. What comes after it may be among these.
+    /// After which to continue; `None` if these are all. What comes after it may be among these.
     pub more: Option<(Time, ExecutionId)>,
     /// Resources whose timers are due.
     pub resources: Vec<ResourceKey>,

@@ -42,7 +42,7 @@ pub enum Subject {
         /// Its name.
         lane: String,
     },
-    /// A place of the store that tells nothing more.
+    /// A place of the store about which nothing more is known.
     Place(String),
 }
 

@@ -1,4 +1,4 @@
-//! The waiting claim: look, and while there is nothing, sleep until called.
+//! The waiting claim: reads the queue, and while there is nothing, sleeps until it is woken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,48 +10,49 @@ use crate::admission::{claim as admitting, settle};
 use crate::error::StoreError;
 use crate::process::Process;
 use crate::store::Store;
-use crate::wakeups::{Call, Ticket};
+use crate::wakeups::{Subscription, Wake};
 use crate::{metrics, mint};
 
-/// Claims, waiting up to `wait` for work to appear. `tasks` has what goes on without the caller.
+/// Claims, waiting up to `wait` for work to appear. A claim that its caller leaves is finished by
+/// `process`.
 pub(crate) async fn claim<S: Store>(
     process: &Arc<Process<S>>,
     mut claim: ClaimRequest,
     wait: Millis,
 ) -> Result<Claimed, StoreError> {
     let queue = (claim.namespace.clone(), claim.lane.clone());
-    let ticket = process.store.wakeups().ticket(queue, claim.capabilities.clone());
+    let waiting = process.store.wakeups().subscribe(queue, claim.capabilities.clone());
     let give_up = tokio::time::Instant::now() + Duration::from_millis(wait.get());
-    let mut call = Call::Announced;
+    let mut wake = Wake::Announced;
     loop {
-        let claimed = look(process, &claim, &ticket).await?;
+        let claimed = try_claim(process, &claim, &waiting).await?;
         if !claimed.assignments.is_empty() {
-            if call == Call::Net || claimed.again {
-                ticket.pass_on();
+            if wake == Wake::Poll || claimed.again {
+                waiting.pass_on();
             }
             return Ok(claimed);
         }
-        // What an earlier send took was looked for.
+        // Leases of an earlier send of this request were found above, if there are any.
         claim.retry = false;
         if claimed.again {
             continue;
         }
-        match tokio::time::timeout_at(give_up, ticket.called()).await {
-            Ok(by) => call = by,
+        match tokio::time::timeout_at(give_up, waiting.woken()).await {
+            Ok(by) => wake = by,
             Err(_) => return Ok(claimed),
         }
     }
 }
 
-async fn look<S: Store>(
+async fn try_claim<S: Store>(
     process: &Arc<Process<S>>,
     claim: &ClaimRequest,
-    ticket: &Ticket,
+    waiting: &Subscription,
 ) -> Result<Claimed, StoreError> {
-    ticket.join();
+    waiting.register();
     let measured = metrics::Look::start(&claim.lane);
     let claimed = claim_or_hand_back(process, claim.clone()).await;
-    ticket.looked();
+    waiting.has_read();
     match &claimed {
         Ok(claimed) if !claimed.assignments.is_empty() => measured.end("claimed"),
         Ok(claimed) if claimed.withheld.is_some() => measured.end("withheld"),
@@ -71,7 +72,7 @@ async fn claim_or_hand_back<S: Store>(
     let owner = process.clone();
     process.own(async move {
         let claimed = admitting::claim(&owner, claim).await;
-        // Settled before the answer: whoever comes next would otherwise find this under way.
+        // Settled before the answer: the caller's next call would otherwise find this under way.
         settle::settle_stopped(&owner).await;
         let taken = claimed.map(|claimed| Taken { process: owner.clone(), claimed });
         let _ = answer.send(taken);

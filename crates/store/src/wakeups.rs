@@ -1,7 +1,7 @@
-//! Wake-ups inside one process: waiting claims and timer loops hear of work and timers.
+//! Wake-ups inside one process: announcements of work and timers reach waiting claims and timer loops.
 //!
-//! Hearing is a hint. A waiter registers **before** it looks at the store, so work that appears in
-//! between is either seen or announced; losing every announcement costs latency, never work.
+//! An announcement is a hint. A waiter registers **before** it reads the store, so work that appears in
+//! between is either read or announced; losing every announcement costs latency, never work.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use crate::lock::lock;
 
-/// How often, at the latest, somebody looks at a queue that people wait on.
+/// How often, at the latest, a queue with waiting claims is read without an announcement.
 pub const NET: Duration = Duration::from_secs(1);
 
-/// Something worth waking somebody for.
+/// Something worth waking a waiter for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Announcement {
     /// An execution joined a queue.
@@ -29,17 +29,17 @@ pub enum Announcement {
         /// What a worker must offer.
         class: Capabilities,
     },
-    /// Time will do something then.
+    /// A timer is due then.
     Timer(Time),
 }
 
 /// A queue that can be waited on.
 pub type Queue = (Namespace, Lane);
 
-/// The meeting place of announcements and waiters.
+/// Passes announcements to the waiters of this process.
 #[derive(Debug)]
 pub struct Wakeups {
-    lines: Arc<Mutex<HashMap<Queue, Line>>>,
+    queues: Arc<Mutex<HashMap<Queue, Waiters>>>,
     timer: Notify,
     /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
     armed: AtomicU64,
@@ -49,7 +49,7 @@ pub struct Wakeups {
 impl Default for Wakeups {
     fn default() -> Self {
         Wakeups {
-            lines: Arc::default(),
+            queues: Arc::default(),
             timer: Notify::new(),
             armed: AtomicU64::new(u64::MAX),
             engines: Notify::new(),
@@ -57,49 +57,49 @@ impl Default for Wakeups {
     }
 }
 
-/// Those who wait on one queue, first come first.
+/// The claims that wait on one queue, in the order in which they came.
 #[derive(Debug)]
-struct Line {
+struct Waiters {
     waiting: VecDeque<Arc<Waiter>>,
-    net_turn: Instant,
+    next_poll: Instant,
 }
 
 #[derive(Debug)]
 struct Waiter {
     capabilities: Capabilities,
-    wake: Notify,
-    /// What it was last called for.
-    call: Mutex<Option<Cause>>,
+    notify: Notify,
+    /// Why it was last woken, until it has read the store.
+    cause: Mutex<Option<Cause>>,
 }
 
-/// What a waiter was called for.
+/// Why a waiter is woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Cause {
     /// Work of this class.
     Work(Capabilities),
-    /// Somebody looked without being told and found work.
-    Net,
+    /// Another waiter polled and found work.
+    Poll,
     /// Something unknown.
     Maybe,
 }
 
-/// Why a waiter was called.
+/// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub enum Wake {
     /// Work was announced.
     Announced,
-    /// It is this waiter's turn to look anyway.
-    Net,
+    /// It is this waiter's turn to read the store without an announcement.
+    Poll,
 }
 
 impl Wakeups {
-    /// Tells waiters what became durable.
+    /// Wakes those that wait for what has become durable.
     pub fn announce(&self, announcements: impl IntoIterator<Item = Announcement>) {
         for announcement in announcements {
             match announcement {
                 Announcement::Work { namespace, lane, class } => {
-                    if let Some(line) = lock(&self.lines).get_mut(&(namespace, lane)) {
-                        line.call_for(class);
+                    if let Some(waiters) = lock(&self.queues).get_mut(&(namespace, lane)) {
+                        waiters.wake_for(class);
                     }
                 }
                 Announcement::Timer(due) => {
@@ -111,10 +111,10 @@ impl Wakeups {
         }
     }
 
-    /// Something unknown has happened, for example in another process: everybody looks.
+    /// Something unknown has happened, for example in another process: wakes every waiter.
     pub fn announce_maybe(&self) {
-        for line in lock(&self.lines).values_mut() {
-            line.call_all();
+        for waiters in lock(&self.queues).values_mut() {
+            waiters.wake_all();
         }
         self.timer.notify_one();
     }
@@ -129,53 +129,53 @@ impl Wakeups {
         self.engines.notified().await;
     }
 
-    /// Has the timer loop look at once: what it acts on has changed.
+    /// Has the timer loop read timers at once: what it acts on has changed.
     pub fn wake_timers(&self) {
         self.timer.notify_one();
     }
 
-    /// A place for work of `queue`. [Join](Ticket::join) the line, look at the store, then wait.
-    pub fn ticket(&self, queue: Queue, capabilities: Capabilities) -> Ticket {
-        let waiter = Waiter { capabilities, wake: Notify::new(), call: Mutex::new(None) };
-        Ticket {
-            lines: self.lines.clone(),
+    /// Subscribes to work of `queue`. [Register](Subscription::register), read the store, then wait.
+    pub fn subscribe(&self, queue: Queue, capabilities: Capabilities) -> Subscription {
+        let waiter = Waiter { capabilities, notify: Notify::new(), cause: Mutex::new(None) };
+        Subscription {
+            queues: self.queues.clone(),
             queue,
             waiter: Arc::new(waiter),
-            unanswered: AtomicBool::new(false),
+            reading: AtomicBool::new(false),
         }
     }
 
     /// Whether a worker of this process that offers `class` waits on `queue` now.
     pub fn is_waited_for(&self, queue: &Queue, class: &Capabilities) -> bool {
-        let lines = lock(&self.lines);
-        let waiting = lines.get(queue).into_iter().flat_map(|line| &line.waiting);
+        let queues = lock(&self.queues);
+        let waiting = queues.get(queue).into_iter().flat_map(|waiters| &waiters.waiting);
         waiting.into_iter().any(|waiter| waiter.capabilities.covers(class))
     }
 
     /// How many wait on `queue`.
     pub fn waiting(&self, queue: &Queue) -> usize {
-        lock(&self.lines).get(queue).map_or(0, |line| line.waiting.len())
+        lock(&self.queues).get(queue).map_or(0, |waiters| waiters.waiting.len())
     }
 
-    /// The queues that somebody waits on.
+    /// The queues that a claim waits on.
     pub fn waited_on(&self) -> Vec<Queue> {
-        let lines = lock(&self.lines);
-        let waited = lines.iter().filter(|(_, line)| !line.waiting.is_empty());
+        let queues = lock(&self.queues);
+        let waited = queues.iter().filter(|(_, waiters)| !waiters.waiting.is_empty());
         waited.map(|(queue, _)| queue.clone()).collect()
     }
 
-    /// Whether anybody waits on any queue.
+    /// Whether any claim waits.
     pub fn anybody_waits(&self) -> bool {
-        lock(&self.lines).values().any(|line| !line.waiting.is_empty())
+        lock(&self.queues).values().any(|waiters| !waiters.waiting.is_empty())
     }
 
-    /// Says that the timer loop is about to read timers: until it [arms](Self::arm_timer), any
+    /// The timer loop is about to read timers: until it [arms](Self::arm_timer), any
     /// timer wakes it.
     pub fn disarm_timer(&self) {
         self.armed.store(u64::MAX, Ordering::SeqCst);
     }
 
-    /// Says until when the timer loop sleeps.
+    /// The timer loop sleeps until `next`.
     pub fn arm_timer(&self, next: Option<Time>) {
         self.armed.store(next.map_or(u64::MAX, Time::as_ms), Ordering::SeqCst);
     }
@@ -186,18 +186,18 @@ impl Wakeups {
     }
 }
 
-impl Line {
-    /// Calls the first in line who covers `class`.
-    fn call_for(&mut self, class: Capabilities) {
+impl Waiters {
+    /// Wakes the first waiter that covers `class`.
+    fn wake_for(&mut self, class: Capabilities) {
         let place = self.waiting.iter().position(|waiter| waiter.capabilities.covers(&class));
         if let Some(waiter) = place.and_then(|place| self.waiting.remove(place)) {
-            waiter.call(Cause::Work(class));
+            waiter.wake(Cause::Work(class));
         }
     }
 
-    fn call_all(&mut self) {
+    fn wake_all(&mut self) {
         for waiter in self.waiting.drain(..) {
-            waiter.call(Cause::Maybe);
+            waiter.wake(Cause::Maybe);
         }
     }
 
@@ -207,101 +207,102 @@ impl Line {
 }
 
 impl Waiter {
-    fn call(&self, cause: Cause) {
-        *lock(&self.call) = Some(cause);
-        self.wake.notify_one();
+    fn wake(&self, cause: Cause) {
+        *lock(&self.cause) = Some(cause);
+        self.notify.notify_one();
     }
 
-    fn take_call(&self) -> Option<Cause> {
-        lock(&self.call).take()
+    fn take_cause(&self) -> Option<Cause> {
+        lock(&self.cause).take()
     }
 }
 
-/// A waiter's place in line. Dropping it leaves the line; a call it has not answered by looking at
-/// the store goes to the others.
+/// A claim's wait for work of one queue. Dropping it ends the wait; a wake-up that it has not answered
+/// by reading the store is passed to the others.
 #[derive(Debug)]
-pub struct Ticket {
-    lines: Arc<Mutex<HashMap<Queue, Line>>>,
+pub struct Subscription {
+    queues: Arc<Mutex<HashMap<Queue, Waiters>>>,
     queue: Queue,
     waiter: Arc<Waiter>,
-    /// A call was taken and the look that answers it has not come back.
-    unanswered: AtomicBool,
+    /// The store is being read, and the answer has not come.
+    reading: AtomicBool,
 }
 
-impl Ticket {
-    /// Joins the line, before a look at the store.
-    pub fn join(&self) {
-        self.unanswered.store(true, Ordering::SeqCst);
-        let mut lines = lock(&self.lines);
-        // The look that follows answers whatever it was called for.
-        self.waiter.take_call();
-        let line = lines
-            .entry(self.queue.clone())
-            .or_insert_with(|| Line { waiting: VecDeque::new(), net_turn: Instant::now() + NET });
-        if line.place(&self.waiter).is_none() {
-            line.waiting.push_back(self.waiter.clone());
+impl Subscription {
+    /// Registers the wait, before the store is read.
+    pub fn register(&self) {
+        self.reading.store(true, Ordering::SeqCst);
+        let mut queues = lock(&self.queues);
+        // The read that follows answers whatever it was woken for.
+        self.waiter.take_cause();
+        let waiters = queues.entry(self.queue.clone()).or_insert_with(|| Waiters {
+            waiting: VecDeque::new(),
+            next_poll: Instant::now() + NET,
+        });
+        if waiters.place(&self.waiter).is_none() {
+            waiters.waiting.push_back(self.waiter.clone());
         }
     }
 
-    /// The look has come back.
-    pub fn looked(&self) {
-        self.unanswered.store(false, Ordering::SeqCst);
+    /// The store has been read.
+    pub fn has_read(&self) {
+        self.reading.store(false, Ordering::SeqCst);
     }
 
-    /// Waits to be called, or for this waiter's turn to look anyway.
-    pub async fn called(&self) -> Call {
+    /// Waits for an announcement, or for this waiter's turn to poll.
+    pub async fn woken(&self) -> Wake {
         loop {
-            let turn = match lock(&self.lines).get(&self.queue) {
-                Some(line) => line.net_turn,
-                None => return Call::Net,
+            let turn = match lock(&self.queues).get(&self.queue) {
+                Some(waiters) => waiters.next_poll,
+                None => return Wake::Poll,
             };
             tokio::select! {
-                () = self.waiter.wake.notified() => {
-                    return match *lock(&self.waiter.call) {
-                        Some(Cause::Net) => Call::Net,
-                        _ => Call::Announced,
+                () = self.waiter.notify.notified() => {
+                    return match *lock(&self.waiter.cause) {
+                        Some(Cause::Poll) => Wake::Poll,
+                        _ => Wake::Announced,
                     };
                 }
                 () = tokio::time::sleep_until(turn) => {}
             }
-            // Of all who wait on the queue, one looks at each turn.
-            if let Some(line) = lock(&self.lines).get_mut(&self.queue)
-                && line.net_turn <= Instant::now()
+            // Of all that wait on the queue, one polls at each turn.
+            if let Some(waiters) = lock(&self.queues).get_mut(&self.queue)
+                && waiters.next_poll <= Instant::now()
             {
-                line.net_turn = Instant::now() + NET;
-                return Call::Net;
+                waiters.next_poll = Instant::now() + NET;
+                return Wake::Poll;
             }
         }
     }
 
-    /// Lets the next in line look too: work was found that nobody was told of.
+    /// Wakes the next waiter too: there was work that no announcement had mentioned.
     pub fn pass_on(&self) {
-        if let Some(line) = lock(&self.lines).get_mut(&self.queue) {
+        if let Some(waiters) = lock(&self.queues).get_mut(&self.queue) {
             let other = |waiter: &Arc<Waiter>| !Arc::ptr_eq(waiter, &self.waiter);
-            let place = line.waiting.iter().position(other);
-            if let Some(waiter) = place.and_then(|place| line.waiting.remove(place)) {
-                waiter.call(Cause::Net);
+            let place = waiters.waiting.iter().position(other);
+            if let Some(waiter) = place.and_then(|place| waiters.waiting.remove(place)) {
+                waiter.wake(Cause::Poll);
             }
         }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut lines = lock(&self.lines);
-        let Some(line) = lines.get_mut(&self.queue) else { return };
-        if let Some(place) = line.place(&self.waiter) {
-            line.waiting.remove(place);
+        let mut queues = lock(&self.queues);
+        let Some(waiters) = queues.get_mut(&self.queue) else { return };
+        if let Some(place) = waiters.place(&self.waiter) {
+            waiters.waiting.remove(place);
         }
-        match self.waiter.take_call() {
-            // A look that did not come back may have been for anything.
-            _ if self.unanswered.load(Ordering::SeqCst) => line.call_all(),
-            Some(Cause::Work(class)) => line.call_for(class),
-            Some(Cause::Net | Cause::Maybe) => line.call_all(),
+        match self.waiter.take_cause() {
+            // A read that was given up may have been for anything.
+            _ if self.reading.load(Ordering::SeqCst) => waiters.wake_all(),
+            Some(Cause::Work(class)) => waiters.wake_for(class),
+            Some(Cause::Poll | Cause::Maybe) => waiters.wake_all(),
             None => {}
         }
-        if line.waiting.is_empty() {
-            lines.remove(&self.queue);
+        if waiters.waiting.is_empty() {
+            queues.remove(&self.queue);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a submit names that is not there: looked up after it was accepted, and told with the answer.
+//! Warnings of a submit: the budgets, quotas and dimensions it names that do not exist.
 //!
-//! Work that names no budget and no quota costs nothing here. What was found is remembered for a
-//! moment, so that a producer of much work pays for one look; what was not found is looked for each
-//! time, so that nobody is warned of what has come since.
+//! They are looked up after the submit is accepted, and returned with its answer. A submit that names no
+//! limit costs nothing here. Limits that exist are cached for a few seconds, so a busy producer pays
+//! for one lookup; missing ones are looked up every time, so a warning is never out of date.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,17 +16,17 @@ use tokio::time::Instant;
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// How long what was found counts as there.
+/// How long a limit that was found counts as existing.
 const TTL: Duration = Duration::from_secs(5);
 
-/// How much is remembered; when it is as much, all of it is forgotten.
+/// How many limits are cached; one more clears the cache.
 const MOST: usize = 10_000;
 
-/// The budgets and quotas that were there a moment ago.
+/// The budgets and quotas that existed a moment ago.
 #[derive(Debug, Default)]
 pub(crate) struct Known(Mutex<HashMap<ResourceKey, Found>>);
 
-/// What was found, and until when that counts.
+/// A cached limit.
 #[derive(Debug, Clone)]
 struct Found {
     /// What a budget counts; nothing for a quota.
@@ -35,7 +35,7 @@ struct Found {
 }
 
 impl Known {
-    /// What is worth a word about work with `limits`.
+    /// The warnings for an execution with `limits`.
     pub(crate) async fn warnings<S: Store + ?Sized>(
         &self,
         store: &S,

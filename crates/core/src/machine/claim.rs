@@ -20,11 +20,11 @@ use crate::table::Verb;
 use crate::time::Millis;
 use crate::timer;
 
-/// How many candidates are looked at when some must be admitted first: what is refused leaves the
-/// queue, so that one claim does not meet it again.
+/// How many candidates are read when some must be admitted first. Those that are refused leave the
+/// queue, so one claim does not read them twice.
 pub const ADMISSION_LOOKAHEAD: usize = 64;
 
-/// How many further candidates are looked at when the first turn out to be unreadable.
+/// How many further candidates are read when the first turn out to be unreadable.
 pub(super) const UNREADABLE_LOOKAHEAD: usize = 8;
 
 /// What a worker asks for: up to `max` executions of a lane.
@@ -34,7 +34,7 @@ pub struct ClaimRequest {
     pub namespace: Namespace,
     /// The queue.
     pub lane: Lane,
-    /// Who claims.
+    /// The worker that claims.
     pub worker: Worker,
     /// What the worker offers.
     pub capabilities: Capabilities,
@@ -43,7 +43,7 @@ pub struct ClaimRequest {
     /// How many at most.
     pub max: u16,
     /// It may have been sent before: what an earlier send took and still holds is answered again.
-    /// Only who knows that it is the first send leaves it out, and spares the store a look.
+    /// A caller that knows this is the first send sets it to false, which saves the store a read.
     pub retry: bool,
 }
 
@@ -97,14 +97,14 @@ impl Claim {
     }
 
     /// What must be read before anything is taken.
-    fn looks(&self) -> ReadSet {
+    fn first_reads(&self) -> ReadSet {
         match self.admissions.only() {
             Some(only) => ReadSet {
                 records: only.iter().map(|one| one.request.needs.execution).collect(),
                 lane: Some((self.namespace.clone(), self.lane.clone())),
                 ..ReadSet::default()
             },
-            None => self.nominate(self.looked_at()),
+            None => self.nominate(self.candidate_limit()),
         }
     }
 
@@ -113,7 +113,7 @@ impl Claim {
         let loaded = context.loaded;
         let ids = || only.iter().map(|one| one.request.needs.execution);
         if ids().any(|id| !loaded.records.contains_key(&id)) {
-            return Step::NeedMore(self.looks());
+            return Step::NeedMore(self.first_reads());
         }
         let records = ids().filter_map(|id| loaded.record(id));
         let waits = |record: &&Execution| {
@@ -195,7 +195,7 @@ impl Claim {
     }
 
     /// Takes what is ready when some candidates cannot be read, and answers what must be admitted. If
-    /// nothing is ready, several inputs are looked for at once: one by one, each unreadable input
+    /// nothing is ready, several inputs are read at once: one by one, each unreadable input
     /// would cost another round.
     fn take_ready(&self, context: &Context<'_>, readable: &[&Execution]) -> Step {
         let wanted = usize::from(self.max);
@@ -224,8 +224,8 @@ impl Claim {
         Step::Done(transition)
     }
 
-    /// How many candidates are looked at.
-    fn looked_at(&self) -> usize {
+    /// How many candidates are read.
+    fn candidate_limit(&self) -> usize {
         let max = usize::from(self.max);
         match self.admissions {
             Admissions::Any => max,
@@ -276,7 +276,7 @@ impl Decide for Claim {
         if self.retry {
             return ReadSet { claimed_by: Some(self.request), ..ReadSet::default() };
         }
-        self.looks()
+        self.first_reads()
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
@@ -294,7 +294,7 @@ impl Decide for Claim {
         let wanted = usize::from(self.max);
         let Some(candidates) = &context.loaded.candidates else {
             return Ok(Step::NeedMore(
-                self.nominate(self.looked_at().max(wanted + UNREADABLE_LOOKAHEAD)),
+                self.nominate(self.candidate_limit().max(wanted + UNREADABLE_LOOKAHEAD)),
             ));
         };
         let withheld = context.withheld();
@@ -358,7 +358,7 @@ impl<'a> Context<'a> {
         lane.paused.then_some(Withheld::LanePaused)
     }
 
-    /// The candidates whose records, and inputs as far as they were looked for, could be read.
+    /// The candidates whose records, and inputs as far as they were asked for, could be read.
     pub(super) fn readable(&self, candidates: &[crate::id::ExecutionId]) -> Vec<&'a Execution> {
         let records = candidates.iter().filter_map(|id| self.loaded.record(*id));
         records

@@ -41,8 +41,8 @@ pub struct GrantNext {
 }
 
 impl GrantNext {
-    /// How many candidates are looked at.
-    fn looked_at(&self) -> usize {
+    /// How many candidates are read.
+    fn candidate_limit(&self) -> usize {
         match self.admissions {
             Admissions::Any => 1,
             Admissions::SkipLimited | Admissions::Only(_) => ADMISSION_LOOKAHEAD,
@@ -100,7 +100,7 @@ impl Decide for GrantNext {
         if self.retry {
             return ReadSet { claimed_by: Some(self.request), ..ReadSet::default() };
         }
-        self.nominate(self.looked_at())
+        self.nominate(self.candidate_limit())
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
@@ -108,7 +108,7 @@ impl Decide for GrantNext {
             return Ok(Step::answer(Granted { offer: Some(offer), ..Granted::default() }));
         }
         let Some(candidates) = &context.loaded.candidates else {
-            return Ok(Step::NeedMore(self.nominate(self.looked_at())));
+            return Ok(Step::NeedMore(self.nominate(self.candidate_limit())));
         };
         let withheld = context.withheld();
         if withheld.is_some() && !candidates.is_empty() {

@@ -58,7 +58,7 @@ impl Context<'_> {
         (write.with_past_attempt(past), after)
     }
 
-    /// What the holder of `record` is told, if somebody holds it and its input is loaded.
+    /// The assignment of `record`'s holder, if it is leased and its input is loaded.
     pub(super) fn assignment(&self, record: &Execution) -> Option<Assignment> {
         let key = BlobKey { execution: record.id, part: BlobPart::Input };
         Assignment::of(record, self.now, self.loaded.blobs.get(&key)?.clone()?)
@@ -66,7 +66,7 @@ impl Context<'_> {
 }
 
 impl Assignment {
-    /// What the holder of `record`, claimed at `now`, is told with its `input`, if somebody holds it.
+    /// The assignment of the holder of `record`, claimed at `now`, with its `input`, if it is leased.
     pub fn of(record: &Execution, now: Time, input: Bytes) -> Option<Assignment> {
         let lease = record.lease()?;
         Some(Assignment {

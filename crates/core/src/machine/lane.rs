@@ -1,11 +1,11 @@
-//! Lanes: an operator pauses, drains and resumes them, limits how many of them run, and says what their
-//! work asks for where it says nothing.
+//! Lanes: an operator pauses, drains and resumes them, limits how many of their executions run, and sets
+//! defaults for their submits.
 //!
 //! The settings of a lane are written at the home of its namespace and then copied to every
-//! partition. It is acknowledged when every copy is written; a caller that dies before leaves a
-//! timer behind, and the engine copies on. The limit of a lane is kept by a quota of its own, which is
-//! written with it and never removed: so whoever goes by an older copy still finds what to ask, and
-//! what it counts stays right however often the limit is changed.
+//! partition. A change is acknowledged when every copy is written; a caller that dies before leaves a
+//! timer behind, and the engine finishes the copies. The limit of a lane is kept by a quota of its own,
+//! which is written with it and never removed: a claim that reads an older copy still finds the quota,
+//! and its count stays right however often the limit is changed.
 
 use super::{Context, Decide, Facts, ReadSet, Reply, Step, WriteSet};
 use crate::bounds;

@@ -1,4 +1,4 @@
-//! Progress: a holder tells how far it is.
+//! Progress: a holder reports how far it is.
 
 use super::hold::check_message;
 use super::{Context, Decide, Facts, LeaseRef, ReadSet, Reply, Step};

@@ -63,7 +63,7 @@ pub struct Nominate {
     pub namespace: Namespace,
     /// The queue.
     pub lane: Lane,
-    /// What the worker offers; only classes it covers are looked at.
+    /// What the worker offers; only classes it covers are read.
     pub capabilities: Capabilities,
     /// How many at most, lowest score first, then lowest id.
     pub limit: usize,
@@ -88,9 +88,9 @@ pub struct Loaded {
     /// How much of `now` may be taken back, because the store's clock jumped or was set back. What
     /// cannot be undone goes by what is left of it.
     pub unconfirmed: Millis,
-    /// Records; `None` was looked for and is absent.
+    /// Records; `None` was asked for and is absent.
     pub records: HashMap<ExecutionId, Option<Execution>>,
-    /// Names; `None` was looked for and is absent.
+    /// Names; `None` was asked for and is absent.
     pub keys: BTreeMap<(Namespace, IdempotencyKey), Option<ExecutionId>>,
     /// The answer to [`ReadSet::nominate`], best first.
     pub candidates: Option<Vec<ExecutionId>>,
@@ -100,9 +100,9 @@ pub struct Loaded {
     pub claimed_by: Option<Vec<ExecutionId>>,
     /// The answer to [`ReadSet::class`]: how many other classes the lane has queued.
     pub other_classes: Option<usize>,
-    /// Bytes; `None` was looked for and is absent.
+    /// Bytes; `None` was asked for and is absent.
     pub blobs: HashMap<BlobKey, Option<Bytes>>,
-    /// Resources; `None` was looked for and is absent.
+    /// Resources; `None` was asked for and is absent.
     pub resources: BTreeMap<ResourceKey, Option<Resource>>,
     /// Those of them that are there and cannot be read; they count as absent and are never written.
     pub unreadable: BTreeSet<ResourceKey>,
@@ -257,7 +257,7 @@ impl Context<'_> {
         }
     }
 
-    /// A changed record, and what happened if anybody should hear of it.
+    /// A changed record, and its event if there is one.
     pub(super) fn update(
         &self,
         before: &Execution,

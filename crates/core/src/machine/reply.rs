@@ -53,7 +53,7 @@ pub enum Reply {
     Applied(bool),
     /// To a report of usage: all that was used.
     Used(Used),
-    /// To a change that has nothing to tell.
+    /// To a change without a result.
     Done,
 }
 
@@ -121,7 +121,7 @@ pub struct Submitted {
     pub created: bool,
     /// Where it stands.
     pub state: PublicState,
-    /// What it names that is not there, as far as was looked.
+    /// Limits and dimensions it names that do not exist, if the store checked.
     pub warnings: Vec<Warning>,
 }
 

@@ -21,7 +21,7 @@ pub enum ResourceTicked {
     Nothing,
     /// A worker was silent for too long: its registration is removed.
     WorkerGone,
-    /// This must be copied to every partition; somebody looks to it again if that is not done.
+    /// These settings must be copied to every partition; the timer fires again until that is done.
     Spread(LaneState),
     /// The period of a budget is over, and what was used is forgotten.
     BudgetReset,

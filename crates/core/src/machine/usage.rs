@@ -1,4 +1,4 @@
-//! Report usage: a holder tells what it has used.
+//! Usage: a holder reports what it has used.
 
 use super::{Context, Decide, Facts, LeaseRef, ReadSet, Step, Used};
 use crate::bounds::{USAGE_REPORTS, USED_DIMENSIONS};

@@ -24,7 +24,7 @@ use crate::listing::{self, ListPage, Listing};
 use crate::mint;
 use crate::store::{ResourceScan, Store};
 
-/// Submit work, look at it, steer it.
+/// Submits, inspects and controls executions.
 #[async_trait]
 pub trait ClientBackend: LimitsBackend {
     /// A new id for work with this key, or without one.
@@ -358,7 +358,7 @@ async fn payload<S: Store + ?Sized>(
 ) -> Result<Payload, StoreError> {
     let bytes = store.blob(BlobKey { execution: target.execution, part }).await?;
     let Some(bytes) = bytes else {
-        // Gone with its execution since the record was read, or lost: the record tells.
+        // Removed with its execution since the record was read, or lost: the record says which.
         return match store.record(target.execution).await? {
             None => Err(Refusal::NotFound.into()),
             Some(_) => {

@@ -1,4 +1,4 @@
-//! Budgets and quotas: made, looked at, changed, removed.
+//! Budgets and quotas: create, read, change, remove.
 
 use async_trait::async_trait;
 use ff_core::budget::{BudgetLimits, BudgetView};

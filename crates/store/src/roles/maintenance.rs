@@ -19,7 +19,7 @@ use crate::process::Process;
 use crate::store::{DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
 
-/// In how many namespaces a census looks whether somebody can run what waits.
+/// In how many namespaces a count checks whether a live worker can run what waits.
 pub(crate) const ROUTED_NAMESPACES: usize = 100;
 
 /// Let time pass, and check that all is well.
