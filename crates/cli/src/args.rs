@@ -13,16 +13,18 @@ use crate::commands::{
 };
 use crate::log::Format;
 
-/// Durable execution from a shell: submit work, run it, look at it, steer it.
+/// Durable execution from the shell: submit work, run it, inspect it, control it.
 #[derive(Debug, Parser)]
 #[command(
     name = "ff",
     version,
     after_help = "Durations are a whole number and a unit: 500ms, 5s, 2m, 1h, 7d.\n\
-                  Warnings are logged to stderr; FF_LOG, or RUST_LOG without it, says what else: info, \
-                  ff_engine=debug.\n\
-                  Exit codes: 0 done, 1 refused, 2 a wrong command line, 3 no answer, 4 busy, 5 full,\n\
-                  6 no token, 7 denied, 8 corrupt, 9 incompatible, 10 an unknown failure, 11 no store."
+                  Warnings are logged to stderr. FF_LOG (or RUST_LOG) selects more, for example:\n\
+                  FF_LOG=info, FF_LOG=ff_engine=debug.\n\
+                  \n\
+                  Exit codes: 0 done, 1 refused, 2 wrong usage, 3 unreachable, 4 busy,\n\
+                  5 full, 6 unauthenticated, 7 denied, 8 corrupt, 9 incompatible,\n\
+                  10 unknown failure, 11 store not found."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -35,21 +37,20 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// The server to ask: http:// or https://, a host, and a path if it stands behind one.
+    /// The server to call: http:// or https://, a host, and a path prefix if there is one.
     #[arg(long, global = true, value_name = "URL", env = "FF_URL", hide_env_values = true)]
     #[arg(default_value = "http://127.0.0.1:7272")]
     pub(crate) url: Address,
 
-    /// Work directly on a store instead of asking a server: sqlite:PATH or valkey://HOST:PORT.
+    /// Open a store directly instead of calling a server: sqlite:PATH or valkey://HOST:PORT.
     #[arg(long, global = true, value_name = "URL", env = "FF_STORE", hide_env_values = true)]
     pub(crate) store: Option<Address>,
 
-    /// Trust the certificate authorities in this PEM file, instead of those of the machine, when the
-    /// server is asked by https.
+    /// Trust the certificate authorities in this PEM file instead of the system's (https only).
     #[arg(long, global = true, value_name = "FILE", env = "FF_CA", hide_env_values = true)]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Open a Valkey store although its server may evict keys or keeps no append-only file.
+    /// Open a Valkey store even if its server may evict keys or keeps no append-only file.
     #[arg(long, global = true)]
     pub(crate) accept_data_loss: bool,
 
@@ -58,7 +59,7 @@ pub(crate) struct Global {
     #[arg(skip = std::env::var("FF_TOKEN").ok().filter(|token| !token.is_empty()))]
     pub(crate) token: Option<String>,
 
-    /// The tenant; nothing of another one is visible.
+    /// The namespace (tenant); others are not visible.
     #[arg(long, global = true, value_name = "NAME", env = "FF_NAMESPACE", hide_env_values = true)]
     #[arg(default_value_t = Namespace::default())]
     pub(crate) namespace: Namespace,
@@ -67,7 +68,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Write logs as text, or as one JSON object a line.
+    /// Write logs as text, or as one JSON object per line.
     #[arg(
         long,
         global = true,
@@ -82,27 +83,27 @@ pub(crate) struct Global {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start everything on a fresh file, with work already moving.
+    /// Start a server, a worker and demo work on a fresh file.
     Dev(dev::Dev),
-    /// Serve a store over HTTP, and let time pass in it.
+    /// Serve a store over HTTP and run its background services.
     Serve(serve::Serve),
     /// Submit work and print its id.
     Submit(Box<submit::Submit>),
     /// List executions, newest first.
     Ls(ls::Ls),
-    /// Show all that is known of an execution.
+    /// Show everything known about an execution.
     Show(show::Show),
-    /// Say why an execution is where it is, and what it waits for.
+    /// Explain why an execution is in its state and what it waits for.
     Explain(explain::Explain),
-    /// Wait for an execution to end, and print its result.
+    /// Wait for an execution to end and print its result.
     Wait(wait::Wait),
     /// List the attempts of an execution, oldest first.
     Attempts(attempts::Attempts),
-    /// Print the bytes an execution completed with.
+    /// Print the result of an execution.
     Result(payload::Result),
-    /// Print the bytes an execution was submitted with.
+    /// Print the input of an execution.
     Input(payload::Input),
-    /// Cancel an execution, at once or leaving its holder some time.
+    /// Cancel an execution, at once or with a grace period.
     Cancel(cancel::Cancel),
     /// Run a finished execution again.
     Replay(replay::Replay),
@@ -110,31 +111,31 @@ pub(crate) enum Command {
     Priority(priority::Priority),
     /// Change the tags of an execution that is not finished.
     Tags(tags::Tags),
-    /// Take an execution from its holder and put it back in its queue.
+    /// End an execution's lease and put it back in its queue.
     Revoke(revoke::Revoke),
     /// Run a program for every execution of a lane.
     Worker(worker::Worker),
-    /// Report how far a program of a worker is.
+    /// Report progress from a program run by `ff worker`.
     Progress(progress::Progress),
-    /// Report what a program of a worker has used.
+    /// Report usage from a program run by `ff worker`.
     Usage(usage::Usage),
     /// List the registered workers.
     Workers(workers::Workers),
-    /// Look at lanes; pause, drain, resume and limit them.
+    /// Manage lanes: list, pause, drain, resume, limit, set defaults.
     Lane(lane::Lane),
-    /// Manage budgets: limit total usage, inspect it, reset it.
+    /// Manage budgets: limit how much may be used in total.
     Budget(budget::Budget),
-    /// Look at quotas; limit how many start in a time or run at once.
+    /// Manage quotas: limit how many start per window or run at once.
     Quota(quota::Quota),
-    /// Compare every record of a store with its indexes and invariants.
+    /// Audit every record of a store against its indexes and invariants.
     Check(check::Check),
-    /// Copy a SQLite store that is in use, and check the copy.
+    /// Copy a SQLite store while it is in use, and check the copy.
     Backup(backup::Backup),
-    /// Measure a store, beside what it could do at best.
+    /// Benchmark a store against its own upper bound.
     Bench(bench::Bench),
-    /// Print the completion script of a shell.
+    /// Print a shell completion script.
     Completions(completions::Completions),
-    /// Print the manual page of ff, or of one of its commands.
+    /// Print the manual page of ff or of one command.
     Man(man::Man),
     /// Print the version.
     Version(version::Version),

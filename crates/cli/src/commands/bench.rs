@@ -16,18 +16,18 @@ use crate::session::Session;
 
 const SCENARIOS: &str = "\
 cycle      submit, claim and complete by many workers at once
-classes    the same with different required capabilities, beside the same without
-scarce     how long plentiful work waits beside work that one worker can do
-admission  the cycle with a budget and a quota, beside the same without
-raise      how soon work that waits for a budget can be claimed once there is room
-latency    from a submit to a waiting worker, with nothing else going on
-http       the worker protocol over HTTP, beside the same in process
+classes    the cycle with ten capability sets, compared with none
+scarce     latency of common work while rare work waits in the same lane
+admission  the cycle with a budget and a quota, compared with none
+raise      time until work blocked on a budget is claimable once it is raised
+latency    from a submit to an idle waiting worker
+http       the worker protocol over HTTP, compared with in process
 idle       calls to the store while workers wait and nothing happens
-backlog    how long claims take with a long queue, beside a short one
-overload   how much is done of three times what a rate quota lets through, with deadlines
-many       how long one call keeps a store of many lanes and budgets, and what that costs
-memory     memory of the store per waiting and per finished execution
-urgent     how many claims it takes until an urgent execution is claimed
+backlog    claim latency with a long queue, compared with a short one
+overload   goodput at three times a rate quota, with deadlines
+many       longest store call and latencies with many lanes and budgets
+memory     bytes per waiting and per finished execution
+urgent     claims until an urgent execution is claimed
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
 
@@ -68,7 +68,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 100))]
     processes: Option<u16>,
 
-    /// idle: so many namespaces have work that nobody can run.
+    /// idle: how many namespaces have work that no worker can run.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse::number::<u16>(0, 10_000))]
     namespaces: u16,
 
@@ -187,7 +187,7 @@ impl Bench {
         })
     }
 
-    /// How long to measure, or so many seconds.
+    /// How long to measure; `seconds` if not given.
     fn span(&self, seconds: u64) -> Duration {
         let span = self.span.unwrap_or(Millis::from_secs(seconds));
         Duration::from_millis(span.get())

@@ -23,15 +23,15 @@ pub(crate) struct Budget {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List budgets in the order of their names, one dimension a line.
+    /// List budgets by name, one line per dimension.
     Ls(Ls),
-    /// Show a budget and what was used of it.
+    /// Show a budget and its usage.
     Show(Which),
-    /// Create a budget, or replace what it allows. Usage is kept; waiting executions are re-evaluated.
+    /// Create a budget, or replace its limits. Usage is kept; waiting executions are re-evaluated.
     Set(Set),
-    /// Forget what was used of a budget and begin a new period; waiting executions are re-evaluated.
+    /// Set a budget's usage to zero and begin a new period; waiting executions are re-evaluated.
     Reset(Which),
-    /// Remove a budget. What names it waits until there is one again.
+    /// Remove a budget. Executions that name it wait until it exists again.
     Rm(Which),
 }
 
@@ -42,7 +42,7 @@ struct Ls {
     #[arg(value_parser = parse::number::<usize>(1, PAGE as u64))]
     limit: usize,
 
-    /// Go on after this budget.
+    /// Continue after this budget.
     #[arg(long, value_name = "NAME")]
     after: Option<ResourceName>,
 }
@@ -58,22 +58,22 @@ struct Set {
     /// The budget.
     name: ResourceName,
 
-    /// Nothing is admitted once so much is used or reserved; may be repeated.
+    /// The hard limit: nothing is admitted beyond it; may be repeated.
     #[arg(long = "limit", value_name = "DIMENSION=AMOUNT", value_parser = parse::amount)]
     #[arg(allow_hyphen_values = true)]
     limits: Vec<(Dimension, u64)>,
 
-    /// Reaching it is told in the log of the server; may be repeated.
+    /// A soft limit: reaching it is logged and counted; may be repeated.
     #[arg(long, value_name = "DIMENSION=AMOUNT", value_parser = parse::amount)]
     #[arg(allow_hyphen_values = true)]
     soft: Vec<(Dimension, u64)>,
 
-    /// Forget what was used after so long, again and again [default: never].
+    /// Set usage to zero at this interval [default: never].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     period: Option<Millis>,
 
-    /// What happens to what runs when a limit is reached.
+    /// What happens to running executions when a hard limit is reached.
     #[arg(long, value_name = "WHAT", default_value = "block")]
     on_breach: Breach,
 }

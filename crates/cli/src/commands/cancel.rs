@@ -15,15 +15,15 @@ use crate::session::Session;
 /// `ff cancel`.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
-    /// How long its holder may still work; without it the lease ends at once.
+    /// How long its worker may still finish; without it the lease ends at once.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     grace: Option<Millis>,
 
-    /// Why, for people.
+    /// The reason, shown to people.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }

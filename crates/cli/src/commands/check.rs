@@ -14,8 +14,8 @@ use crate::session::Session;
 /// `ff check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Put right what a fault in the middle of a write has left, before the comparison. Nothing that
-    /// is sound is touched, and others may go on working
+    /// First repair what a fault in the middle of a write has left. Sound records are not touched, and
+    /// the store may stay in use
     #[arg(long)]
     repair: bool,
 }

@@ -19,7 +19,7 @@ use crate::signals::Signals;
 /// `ff dev`.
 #[derive(Debug, Args)]
 pub(crate) struct Dev {
-    /// Where to put the file, which stays; a temporary directory, removed at the end, when absent.
+    /// Keep the store in this directory [default: a temporary one, removed at the end].
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
 
@@ -27,7 +27,7 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
     listen: SocketAddr,
 
-    /// Start no demo work.
+    /// Do not start demo work.
     #[arg(long)]
     quiet: bool,
 }

@@ -23,20 +23,20 @@ pub(crate) struct Lane {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the lanes that have settings or waiting work, and how much waits in each.
+    /// List lanes with settings or waiting work, and their counts.
     Ls(Ls),
     /// Show a lane's settings.
     Show(Which),
-    /// Let nothing of a lane be claimed. What is running goes on, and new work is accepted.
+    /// Pause a lane: nothing is claimed. Running work continues and new work is accepted.
     Pause(Closing),
-    /// Accept no new work for a lane. What is in it is still worked on.
+    /// Drain a lane: new work is refused. Queued work is still run.
     Drain(Closing),
-    /// Let a lane go on as usual: it is neither paused nor draining.
+    /// Resume a lane that is paused or draining.
     Resume(Which),
-    /// Let so many of a lane run at once. What runs already is not counted.
+    /// Limit how many executions of a lane run at once. Those that already run are not counted.
     Limit(Limit),
-    /// Say what work of a lane asks for where its submit says nothing, as a whole: what is not given has
-    /// its default again. Work that is there already keeps its policy.
+    /// Set a lane's default policy, as a whole: options not given return to the built-in default.
+    /// Executions that were already submitted keep their policy.
     Defaults(Defaults),
 }
 
@@ -47,7 +47,7 @@ struct Ls {
     #[arg(value_parser = parse::number::<usize>(1, PAGE as u64))]
     limit: usize,
 
-    /// Go on after this lane.
+    /// Continue after this lane.
     #[arg(long, value_name = "LANE")]
     after: Option<Name>,
 }
@@ -63,7 +63,7 @@ struct Closing {
     /// The lane.
     lane: Name,
 
-    /// Why, for people.
+    /// The reason, shown to people.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }
@@ -83,7 +83,7 @@ struct Defaults {
     /// The lane.
     lane: Name,
 
-    /// Remove all that was said.
+    /// Remove all defaults of the lane.
     #[arg(long)]
     none: bool,
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitFlags {
-    /// A budget that its usage is charged to; may be repeated.
+    /// A budget to charge its usage to; may be repeated.
     #[arg(long = "budget", value_name = "NAME")]
     budgets: Vec<ResourceName>,
 
@@ -19,7 +19,7 @@ pub(crate) struct LimitFlags {
     #[arg(long = "quota", value_name = "NAME")]
     quotas: Vec<ResourceName>,
 
-    /// What it uses at most, reserved in its budgets while it runs; may be repeated.
+    /// Its expected usage, reserved in its budgets before it starts; may be repeated.
     #[arg(long, value_name = "DIMENSION=AMOUNT", value_parser = parse::amount)]
     #[arg(allow_hyphen_values = true)]
     estimate: Vec<(Dimension, u64)>,

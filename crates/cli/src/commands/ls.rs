@@ -19,9 +19,9 @@ use crate::signals::Signals;
 /// `ff ls`.
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
-    /// Only in this state, or in one of several, as in waiting,active: waiting, delayed, rate_limited,
-    /// active, resumable, completed, failed, cancelled or expired; or waiting_for_capable_worker,
-    /// queued while no live worker can run it.
+    /// Only in these states, separated by commas: waiting, delayed, rate_limited, active, resumable,
+    /// completed, failed, cancelled, expired; or waiting_for_capable_worker, queued while no live worker
+    /// can run it.
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<Standing>,
 
@@ -37,11 +37,11 @@ pub(crate) struct Ls {
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse::tag)]
     tags: Vec<(TagKey, TagValue)>,
 
-    /// Only created at this moment or later (RFC 3339).
+    /// Only created at this time or later (RFC 3339).
     #[arg(long, value_name = "TIME", value_parser = parse::moment)]
     from: Option<Time>,
 
-    /// Only created before this moment (RFC 3339).
+    /// Only created before this time (RFC 3339).
     #[arg(long, value_name = "TIME", value_parser = parse::moment)]
     to: Option<Time>,
 
@@ -50,15 +50,15 @@ pub(crate) struct Ls {
     #[arg(value_parser = parse::number::<usize>(1, PAGE as u64))]
     limit: usize,
 
-    /// Go on where an earlier page ended.
+    /// Continue where an earlier page ended.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
 
-    /// How much to show on a terminal. In a pipe it is always wide.
+    /// How much to show on a terminal; a pipe always gets the wide form.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
     output: Format,
 
-    /// Show it again and again until Ctrl-C, this often. In a pipe it is printed when it has changed.
+    /// Refresh at this interval until Ctrl-C; a pipe gets the listing whenever it has changed.
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "2s")]
     #[arg(value_parser = interval, conflicts_with = "cursor")]
     watch: Option<Millis>,
@@ -67,7 +67,7 @@ pub(crate) struct Ls {
 /// How much of each execution is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Short ids, and lines that fit the terminal
+    /// Short ids, lines that fit the terminal
     Table,
     /// Whole ids, every column, nothing cut
     Wide,
@@ -119,7 +119,7 @@ impl Ls {
     }
 
     /// Draws the listing over itself on a terminal; elsewhere prints it when it has changed. Ends
-    /// only by an error that another try cannot mend.
+    /// only by an error that a retry cannot fix.
     async fn watch(
         &self,
         session: &Session<'_>,

@@ -12,7 +12,7 @@ use crate::session::Session;
 /// `ff result`.
 #[derive(Debug, Args)]
 pub(crate) struct Result {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
     /// The result of this run instead of the current one.
@@ -24,7 +24,7 @@ pub(crate) struct Result {
 /// `ff input`.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 }
 

@@ -9,7 +9,7 @@ use ff_core::{Category, Millis, Patch};
 use super::parse;
 use crate::duration;
 
-/// What work asks of the engine.
+/// The policy of an execution.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyFlags {
     /// How many attempts may fail before the execution fails [default: 3].
@@ -22,11 +22,11 @@ pub(crate) struct PolicyFlags {
     #[arg(allow_hyphen_values = true)]
     backoff: Option<Millis>,
 
-    /// Wait equally long every time.
+    /// Wait the same time after every failure.
     #[arg(long)]
     backoff_fixed: bool,
 
-    /// Wait twice as long as before every time [default].
+    /// Double the wait after every failure [default].
     #[arg(long, conflicts_with = "backoff_fixed")]
     backoff_doubling: bool,
 
@@ -35,7 +35,7 @@ pub(crate) struct PolicyFlags {
     #[arg(allow_hyphen_values = true)]
     backoff_cap: Option<Millis>,
 
-    /// Which part of the wait is random [default: 20].
+    /// How much of the wait is random [default: 20].
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     #[arg(value_parser = parse::number::<u8>(0, 100))]
     jitter: Option<u8>,
@@ -58,17 +58,17 @@ pub(crate) struct PolicyFlags {
     #[arg(allow_hyphen_values = true)]
     deadline: Option<Patch<Millis>>,
 
-    /// How long a worker that went silent keeps the execution [default: 30s].
+    /// How long a worker may be silent before it loses the execution [default: 30s].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     lease_ttl: Option<Millis>,
 
-    /// How many workers may go silent on it before it fails [default: 10].
+    /// How many times its lease may be lost before it fails [default: 10].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = parse::number::<u32>(0, RECLAIMS.into()))]
     max_reclaims: Option<u32>,
 
-    /// How long it stays readable after its end [default: 7d].
+    /// How long it is kept after its end [default: 7d].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     retention: Option<Millis>,

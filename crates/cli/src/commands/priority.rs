@@ -13,7 +13,7 @@ use crate::session::Session;
 /// `ff priority`.
 #[derive(Debug, Args)]
 pub(crate) struct Priority {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
     /// Higher goes first: -9000 to 9000.

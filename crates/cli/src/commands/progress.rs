@@ -10,20 +10,20 @@ use crate::holder;
 use crate::session::Session;
 
 const INSIDE: &str = "\
-It is for programs that `ff worker --exec` runs: which execution is meant, and where it is reported,
-stands in their environment. A program that is resumed finds what was reported last in FF_PROGRESS and
-FF_PROGRESS_MESSAGE.";
+For programs run by `ff worker --exec`, which passes the execution and the
+server in the environment. A program that is resumed finds the last report in
+FF_PROGRESS and FF_PROGRESS_MESSAGE.";
 
 /// `ff progress`.
 #[derive(Debug, Args)]
 #[command(after_help = INSIDE)]
 #[command(group = clap::ArgGroup::new("told").required(true).multiple(true))]
 pub(crate) struct Progress {
-    /// How far the work is: 0 to 100.
+    /// Percent done: 0 to 100.
     #[arg(value_parser = parse::number::<u8>(0, 100), group = "told")]
     percent: Option<u8>,
 
-    /// What it is doing, for people.
+    /// What it is doing, shown to people.
     #[arg(long, value_name = "TEXT", group = "told")]
     message: Option<String>,
 }

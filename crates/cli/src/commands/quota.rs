@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::output::quotas;
 use crate::session::Session;
 
-/// How long a window is when that is not said.
+/// The default window.
 const WINDOW: Millis = Millis::from_secs(60);
 
 /// `ff quota`.
@@ -26,14 +26,13 @@ pub(crate) struct Quota {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List quotas in the order of their names.
+    /// List quotas by name.
     Ls(Ls),
-    /// Show a quota and what it has admitted.
+    /// Show a quota and its current counts.
     Show(Which),
-    /// Create a quota, or replace what it allows. Starts are kept; waiting executions are
-    /// re-evaluated.
+    /// Create a quota, or replace its limits. Starts are kept; waiting executions are re-evaluated.
     Set(Set),
-    /// Remove a quota. What names it waits until there is one again.
+    /// Remove a quota. Executions that name it wait until it exists again.
     Rm(Which),
 }
 
@@ -44,7 +43,7 @@ struct Ls {
     #[arg(value_parser = parse::number::<usize>(1, PAGE as u64))]
     limit: usize,
 
-    /// Go on after this quota.
+    /// Continue after this quota.
     #[arg(long, value_name = "NAME")]
     after: Option<ResourceName>,
 }
@@ -65,7 +64,7 @@ struct Set {
     #[arg(value_parser = parse::number::<u32>(1, QUOTA.into()))]
     requests: Option<u32>,
 
-    /// How long a window is [default: 60s].
+    /// The length of the window [default: 60s].
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     window: Option<Millis>,
@@ -75,7 +74,7 @@ struct Set {
     #[arg(value_parser = parse::number::<u32>(1, QUOTA.into()))]
     active: Option<u32>,
 
-    /// At most this much is added, at random, to the wait of who comes too early.
+    /// Add a random delay of up to this much to each wait for the rate.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     jitter: Option<Millis>,

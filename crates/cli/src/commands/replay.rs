@@ -12,10 +12,10 @@ use crate::session::Session;
 /// `ff replay`.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
-    /// The run that has ended, so that a repeated call starts no second one [default: the current].
+    /// The run to replay, so that a repeated call starts only one [default: the current run].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = parse::number::<u32>(0, u32::MAX.into()))]
     run: Option<u32>,

@@ -14,10 +14,10 @@ use crate::session::Session;
 /// `ff revoke`.
 #[derive(Debug, Args)]
 pub(crate) struct Revoke {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
-    /// The lease to end, so that a repeated call ends no later one [default: the present one].
+    /// The lease to end, so that a repeated call does not end a later one [default: the current lease].
     #[arg(long, value_name = "LEASE")]
     lease: Option<LeaseId>,
 }

@@ -33,8 +33,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
     listen: SocketAddr,
 
-    /// Speak HTTPS with the certificate in this PEM file, which may be followed there by those that
-    /// lead to its authority.
+    /// Serve HTTPS with the certificate in this PEM file, followed by any intermediate certificates.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
@@ -42,14 +41,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// How often to look for work that waits for a budget or a quota with room, in case a process
-    /// died before it released it: 100ms to 1h.
+    /// How often to release executions blocked on a limit that has capacity, in case the process that
+    /// freed it died first: 100ms to 1h.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     unblock_interval: Millis,
 }
 
-/// What a server that has started says of itself.
+/// What a started server prints.
 #[derive(Serialize)]
 struct Started {
     url: String,
@@ -105,7 +104,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Binds, serves and lets time pass, in the background.
+    /// Binds, serves and runs the background services.
     pub(crate) async fn start(
         backend: Arc<dyn EngineBackend>,
         options: Options,

@@ -14,7 +14,7 @@ use crate::session::Session;
 /// `ff show`.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 }
 

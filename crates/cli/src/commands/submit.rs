@@ -23,23 +23,23 @@ use crate::{duration, input};
 /// `ff submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
-    /// The queue it joins.
+    /// The lane (queue) it joins.
     #[arg(long, value_name = "NAME", default_value_t = Lane::default())]
     lane: Lane,
 
-    /// What sort of work it is.
+    /// The kind of task, which selects its handler.
     #[arg(long, value_name = "NAME", default_value_t = Kind::default())]
     kind: Kind,
 
-    /// What it is to work on: JSON, @FILE or - for stdin; kept as the bytes it came in.
+    /// The input: JSON, @FILE or - for stdin; stored byte for byte.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     input: Option<String>,
 
-    /// The same for bytes of any sort: @FILE or - for stdin.
+    /// The input as arbitrary bytes: @FILE or - for stdin.
     #[arg(long, value_name = "@FILE", allow_hyphen_values = true, conflicts_with = "input")]
     input_raw: Option<String>,
 
-    /// What the bytes of --input-raw are [default: application/octet-stream].
+    /// The media type of --input-raw [default: application/octet-stream].
     #[arg(long, value_name = "TYPE", requires = "input_raw", value_parser = ContentType::new)]
     content_type: Option<ContentType>,
 
@@ -48,16 +48,16 @@ pub(crate) struct Submit {
     #[arg(value_parser = parse::integer::<i16>(PRIORITY_MIN.into(), PRIORITY.into()))]
     priority: i16,
 
-    /// Start it this much later.
+    /// Start it after this delay.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     delay: Option<Millis>,
 
-    /// Start it at this moment (RFC 3339); one in the past means now.
+    /// Start it at this time (RFC 3339); a time in the past means now.
     #[arg(long, value_name = "TIME", conflicts_with = "delay", value_parser = parse::moment)]
     at: Option<Time>,
 
-    /// Your own name for this work: the same name and body is the same execution.
+    /// Your own key for this work: the same key and body is the same execution.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<IdempotencyKey>,
 
@@ -65,19 +65,19 @@ pub(crate) struct Submit {
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse::tag)]
     tags: Vec<(TagKey, TagValue)>,
 
-    /// What a worker must offer; may be repeated.
+    /// A capability its worker must offer; may be repeated.
     #[arg(long, value_name = "CAPABILITY")]
     require: Vec<String>,
 
-    /// An id of your own (a UUIDv7), so that a repeated call makes nothing twice.
+    /// The execution's id (a UUIDv7), so that a repeated call creates nothing twice.
     #[arg(long, value_name = "ID")]
     id: Option<ExecutionId>,
 
-    /// Wait for the end, print the result, and exit with 1 unless it completed.
+    /// Wait until it ends and print its result; exit with 1 unless it completed.
     #[arg(long)]
     wait: bool,
 
-    /// How long to wait at most; the execution goes on.
+    /// How long to wait at most; the execution keeps running.
     #[arg(long, value_name = "DURATION", requires = "wait", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     timeout: Option<Millis>,
@@ -86,7 +86,9 @@ pub(crate) struct Submit {
     limits: LimitFlags,
 
     #[command(flatten)]
-    #[command(next_help_heading = "Policy (not given: what the lane says, else the default)")]
+    #[command(
+        next_help_heading = "Policy (if not given: the lane's default, then the built-in one)"
+    )]
     policy: PolicyFlags,
 }
 

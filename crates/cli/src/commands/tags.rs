@@ -13,7 +13,7 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
 pub(crate) struct Tags {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
     /// Tags to set.

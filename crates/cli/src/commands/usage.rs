@@ -11,9 +11,9 @@ use crate::holder;
 use crate::session::Session;
 
 const INSIDE: &str = "\
-It is for programs that `ff worker --exec` runs: which execution is meant, and where it is reported,
-stands in their environment. What was used is charged to the budgets of the execution, and is counted
-also when a limit is passed by it.
+For programs run by `ff worker --exec`, which passes the execution and the
+server in the environment. Usage is charged to the execution's budgets, and is
+counted even if it exceeds a limit.
 
   ff usage \"prompt-$FF_ATTEMPT\" tokens=1200";
 
@@ -21,14 +21,14 @@ also when a limit is passed by it.
 #[derive(Debug, Args)]
 #[command(after_help = INSIDE)]
 pub(crate) struct Usage {
-    /// The program's own name for this usage: the same one again counts once.
+    /// A key for this report: the same key counts once.
     key: IdempotencyKey,
 
     /// How much was used.
     #[arg(value_name = "DIMENSION=AMOUNT", value_parser = parse::amount, required = true)]
     amounts: Vec<(Dimension, u64)>,
 
-    /// Take it back from what was reported, instead of adding it.
+    /// Return usage that was reported before, instead of adding it.
     #[arg(long)]
     release: bool,
 }

@@ -16,16 +16,17 @@ use crate::id::Id;
 use crate::output::text;
 use crate::session::Session;
 
-const ENDS: &str = "It exits with 0 when the execution completed, and with 1 when it ended in any other way or the time is over.";
+const ENDS: &str =
+    "Exits with 0 if the execution completed, with 1 if it ended otherwise or the timeout passed.";
 
 /// `ff wait`.
 #[derive(Debug, Args)]
 #[command(after_help = ENDS)]
 pub(crate) struct Wait {
-    /// The execution: its id, or the beginning of it.
+    /// The execution: its id, or a unique prefix of it.
     id: Id,
 
-    /// How long to wait at most; the execution goes on.
+    /// How long to wait at most; the execution keeps running.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     timeout: Option<Millis>,
@@ -39,11 +40,11 @@ impl Wait {
     }
 }
 
-/// How often the record is looked at: soon at first, then less and less.
+/// How often the record is read: often at first, then less and less.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LATER_LOOKS: Duration = Duration::from_millis(500);
 
-/// Waits until `target` has ended, prints what it ended with, and tells whether it completed.
+/// Waits until `target` has ended, prints its result, and returns whether it completed.
 pub(super) async fn for_end(
     session: &Session<'_>,
     backend: &dyn ClientAndWorker,

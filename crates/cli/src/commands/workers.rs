@@ -19,7 +19,7 @@ pub(crate) struct Workers {
     #[arg(value_parser = parse::number::<usize>(1, PAGE as u64))]
     limit: usize,
 
-    /// Go on after this instance.
+    /// Continue after this instance.
     #[arg(long, value_name = "INSTANCE")]
     after: Option<WorkerInstanceId>,
 }
