@@ -14,6 +14,7 @@
 // A test suite: a panic is a failed fact.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod every_state;
 mod exam;
 mod facts;
 mod fixture;
@@ -22,6 +23,7 @@ mod snapshot;
 mod subject;
 mod table;
 
+pub use every_state::EveryState;
 pub use exam::{facts_of, sit};
 pub use fixture::WithoutWakeups;
 pub use history::{Agreement, Options, clock_histories, histories};

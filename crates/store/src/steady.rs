@@ -239,17 +239,17 @@ mod tests {
     }
 
     /// A process that looks at a clock, and a store in which it may keep what it saw.
-    struct World {
+    struct Fixture {
         clock: Time,
         told: Option<(Mark, Millis)>,
         kept: Mark,
     }
 
-    impl World {
-        fn new() -> World {
-            let mut world = World { clock: noon(), told: None, kept: Mark::default() };
-            world.look();
-            world
+    impl Fixture {
+        fn new() -> Fixture {
+            let mut fixture = Fixture { clock: noon(), told: None, kept: Mark::default() };
+            fixture.look();
+            fixture
         }
 
         fn look(&mut self) -> Mark {
@@ -279,10 +279,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_nobody_sets_is_the_time() {
-        let mut world = World::new();
+        let mut fixture = Fixture::new();
         for span in [0, 1, 999, 3_600_000, 86_400_000] {
-            let mark = world.pass(Millis::new(span));
-            assert_eq!(mark, Mark { now: world.clock, clock: world.clock, ..Mark::default() });
+            let mark = fixture.pass(Millis::new(span));
+            assert_eq!(mark, Mark { now: fixture.clock, clock: fixture.clock, ..Mark::default() });
         }
     }
 
@@ -290,14 +290,14 @@ mod tests {
     fn time_goes_on_after_a_step_back_of_any_size() {
         for step in [Millis::new(11), Millis::from_secs(1), HOUR, WEEK] {
             for restarts in [false, true] {
-                let mut world = World::new();
-                world.clock = world.clock - step;
+                let mut fixture = Fixture::new();
+                fixture.clock = fixture.clock - step;
                 if restarts {
-                    world.restart();
+                    fixture.restart();
                 }
-                let before = world.look().now;
+                let before = fixture.look().now;
                 assert_eq!(before, noon());
-                let mark = world.pass(Millis::from_secs(1));
+                let mark = fixture.pass(Millis::from_secs(1));
                 assert!(mark.now.since(before) >= Millis::new(900), "{step}: {mark:?}");
                 assert!(mark.now.since(before) <= Millis::new(1_000), "{step}: {mark:?}");
             }
@@ -306,99 +306,99 @@ mod tests {
 
     #[test]
     fn a_step_back_of_a_millisecond_is_waited_for() {
-        let mut world = World::new();
-        world.clock = world.clock - Millis::new(1);
-        assert_eq!(world.look().now, noon());
-        assert_eq!(world.pass(Millis::new(2)).now, noon() + Millis::new(1));
-        assert_eq!(world.look().offset_us, 0);
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock - Millis::new(1);
+        assert_eq!(fixture.look().now, noon());
+        assert_eq!(fixture.pass(Millis::new(2)).now, noon() + Millis::new(1));
+        assert_eq!(fixture.look().offset_us, 0);
     }
 
     #[test]
     fn many_small_steps_back_do_not_hold_time_for_longer_than_one() {
-        let mut world = World::new();
+        let mut fixture = Fixture::new();
         for _ in 0..100 {
-            world.clock = world.clock - Millis::new(9);
-            world.pass(Millis::new(1));
+            fixture.clock = fixture.clock - Millis::new(9);
+            fixture.pass(Millis::new(1));
         }
-        assert!(world.look().now.since(noon()) >= Millis::new(50), "{:?}", world.look());
+        assert!(fixture.look().now.since(noon()) >= Millis::new(50), "{:?}", fixture.look());
     }
 
     #[test]
     fn an_offset_shrinks_by_a_tenth_of_the_time_that_passes() {
         for looks in [1, 7, 1_000] {
-            let mut world = World::new();
-            world.clock = world.clock - HOUR;
-            world.look();
+            let mut fixture = Fixture::new();
+            fixture.clock = fixture.clock - HOUR;
+            fixture.look();
             for _ in 0..looks {
-                world.pass(Millis::new(HOUR.get() * 5 / looks));
+                fixture.pass(Millis::new(HOUR.get() * 5 / looks));
             }
-            let left = world.look().offset();
+            let left = fixture.look().offset();
             assert!(left.get().abs_diff(HOUR.get() / 2) <= looks, "{looks}: {left}");
-            let mark = world.pass(Millis::from_hours(6));
-            assert_eq!((mark.offset_us, mark.now), (0, world.clock));
+            let mark = fixture.pass(Millis::from_hours(6));
+            assert_eq!((mark.offset_us, mark.now), (0, fixture.clock));
         }
     }
 
     #[test]
     fn an_offset_is_gone_when_the_clock_is_set_forward_again() {
-        let mut world = World::new();
-        world.clock = world.clock - HOUR;
-        world.pass(Millis::from_secs(10));
-        let before = world.look().now;
-        world.clock = world.clock + HOUR;
-        let mark = world.look();
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock - HOUR;
+        fixture.pass(Millis::from_secs(10));
+        let before = fixture.look().now;
+        fixture.clock = fixture.clock + HOUR;
+        let mark = fixture.look();
         assert!(mark.now.since(before) <= Millis::new(1_010), "{mark:?}");
         assert!(mark.offset() <= PATIENCE, "{mark:?}");
     }
 
     #[test]
     fn an_offset_is_gone_when_a_process_begins_after_the_clock_has_caught_up() {
-        let mut world = World::new();
-        world.clock = world.clock - HOUR;
-        world.restart();
-        world.clock = world.clock + Millis::new(HOUR.get() + 5);
-        let mark = world.look();
-        assert_eq!((mark.now, mark.offset_us), (world.clock, 0));
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock - HOUR;
+        fixture.restart();
+        fixture.clock = fixture.clock + Millis::new(HOUR.get() + 5);
+        let mark = fixture.look();
+        assert_eq!((mark.now, mark.offset_us), (fixture.clock, 0));
     }
 
     #[test]
     fn a_jump_is_followed_at_once_and_confirmed_later() {
         for restarts in [false, true] {
-            let mut world = World::new();
+            let mut fixture = Fixture::new();
             if restarts {
-                world.restart();
+                fixture.restart();
             }
-            world.clock = world.clock + WEEK;
-            let mark = world.look();
-            assert_eq!((mark.now, mark.confirmed()), (world.clock, noon()));
-            assert_eq!(world.pass(Millis::from_secs(59)).confirmed(), noon());
+            fixture.clock = fixture.clock + WEEK;
+            let mark = fixture.look();
+            assert_eq!((mark.now, mark.confirmed()), (fixture.clock, noon()));
+            assert_eq!(fixture.pass(Millis::from_secs(59)).confirmed(), noon());
             if restarts {
-                world.restart();
+                fixture.restart();
             }
-            let mark = world.pass(Millis::from_secs(1));
-            assert_eq!((mark.confirmed(), mark.unconfirmed()), (world.clock, Millis::ZERO));
+            let mark = fixture.pass(Millis::from_secs(1));
+            assert_eq!((mark.confirmed(), mark.unconfirmed()), (fixture.clock, Millis::ZERO));
         }
     }
 
     #[test]
     fn a_jump_that_is_taken_back_confirms_nothing() {
         for restarts in [false, true] {
-            let mut world = World::new();
+            let mut fixture = Fixture::new();
             for _ in 0..3 {
-                world.clock = world.clock + WEEK;
-                assert_eq!(world.look().confirmed(), noon() + world.clock.since(noon() + WEEK));
+                fixture.clock = fixture.clock + WEEK;
+                assert_eq!(fixture.look().confirmed(), noon() + fixture.clock.since(noon() + WEEK));
                 if restarts {
-                    world.restart();
+                    fixture.restart();
                 }
-                world.pass(Millis::from_secs(4));
-                world.clock = world.clock - WEEK;
+                fixture.pass(Millis::from_secs(4));
+                fixture.clock = fixture.clock - WEEK;
                 if restarts {
-                    world.restart();
+                    fixture.restart();
                 }
                 for _ in 0..10 {
-                    let mark = world.pass(Millis::from_secs(30));
-                    assert!(mark.confirmed() <= world.clock, "{mark:?}");
-                    assert!(world.clock.since(mark.confirmed()) <= JUMP, "{mark:?}");
+                    let mark = fixture.pass(Millis::from_secs(30));
+                    assert!(mark.confirmed() <= fixture.clock, "{mark:?}");
+                    assert!(fixture.clock.since(mark.confirmed()) <= JUMP, "{mark:?}");
                 }
             }
         }
@@ -406,27 +406,27 @@ mod tests {
 
     #[test]
     fn a_long_time_that_was_seen_to_pass_is_no_jump() {
-        let mut world = World::new();
-        assert_eq!(world.pass(WEEK).unconfirmed(), Millis::ZERO);
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.pass(WEEK).unconfirmed(), Millis::ZERO);
     }
 
     #[test]
     fn a_step_ahead_of_minutes_is_no_jump() {
-        let mut world = World::new();
-        world.clock = world.clock + JUMP;
-        let mark = world.look();
-        assert_eq!((mark.now, mark.unconfirmed()), (world.clock, Millis::ZERO));
+        let mut fixture = Fixture::new();
+        fixture.clock = fixture.clock + JUMP;
+        let mark = fixture.look();
+        assert_eq!((mark.now, mark.unconfirmed()), (fixture.clock, Millis::ZERO));
     }
 
     #[test]
     fn what_another_process_has_kept_is_never_undercut() {
         for lead in [1, 2, 10, 11, 1_000, 3_600_000] {
-            let mut world = World::new();
+            let mut fixture = Fixture::new();
             let theirs = noon() + Millis::new(lead);
-            world.kept = Mark { now: theirs, clock: theirs, ..Mark::default() };
-            assert!(world.look().now >= theirs);
-            world.told = None;
-            assert!(world.look().now >= theirs);
+            fixture.kept = Mark { now: theirs, clock: theirs, ..Mark::default() };
+            assert!(fixture.look().now >= theirs);
+            fixture.told = None;
+            assert!(fixture.look().now >= theirs);
         }
     }
 }

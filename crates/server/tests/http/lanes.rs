@@ -5,8 +5,8 @@ use ff_core::machine::Withheld;
 use ff_store::{ClientBackend, WorkerBackend};
 use serde_json::{Value, json};
 
-use crate::common::raw::{Answer, ask, get, patch, post};
-use crate::common::{Fixture, claim, within};
+use crate::fixture::raw::{Answer, ask, get, patch, post};
+use crate::fixture::{Fixture, claim, within};
 
 async fn order(server: &Fixture, lane: &str, body: &Value) -> Value {
     let answer = send(server, lane, body).await;
