@@ -21,10 +21,9 @@ mod fixture;
 mod history;
 mod snapshot;
 mod subject;
-mod table;
 
 pub use every_state::EveryState;
-pub use exam::{facts_of, sit};
+pub use exam::sit;
 pub use fixture::WithoutWakeups;
 pub use history::{Agreement, Options, clock_histories, histories};
 pub use snapshot::{Snapshot, snapshot};

@@ -5,20 +5,37 @@
 mod fixture;
 mod planted;
 
-use ff_conformance::{Making, Options, exam, facts_of, histories, sit};
+use ff_conformance::{Options, exam, histories};
 
 exam!(valkey, fixture::standalone);
 histories!(valkey_histories, fixture::standalone);
 exam!(valkey_cluster, fixture::cluster);
-histories!(valkey_cluster_histories, fixture::cluster, Options { count: 200, ..Options::default() });
+histories!(
+    valkey_cluster_histories,
+    fixture::cluster,
+    Options { count: 200, ..Options::default() }
+);
 
-/// Lane settings are copied to every partition, and workers have one home.
-#[test]
-fn facts_about_resources_hold_over_several_partitions() {
-    fn subject() -> Making {
-        Box::pin(fixture::four_partitions())
-    }
-    for module in ["worker", "lane", "lane_defaults", "explain"] {
-        facts_of(module).for_each(|name| sit(name, subject));
-    }
+/// Sits what is about resources: lane settings are copied to every partition, and workers, budgets and
+/// quotas have one home, which is rarely that of the work they are about.
+macro_rules! resources {
+    ($name:ident, $factory:expr) => {
+        exam!(
+            $name,
+            $factory,
+            admission,
+            backlog,
+            budget,
+            explain,
+            lane,
+            lane_defaults,
+            lane_limit,
+            quota,
+            release,
+            worker
+        );
+    };
 }
+
+resources!(valkey_4_partitions, fixture::four_partitions);
+resources!(valkey_64_partitions, fixture::sixty_four_partitions);

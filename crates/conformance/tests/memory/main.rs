@@ -25,7 +25,7 @@ async fn optimistic() -> Subject {
 
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
-ff_conformance::own_clock!(memory_clock, serial);
+ff_conformance::exam!(memory_clock, serial, own_clock);
 ff_conformance::clock_histories!(memory_clock_histories, serial);
 ff_conformance::histories!(
     memory_optimistic_histories,
