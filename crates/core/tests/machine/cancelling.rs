@@ -1,20 +1,10 @@
-//! Cancelling held work: at once, or leaving its holder some time to stop by itself.
+//! Cancelling held work that is being cancelled already: what each cancel tells, and which reason stays.
 
-use ff_core::machine::{Cancel, Cancelled, Renewed, Reply};
-use ff_core::record::Exited;
+use ff_core::machine::{Cancel, Cancelled};
 use ff_core::state::Outcome;
-use ff_core::table::Node;
-use ff_core::{Millis, Refusal};
 
 use crate::fixture::Fixture;
-use crate::fixture::make::{
-    brief, cancel, cancel_held, complete, delay, fail, hand_back, id, ms, renew, target,
-};
-
-/// The answer to a cancel that leaves the holder `grace` from now.
-fn cancelling(fixture: &Fixture, grace: Millis) -> Result<Reply, Refusal> {
-    Ok(Cancelled::Cancelling { by: fixture.now + grace }.into())
-}
+use crate::fixture::make::{brief, cancel, hand_back, id, ms, target};
 
 /// The record of the cancel that ended the execution.
 fn reason(fixture: &Fixture) -> Option<&str> {
@@ -25,33 +15,6 @@ fn reason(fixture: &Fixture) -> Option<&str> {
 }
 
 #[test]
-fn the_holder_of_cancelled_work_is_told_at_its_next_call() {
-    let (mut fixture, held) = Fixture::held(brief());
-    fixture.act(cancel(id(1), None)).unwrap();
-    assert_eq!(fixture.act(renew(held.hold())), Err(Refusal::Cancelled));
-    assert_eq!(fixture.act(complete(held.hold(), "done")), Err(Refusal::Cancelled));
-}
-
-#[test]
-fn during_a_grace_the_holder_renews_and_is_told_when_it_ends() {
-    let (mut fixture, held) = Fixture::held(brief());
-    assert_eq!(fixture.act(cancel(id(1), Some(ms(50)))), cancelling(&fixture, ms(50)));
-    let cancel_by = Some(fixture.now + ms(50));
-    fixture.advance(ms(20));
-    let renewed = Renewed { until: fixture.now + ms(100), cancel_by };
-    assert_eq!(fixture.act(renew(held.hold())), Ok(renewed.into()));
-}
-
-#[test]
-fn a_later_cancel_shortens_a_grace_and_never_extends_it() {
-    let (mut fixture, _) = Fixture::held(brief());
-    fixture.act(cancel(id(1), Some(ms(50)))).unwrap();
-    assert_eq!(fixture.act(cancel(id(1), Some(ms(80)))), cancelling(&fixture, ms(50)));
-    assert_eq!(fixture.act(cancel(id(1), Some(ms(20)))), cancelling(&fixture, ms(20)));
-    assert_eq!(fixture.record(id(1)).placed.timer, Some(fixture.now + ms(20)));
-}
-
-#[test]
 fn a_repeated_cancel_with_a_grace_changes_nothing_and_tells_nobody() {
     let (mut fixture, _) = Fixture::held(brief());
     let first = fixture.act(cancel(id(1), Some(ms(50))));
@@ -59,31 +22,6 @@ fn a_repeated_cancel_with_a_grace_changes_nothing_and_tells_nobody() {
     fixture.advance(ms(10));
     assert_eq!(fixture.act(cancel(id(1), Some(ms(50)))), first);
     assert_eq!((fixture.store, fixture.events), (stored, events));
-}
-
-#[test]
-fn during_a_grace_a_result_still_counts() {
-    let (mut fixture, held) = Fixture::held(brief());
-    fixture.act(cancel(id(1), Some(ms(50)))).unwrap();
-    let reply = fixture.act(complete(held.hold(), "done"));
-    assert_eq!(reply, Ok(Reply::Exited(Exited::Completed)));
-}
-
-#[test]
-fn during_a_grace_every_other_exit_cancels() {
-    for n in 0..4 {
-        let (mut fixture, held) = Fixture::held(brief());
-        fixture.act(cancel(id(1), Some(ms(50)))).unwrap();
-        let hold = held.hold();
-        let reply = match n {
-            0 => fixture.act(fail(hold, true)),
-            1 => fixture.act(delay(hold, ms(10))),
-            2 => fixture.act(hand_back(hold)),
-            _ => fixture.act(cancel_held(hold)),
-        };
-        assert_eq!(reply, Ok(Reply::Exited(Exited::Cancelled)));
-        assert_eq!(Node::of(fixture.get(id(1))), Node::Cancelled);
-    }
 }
 
 #[test]
