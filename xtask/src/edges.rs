@@ -22,8 +22,8 @@ const EDGES: &[Edge] = &[
     Edge::of_server("overload", "edge_overload"),
     Edge::of_server("restart", "edge_restart"),
     Edge { name: "clock", package: "ff-backend-sqlite", test: "exam", filter: "edge_clock" },
-    Edge::of_valkey("many", "many", "edge_many"),
-    Edge::of_valkey("primary", "stopped", "edge_one_primary"),
+    Edge::of_valkey("many", "edge_many"),
+    Edge::of_valkey("primary", "edge_one_primary"),
 ];
 
 /// What a person asked for.
@@ -41,8 +41,8 @@ impl Edge {
     }
 
     /// A harness of the Valkey store.
-    const fn of_valkey(name: &'static str, test: &'static str, filter: &'static str) -> Edge {
-        Edge { name, package: "ff-backend-valkey", test, filter }
+    const fn of_valkey(name: &'static str, filter: &'static str) -> Edge {
+        Edge { name, package: "ff-backend-valkey", test: "valkey", filter }
     }
 
     fn run(&self, root: &Path, asked: &Asked<'_>) -> Result {

@@ -17,14 +17,19 @@ pub(crate) struct Repeated {
 }
 
 /// Kills servers, workers and stores under load.
-pub(crate) const KILL: Repeated =
-    Repeated { package: "ff-cli", test: "kill", filter: "", variable: "FF_ROUNDS", rounds: 20 };
+pub(crate) const KILL: Repeated = Repeated {
+    package: "ff-cli",
+    test: "edges",
+    filter: "kill::",
+    variable: "FF_ROUNDS",
+    rounds: 20,
+};
 
 /// Races the last claim of a partition with a submit.
 pub(crate) const RACE: Repeated = Repeated {
     package: "ff-backend-valkey",
-    test: "wake",
-    filter: "no_wake_is_lost",
+    test: "valkey",
+    filter: "wake::no_wake_is_lost",
     variable: "FF_RACES",
     rounds: 100_000,
 };

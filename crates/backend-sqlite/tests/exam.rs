@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ff_backend_sqlite::{Durability, Options, SqliteStore};
-use ff_conformance::{Making, Subject, clock_histories, exam, histories, own_clock, sit};
+use ff_conformance::{Making, Subject, clock_histories, exam, histories, sit};
 use ff_core::{Millis, Time};
 use ff_store::Clock;
 use ff_testkit::ManualClock;
@@ -29,8 +29,8 @@ fn subject(options: Options) -> Subject {
 
 exam!(sqlite_memory, in_memory);
 exam!(sqlite_file, on_a_file);
-own_clock!(sqlite_memory_clock, in_memory);
-own_clock!(sqlite_file_clock, on_a_file);
+exam!(sqlite_memory_clock, in_memory, own_clock);
+exam!(sqlite_file_clock, on_a_file, own_clock);
 histories!(sqlite_histories, in_memory);
 clock_histories!(sqlite_clock_histories, in_memory);
 

@@ -14,15 +14,16 @@
 // A test suite: a panic is a failed fact.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod every_state;
 mod exam;
 mod facts;
 mod fixture;
 mod history;
 mod snapshot;
 mod subject;
-mod table;
 
-pub use exam::{facts_of, sit};
+pub use every_state::EveryState;
+pub use exam::sit;
 pub use fixture::WithoutWakeups;
 pub use history::{Agreement, Options, clock_histories, histories};
 pub use snapshot::{Snapshot, snapshot};

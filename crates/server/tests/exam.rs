@@ -3,12 +3,11 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
+mod fixture;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use common::Fixture;
 use ff_api::client::HttpClient;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::Subject;
@@ -35,6 +34,7 @@ use ff_store::{
     ClientBackend, DueTimers, EngineId, LimitsBackend, MaintenanceBackend, PartitionSet, Repaired,
     Stats, StoreError, Wakeups, WorkerBackend,
 };
+use fixture::Fixture;
 
 /// Two roles over HTTP, the third in process.
 struct OverHttp {

@@ -1,7 +1,8 @@
-//! What tests share: a manual clock, reports of what was counted, real Valkey servers, and
-//! networks that fail.
+//! What tests share: a manual clock, stores that do a little otherwise, reports of what was counted,
+//! real Valkey servers, and networks that fail.
 
 mod clock;
+mod forwarding;
 pub mod proxy;
 pub mod report;
 pub mod valkey;
@@ -9,3 +10,4 @@ pub mod wait;
 
 pub use clock::ManualClock;
 pub use ff_store::clock::TokioClock;
+pub use forwarding::{Forward, Forwarding};

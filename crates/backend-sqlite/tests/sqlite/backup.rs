@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{self, Place, submit};
+use crate::fixture::{self, Place, submit};
 use ff_backend_sqlite::{Durability, Options, SqliteStore, backend, backup};
 use ff_core::machine::Submit;
 use ff_core::{ExecutionId, Payload};
@@ -16,7 +16,7 @@ fn open(path: std::path::PathBuf) -> Engine<SqliteStore> {
 
 /// Work with an input that lies beside its record.
 fn work() -> Submit {
-    Submit { input: Payload::bytes(vec![7; 5_000]), ..Submit::new(common::new_id()) }
+    Submit { input: Payload::bytes(vec![7; 5_000]), ..Submit::new(fixture::new_id()) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,7 +33,7 @@ async fn a_copy_of_a_store_in_use_has_all_that_was_answered_before_and_is_sound(
         async move {
             while !stop.load(Ordering::SeqCst) {
                 submit(&store, work()).await;
-                common::take(&store, 1).await;
+                fixture::take(&store, 1).await;
             }
         }
     });
@@ -47,13 +47,13 @@ async fn a_copy_of_a_store_in_use_has_all_that_was_answered_before_and_is_sound(
     assert!(!place.path("copy.ff-wal").exists(), "the copy needs no file beside it");
     let copy = open(to);
     for id in before {
-        let found = copy.describe(&common::target(id)).await.unwrap();
+        let found = copy.describe(&fixture::target(id)).await.unwrap();
         assert_eq!(found.id, id);
         let key =
             ff_core::payload::BlobKey { execution: id, part: ff_core::payload::BlobPart::Input };
         assert_eq!(copy.store().blob(key).await.unwrap().unwrap().len(), 5_000);
     }
-    assert_eq!(common::violations(&**copy.store()).await, Vec::<String>::new());
+    assert_eq!(fixture::violations(&**copy.store()).await, Vec::<String>::new());
     submit(&copy, work()).await;
 }
 
@@ -121,9 +121,9 @@ async fn after_a_clean_stop_the_file_alone_is_the_store() {
     let alone = Place::new();
     std::fs::copy(place.file(), alone.file()).unwrap();
     let moved = alone.open();
-    assert_eq!(moved.describe(&common::target(id)).await.unwrap().id, id);
+    assert_eq!(moved.describe(&fixture::target(id)).await.unwrap().id, id);
     assert!(matches!(
-        moved.describe(&common::target(common::new_id())).await,
+        moved.describe(&fixture::target(fixture::new_id())).await,
         Err(StoreError::Refused(_))
     ));
 }

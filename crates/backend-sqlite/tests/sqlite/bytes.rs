@@ -1,6 +1,6 @@
 //! Bytes in are bytes out.
 
-use crate::common::{self, Place, submit, take, target};
+use crate::fixture::{self, Place, submit, take, target};
 use ff_backend_sqlite::{Options, backend};
 use ff_core::bounds::PAYLOAD_BYTES;
 use ff_core::machine::{Complete, Submit};
@@ -28,7 +28,7 @@ async fn inputs_and_results_come_back_as_they_went_in() {
         for bytes in samples() {
             let input = Payload::bytes(bytes.clone());
             let result = Payload { content_type: ContentType::json(), bytes: bytes.into() };
-            let mut work = Submit::new(common::new_id());
+            let mut work = Submit::new(fixture::new_id());
             work.input = input.clone();
             let id = submit(&backend, work).await;
             let taken = take(&backend, 1).await.remove(0);
@@ -38,6 +38,6 @@ async fn inputs_and_results_come_back_as_they_went_in() {
             assert!(backend.input(&target(id)).await.unwrap() == input);
             assert!(backend.result(&target(id), None).await.unwrap() == result);
         }
-        assert_eq!(common::violations(&**backend.store()).await, Vec::<String>::new());
+        assert_eq!(fixture::violations(&**backend.store()).await, Vec::<String>::new());
     }
 }

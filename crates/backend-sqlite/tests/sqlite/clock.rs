@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{self, Place, submit};
+use crate::fixture::{self, Place, submit};
 use ff_backend_sqlite::{Options, SqliteStore, backend};
 use ff_core::machine::Submit;
 use ff_core::{Millis, Time};
@@ -38,9 +38,9 @@ async fn tick(backend: &Engine<SqliteStore>) {
 }
 
 async fn finished(backend: &Engine<SqliteStore>) -> ff_core::ExecutionId {
-    let id = submit(backend, Submit::new(common::new_id())).await;
-    let taken = common::take(backend, 1).await;
-    backend.complete(vec![common::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
+    let id = submit(backend, Submit::new(fixture::new_id())).await;
+    let taken = fixture::take(backend, 1).await;
+    backend.complete(vec![fixture::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
     id
 }
 
@@ -49,12 +49,12 @@ async fn a_process_with_an_older_clock_lives_in_the_time_of_the_store() {
     for step in STEPS {
         let place = Place::new();
         let ahead = open(&place, &ManualClock::at(noon().as_ms()));
-        submit(&ahead, Submit::new(common::new_id())).await;
+        submit(&ahead, Submit::new(fixture::new_id())).await;
         let clock = ManualClock::at((noon() - step).as_ms());
         let behind = open(&place, &clock);
         assert_eq!(time(&behind).await, noon(), "{step}");
-        let id = submit(&behind, Submit::new(common::new_id())).await;
-        assert_eq!(behind.describe(&common::target(id)).await.unwrap().created, noon(), "{step}");
+        let id = submit(&behind, Submit::new(fixture::new_id())).await;
+        assert_eq!(behind.describe(&fixture::target(id)).await.unwrap().created, noon(), "{step}");
         clock.advance(Millis::from_secs(1));
         assert!(time(&behind).await.since(noon()) >= Millis::new(900), "{step}: it stands still");
     }
@@ -68,8 +68,8 @@ async fn processes_whose_clocks_are_a_millisecond_apart_see_one_time() {
     let mut last = Time::EPOCH;
     for turn in 0..40 {
         let (clock, store) = (&clocks[turn % 2], &stores[turn % 2]);
-        let id = submit(store, Submit::new(common::new_id())).await;
-        let created = store.describe(&common::target(id)).await.unwrap().created;
+        let id = submit(store, Submit::new(fixture::new_id())).await;
+        let created = store.describe(&fixture::target(id)).await.unwrap().created;
         assert!(created >= last, "{created} after {last}");
         last = created;
         if turn % 3 == 0 {
@@ -93,11 +93,11 @@ async fn a_restart_agrees_on_the_time_after_the_clock_was_set_back() {
         let place = Place::new();
         let clock = ManualClock::at(noon().as_ms());
         let first = open(&place, &clock);
-        submit(&first, Submit::new(common::new_id())).await;
+        submit(&first, Submit::new(fixture::new_id())).await;
         clock.set(noon() - step);
-        submit(&first, Submit::new(common::new_id())).await;
+        submit(&first, Submit::new(fixture::new_id())).await;
         clock.advance(Millis::from_secs(10));
-        submit(&first, Submit::new(common::new_id())).await;
+        submit(&first, Submit::new(fixture::new_id())).await;
         let told = (time(&first).await, offset(&first).await);
         drop(first);
         let second = open(&place, &clock);
@@ -114,16 +114,16 @@ async fn a_lease_ends_after_a_restart_with_a_clock_that_was_set_back() {
         let place = Place::new();
         let clock = ManualClock::at(noon().as_ms());
         let first = open(&place, &clock);
-        submit(&first, Submit::new(common::new_id())).await;
-        let lost = common::take(&first, 1).await.remove(0);
+        submit(&first, Submit::new(fixture::new_id())).await;
+        let lost = fixture::take(&first, 1).await.remove(0);
         drop(first);
         clock.set(noon() - step);
         let second = open(&place, &clock);
         tick(&second).await;
-        assert!(common::take(&second, 1).await.is_empty(), "{step}: it is still held");
+        assert!(fixture::take(&second, 1).await.is_empty(), "{step}: it is still held");
         clock.advance(Millis::new(lost.lease_ttl.get() * 6 / 5));
         tick(&second).await;
-        assert_eq!(common::take(&second, 1).await[0].execution, lost.execution, "{step}");
+        assert_eq!(fixture::take(&second, 1).await[0].execution, lost.execution, "{step}");
     }
 }
 
@@ -136,7 +136,7 @@ async fn a_process_that_starts_during_a_jump_removes_nothing() {
     for _ in 0..3 {
         // Each is a process of its own, and writes.
         let backend = open(&place, &clock);
-        submit(&backend, Submit::new(common::new_id())).await;
+        submit(&backend, Submit::new(fixture::new_id())).await;
         tick(&backend).await;
         assert!(backend.store().record(id).await.unwrap().is_some(), "during the jump");
         clock.advance(Millis::from_secs(1));
@@ -144,7 +144,7 @@ async fn a_process_that_starts_during_a_jump_removes_nothing() {
     clock.set(noon() + Millis::from_secs(3));
     for _ in 0..10 {
         let backend = open(&place, &clock);
-        submit(&backend, Submit::new(common::new_id())).await;
+        submit(&backend, Submit::new(fixture::new_id())).await;
         tick(&backend).await;
         assert!(backend.store().record(id).await.unwrap().is_some(), "after the jump");
         clock.advance(Millis::from_secs(60));
@@ -174,7 +174,7 @@ async fn a_process_that_starts_after_a_rest_does_not_put_off_one_that_has_watche
     let id = finished(&watching).await;
     clock.advance(Millis::from_days(8));
     time(&watching).await;
-    submit(&open(&place, &clock), Submit::new(common::new_id())).await;
+    submit(&open(&place, &clock), Submit::new(fixture::new_id())).await;
     tick(&watching).await;
     assert!(watching.store().record(id).await.unwrap().is_none());
 }
@@ -200,8 +200,8 @@ async fn time_is_one_over_restarts_and_processes_whatever_the_clock_is_set_to() 
                 1 => stores[which] = open(&place, &clock),
                 _ => clock.advance(Millis::new(rng.u64(..3_000))),
             }
-            let id = submit(&stores[which], Submit::new(common::new_id())).await;
-            let created = stores[which].describe(&common::target(id)).await.unwrap().created;
+            let id = submit(&stores[which], Submit::new(fixture::new_id())).await;
+            let created = stores[which].describe(&fixture::target(id)).await.unwrap().created;
             assert!(created >= last, "seed {seed}: {created} after {last}");
             clock.advance(Millis::new(100));
             let later = time(&stores[which]).await;

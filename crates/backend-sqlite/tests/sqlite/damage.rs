@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{self, Place, accepted, claim, command, complete, submit, take, target};
+use crate::fixture::{self, Place, accepted, claim, command, complete, submit, take, target};
 use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Admissions, ClaimRequest, GrantNext, Reply, Submit, Tick};
 use ff_core::payload::{BlobKey, BlobPart};
@@ -36,13 +36,13 @@ fn names<T: std::fmt::Debug>(answer: Result<T, StoreError>, id: ExecutionId) {
 async fn an_unreadable_record_is_told_wherever_it_is_named() {
     let place = Place::new();
     let backend = place.open();
-    let bad = submit(&backend, Submit::new(common::new_id())).await;
+    let bad = submit(&backend, Submit::new(fixture::new_id())).await;
     spoil(&place, bad);
     names(backend.describe(&target(bad)).await, bad);
     assert_eq!(backend.list(&listing()).await.unwrap().unreadable, [bad]);
     let tick = vec![command(Tick { execution: bad })];
     names(backend.store().execute(tick).await.remove(0), bad);
-    let broken = common::violations(&**backend.store()).await;
+    let broken = fixture::violations(&**backend.store()).await;
     assert!(broken.iter().any(|v| v.starts_with("readable") && v.contains(&bad.to_string())));
 }
 
@@ -50,9 +50,9 @@ async fn an_unreadable_record_is_told_wherever_it_is_named() {
 async fn a_listed_execution_that_is_absent_is_told_and_not_left_out() {
     let place = Place::new();
     let backend = place.open();
-    let lost = submit(&backend, Submit::new(common::new_id())).await;
+    let lost = submit(&backend, Submit::new(fixture::new_id())).await;
     place.sql().execute("DELETE FROM execution", ()).unwrap();
-    let kept = submit(&backend, Submit::new(common::new_id())).await;
+    let kept = submit(&backend, Submit::new(fixture::new_id())).await;
     let page = backend.list(&listing()).await.unwrap();
     assert_eq!(page.unreadable, [lost]);
     assert_eq!(page.executions.iter().map(|one| one.id).collect::<Vec<_>>(), [kept]);
@@ -62,8 +62,8 @@ async fn a_listed_execution_that_is_absent_is_told_and_not_left_out() {
 async fn work_behind_an_unreadable_record_is_claimed() {
     let place = Place::new();
     let backend = place.open();
-    let bad = submit(&backend, Submit::new(common::new_id())).await;
-    let good = submit(&backend, Submit::new(common::new_id())).await;
+    let bad = submit(&backend, Submit::new(fixture::new_id())).await;
+    let good = submit(&backend, Submit::new(fixture::new_id())).await;
     spoil(&place, bad);
     let taken = take(&backend, 1).await;
     assert_eq!(taken.len(), 1);
@@ -76,7 +76,7 @@ async fn work_behind_an_entry_that_names_nothing_is_claimed() {
         let place = Place::new();
         let backend = place.open();
         let requires = Capabilities::new(capabilities).unwrap();
-        let work = Submit { requires: requires.clone(), ..Submit::new(common::new_id()) };
+        let work = Submit { requires: requires.clone(), ..Submit::new(fixture::new_id()) };
         let good = submit(&backend, work).await;
         let sql = "INSERT INTO queue (namespace, lane, class, score, id) \
                    SELECT namespace, lane, class, score - 1, x'00' FROM queue";
@@ -93,7 +93,7 @@ async fn a_timer_that_names_nothing_keeps_no_other_from_running() {
     let place = Place::new();
     let backend = place.open();
     let start = When::After(Millis::new(1));
-    let delayed = submit(&backend, Submit { start, ..Submit::new(common::new_id()) }).await;
+    let delayed = submit(&backend, Submit { start, ..Submit::new(fixture::new_id()) }).await;
     place.sql().execute("INSERT INTO timer (due, id) VALUES (1, x'00')", ()).unwrap();
     let found = wait::until_async(PATIENCE, async || {
         let due = backend.store().due(&PartitionSet::All, None, 10).await.unwrap().due;
@@ -106,8 +106,8 @@ async fn a_timer_that_names_nothing_keeps_no_other_from_running() {
 async fn work_behind_an_unreadable_record_is_granted() {
     let place = Place::new();
     let backend = place.open();
-    let bad = submit(&backend, Submit::new(common::new_id())).await;
-    let good = submit(&backend, Submit::new(common::new_id())).await;
+    let bad = submit(&backend, Submit::new(fixture::new_id())).await;
+    let good = submit(&backend, Submit::new(fixture::new_id())).await;
     spoil(&place, bad);
     let claim = claim(1);
     let grant = GrantNext {
@@ -142,7 +142,7 @@ async fn an_unreadable_waiter_keeps_nobody_behind_it_waiting() {
     let limits = ExecutionLimits { quotas: [name].into(), ..ExecutionLimits::default() };
     let mut ids = Vec::new();
     for _ in 0..4 {
-        let work = Submit { limits: limits.clone(), ..Submit::new(common::new_id()) };
+        let work = Submit { limits: limits.clone(), ..Submit::new(fixture::new_id()) };
         ids.push(submit(&backend, work).await);
     }
     let mut held = take(&backend, 1).await.remove(0);
@@ -160,10 +160,10 @@ async fn an_unreadable_waiter_keeps_nobody_behind_it_waiting() {
 async fn an_unreadable_record_fails_its_own_command_and_no_other_of_its_group() {
     let place = Place::new();
     let backend = place.open();
-    let bad = submit(&backend, Submit::new(common::new_id())).await;
+    let bad = submit(&backend, Submit::new(fixture::new_id())).await;
     spoil(&place, bad);
     let before = backend.store().stats();
-    let (first, last) = (common::new_id(), common::new_id());
+    let (first, last) = (fixture::new_id(), fixture::new_id());
     let batch = vec![
         command(Submit::new(first)),
         command(Tick { execution: bad }),
@@ -184,11 +184,11 @@ async fn an_unreadable_record_fails_its_own_command_and_no_other_of_its_group() 
 async fn a_command_that_breaks_the_transaction_fails_alone() {
     let place = Place::new();
     let backend = place.open();
-    submit(&backend, Submit::new(common::new_id())).await;
+    submit(&backend, Submit::new(fixture::new_id())).await;
     let taken = take(&backend, 1).await;
     let bad = taken[0].execution;
     place.sql().execute("UPDATE execution SET version = version + 1", ()).unwrap();
-    let (first, last) = (common::new_id(), common::new_id());
+    let (first, last) = (fixture::new_id(), fixture::new_id());
     let batch =
         vec![command(Submit::new(first)), command(complete(&taken[0])), command(Submit::new(last))];
     let mut answers = backend.store().execute(batch).await;
@@ -205,7 +205,7 @@ async fn a_command_that_breaks_the_transaction_fails_alone() {
 async fn a_record_of_a_later_format_is_unreadable() {
     let place = Place::new();
     let backend = place.open();
-    let id = submit(&backend, Submit::new(common::new_id())).await;
+    let id = submit(&backend, Submit::new(fixture::new_id())).await;
     place
         .sql()
         .execute("UPDATE execution SET record = CAST(x'02' || substr(record, 2) AS BLOB)", ())

@@ -1,6 +1,6 @@
 //! The file itself: who may read it, and which files are refused.
 
-use crate::common::{self, Place, submit};
+use crate::fixture::{self, Place, submit};
 use ff_backend_sqlite::{Options, SqliteStore};
 use ff_core::machine::Submit;
 use ff_store::{ClientBackend, StoreError};
@@ -18,7 +18,7 @@ async fn only_the_owner_can_read_the_files() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let backend = place.open();
-    submit(&backend, Submit::new(common::new_id())).await;
+    submit(&backend, Submit::new(fixture::new_id())).await;
     for suffix in ["", "-wal", "-shm"] {
         let path = format!("{}{suffix}", place.file().display());
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
@@ -74,10 +74,10 @@ fn a_place_where_no_file_can_be_made_is_named() {
 #[tokio::test]
 async fn what_was_answered_is_there_when_the_store_is_opened_again() {
     let place = Place::new();
-    let id = submit(&place.open(), Submit::new(common::new_id())).await;
+    let id = submit(&place.open(), Submit::new(fixture::new_id())).await;
     let again = place.open();
-    assert_eq!(again.describe(&common::target(id)).await.unwrap().id, id);
-    assert_eq!(common::violations(&**again.store()).await, Vec::<String>::new());
+    assert_eq!(again.describe(&fixture::target(id)).await.unwrap().id, id);
+    assert_eq!(fixture::violations(&**again.store()).await, Vec::<String>::new());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{self, Place};
+use crate::fixture::{self, Place};
 use ff_backend_sqlite::backend;
 use ff_core::machine::{Command, Complete, Fail, Reply, Submit};
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
@@ -65,12 +65,12 @@ async fn written() -> (String, String, Execution) {
         let backend = backend.clone();
         async move {
             let command = Command { entropy: 0x1234_5678_9abc_def0, action };
-            common::accepted(&backend, vec![command]).await.remove(0)
+            fixture::accepted(&backend, vec![command]).await.remove(0)
         }
     };
     run(work().into()).await;
     for attempt in 0..2 {
-        let mut claim = common::claim(1);
+        let mut claim = fixture::claim(1);
         claim.namespace = work().namespace;
         claim.lane = work().lane;
         claim.capabilities = work().requires;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{self, Place, command, submit, take, target};
+use crate::fixture::{self, Place, command, submit, take, target};
 use ff_backend_sqlite::{Options, backend};
 use ff_core::machine::{Cancel, Renew, Submit};
 use ff_core::policy::Policy;
@@ -14,8 +14,8 @@ use ff_store::{Clock, MaintenanceBackend, Store, StoreError, SystemClock, Worker
 async fn a_refused_command_does_not_keep_the_rest_of_its_group_from_being_written() {
     let place = Place::new();
     let backend = place.open();
-    let (first, last) = (common::new_id(), common::new_id());
-    let nobody = Cancel { target: target(common::new_id()), grace: None, reason: None };
+    let (first, last) = (fixture::new_id(), fixture::new_id());
+    let nobody = Cancel { target: target(fixture::new_id()), grace: None, reason: None };
     let batch = vec![command(Submit::new(first)), command(nobody), command(Submit::new(last))];
     let answers = backend.store().execute(batch).await;
     assert!(answers[0].is_ok() && answers[2].is_ok());
@@ -29,7 +29,7 @@ async fn a_refused_command_does_not_keep_the_rest_of_its_group_from_being_writte
 async fn commands_that_change_nothing_commit_nothing() {
     let place = Place::new();
     let backend = place.open();
-    let nobody = Cancel { target: target(common::new_id()), grace: None, reason: None };
+    let nobody = Cancel { target: target(fixture::new_id()), grace: None, reason: None };
     backend.store().execute(vec![command(nobody)]).await.remove(0).unwrap_err();
     assert!(take(&backend, 1).await.is_empty());
     let stats = backend.store().stats();
@@ -40,9 +40,9 @@ async fn commands_that_change_nothing_commit_nothing() {
 async fn a_command_sees_what_the_ones_before_it_in_its_group_wrote() {
     let place = Place::new();
     let backend = place.open();
-    let id = common::new_id();
-    let batch = vec![command(Submit::new(id)), command(common::claim(1))];
-    let replies = common::accepted(&backend, batch).await;
+    let id = fixture::new_id();
+    let batch = vec![command(Submit::new(id)), command(fixture::claim(1))];
+    let replies = fixture::accepted(&backend, batch).await;
     match &replies[1] {
         ff_core::machine::Reply::Claimed(claimed) => {
             assert_eq!(claimed.assignments[0].execution, id);
@@ -61,7 +61,7 @@ async fn calls_that_wait_together_share_a_transaction() {
     let mut calls = Vec::new();
     for _ in 0..CALLS {
         let backend = backend.clone();
-        let submit = async move { submit(&backend, Submit::new(common::new_id())).await };
+        let submit = async move { submit(&backend, Submit::new(fixture::new_id())).await };
         calls.push(tokio::spawn(submit));
         // Runs the call up to where it waits for its answer.
         tokio::task::yield_now().await;
@@ -79,7 +79,7 @@ async fn calls_that_wait_together_share_a_transaction() {
 async fn dropping_the_store_finishes_what_is_queued() {
     let place = Place::new();
     let backend = place.open();
-    let id = common::new_id();
+    let id = fixture::new_id();
     let call = backend.store().execute(vec![command(Submit::new(id))]);
     // Polled once, so that the call is queued, and then given up.
     let mut call = Box::pin(call);
@@ -113,7 +113,7 @@ async fn a_panic_of_the_writer_is_answered_and_survived() {
     let broken = Arc::new(AtomicBool::new(true));
     let clock = Arc::new(Broken(broken.clone()));
     let backend = backend(place.options().clock(clock)).unwrap();
-    let id = common::new_id();
+    let id = fixture::new_id();
     let answer = backend.store().execute(vec![command(Submit::new(id))]).await.remove(0);
     assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
     broken.store(false, Ordering::SeqCst);
@@ -127,7 +127,7 @@ async fn classes_are_claimed_in_the_order_of_their_queues() {
         let backend = backend(options).unwrap();
         let mut expected = Vec::new();
         for number in 0..40 {
-            let mut work = Submit::new(common::new_id());
+            let mut work = Submit::new(fixture::new_id());
             work.priority = 100 - number;
             work.requires = match number % 4 {
                 0 => Capabilities::NONE,
@@ -141,11 +141,11 @@ async fn classes_are_claimed_in_the_order_of_their_queues() {
         }
         let mut taken = Vec::new();
         for max in [1, 2, 5, 40] {
-            let mut claim = common::claim(max);
+            let mut claim = fixture::claim(max);
             claim.capabilities = Capabilities::new(["class-1", "class-2"]).unwrap();
             let claimed = backend.claim(claim, Millis::ZERO).await.unwrap();
             taken.extend(claimed.assignments.iter().map(|assignment| assignment.execution));
-            assert_eq!(common::violations(&**backend.store()).await, Vec::<String>::new());
+            assert_eq!(fixture::violations(&**backend.store()).await, Vec::<String>::new());
         }
         assert_eq!(taken, expected);
     }
@@ -156,11 +156,11 @@ async fn what_is_retired_leaves_nothing_behind() {
     let place = Place::new();
     let clock = ff_testkit::ManualClock::default();
     let backend = backend(place.options().clock(Arc::new(clock.clone()))).unwrap();
-    let mut work = Submit::new(common::new_id());
+    let mut work = Submit::new(fixture::new_id());
     work.key = Some(ff_core::IdempotencyKey::new("order-1").unwrap());
     work.requires = Capabilities::new(["gpu"]).unwrap();
     let id = submit(&backend, work.clone()).await;
-    let mut claim = common::claim(1);
+    let mut claim = fixture::claim(1);
     claim.capabilities = work.requires.clone();
     let taken = backend.claim(claim.clone(), Millis::ZERO).await.unwrap().assignments;
     // The lease is lost, so that there is an earlier attempt to remove too.
@@ -171,8 +171,8 @@ async fn what_is_retired_leaves_nothing_behind() {
     claim.request = ff_store::mint::request_id();
     let taken = backend.claim(claim, Millis::ZERO).await.unwrap().assignments;
     assert_eq!(backend.store().past_attempts(id, 0, 10).await.unwrap().len(), 1);
-    backend.complete(vec![common::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
-    assert_eq!(common::violations(&**backend.store()).await, Vec::<String>::new());
+    backend.complete(vec![fixture::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
+    assert_eq!(fixture::violations(&**backend.store()).await, Vec::<String>::new());
     clock.advance(Policy::default().retention);
     backend.tick(vec![id]).await.unwrap().remove(0).unwrap();
     assert!(backend.store().rows().await.unwrap().next().await.is_none());

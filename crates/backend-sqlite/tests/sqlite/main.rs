@@ -4,9 +4,11 @@
 mod backup;
 mod bytes;
 mod clock;
-mod common;
 mod damage;
 mod file;
+mod fixture;
 mod format;
 mod group;
+mod planted;
 mod processes;
+mod violations;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, Place, claim, submit, take};
+use crate::fixture::{self, Place, claim, submit, take};
 use ff_core::machine::Submit;
 use ff_core::{Millis, Time};
 use ff_store::{ClientBackend, MaintenanceBackend, Store, StoreError, WorkerBackend};
@@ -14,13 +14,13 @@ use ff_store::{ClientBackend, MaintenanceBackend, Store, StoreError, WorkerBacke
 async fn each_sees_what_the_other_was_answered() {
     let place = Place::new();
     let (one, other) = (place.open(), place.open());
-    let id = submit(&one, Submit::new(common::new_id())).await;
-    assert_eq!(other.describe(&common::target(id)).await.unwrap().id, id);
+    let id = submit(&one, Submit::new(fixture::new_id())).await;
+    assert_eq!(other.describe(&fixture::target(id)).await.unwrap().id, id);
     let taken = take(&other, 1).await;
     assert_eq!(taken[0].execution, id);
     assert!(take(&one, 1).await.is_empty());
-    one.complete(vec![common::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
-    assert!(other.describe(&common::target(id)).await.unwrap().outcome().is_some());
+    one.complete(vec![fixture::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
+    assert!(other.describe(&fixture::target(id)).await.unwrap().outcome().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,7 +36,7 @@ async fn no_execution_is_claimed_twice() {
             while taken.lock().unwrap().len() < 2 * EACH {
                 let claimed = store.claim(claim(3), Millis::new(50)).await.unwrap();
                 for assignment in claimed.assignments {
-                    let done = vec![common::complete(&assignment)];
+                    let done = vec![fixture::complete(&assignment)];
                     store.complete(done).await.unwrap().remove(0).unwrap();
                     taken.lock().unwrap().push(assignment.execution);
                 }
@@ -46,7 +46,7 @@ async fn no_execution_is_claimed_twice() {
     let mut submitted = HashSet::new();
     for _ in 0..EACH {
         for store in &stores {
-            submitted.insert(submit(store, Submit::new(common::new_id())).await);
+            submitted.insert(submit(store, Submit::new(fixture::new_id())).await);
         }
     }
     for claimer in claimers {
@@ -55,7 +55,7 @@ async fn no_execution_is_claimed_twice() {
     let taken = taken.lock().unwrap().clone();
     assert_eq!(taken.len(), 2 * EACH);
     assert_eq!(taken.into_iter().collect::<HashSet<_>>(), submitted);
-    assert_eq!(common::violations(&**stores[0].store()).await, Vec::<String>::new());
+    assert_eq!(fixture::violations(&**stores[0].store()).await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn waiters_hear_of_the_work_of_another_process() {
     let place = Place::new();
     let (one, other) = (place.open(), place.open());
     let heard = other.wakeups().timer_changed();
-    submit(&one, Submit::new(common::new_id())).await;
+    submit(&one, Submit::new(fixture::new_id())).await;
     tokio::time::timeout(Duration::from_secs(10), heard).await.unwrap();
 }
 
@@ -75,7 +75,7 @@ async fn the_store_does_not_take_its_own_writes_for_those_of_another_process() {
     backend.wakeups().arm_timer(Some(Time::EPOCH));
     let busy = Instant::now();
     while busy.elapsed() < Duration::from_millis(600) {
-        submit(&backend, Submit::new(common::new_id())).await;
+        submit(&backend, Submit::new(fixture::new_id())).await;
         take(&backend, 1).await;
     }
     let heard = tokio::time::timeout(Duration::ZERO, backend.wakeups().timer_changed()).await;
@@ -89,8 +89,8 @@ async fn a_process_that_stops_inside_a_transaction_makes_the_store_busy() {
     let impatient = ff_backend_sqlite::backend(place.options().busy_timeout(patience)).unwrap();
     let stopped = place.sql();
     stopped.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let id = common::new_id();
-    let answer = impatient.store().execute(vec![common::command(Submit::new(id))]).await.remove(0);
+    let id = fixture::new_id();
+    let answer = impatient.store().execute(vec![fixture::command(Submit::new(id))]).await.remove(0);
     assert!(matches!(answer, Err(StoreError::Busy(_))), "{answer:?}");
     assert!(impatient.store().record(id).await.unwrap().is_none(), "reads go on");
     stopped.execute_batch("ROLLBACK").unwrap();

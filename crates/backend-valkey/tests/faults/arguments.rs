@@ -2,8 +2,8 @@
 
 use ff_testkit::report;
 
-use crate::scenes::{self, Scene};
-use crate::world::World;
+use crate::cases::{self, Case};
+use crate::faulty::Faulty;
 
 /// How many arguments a function takes.
 fn takes(verb: &str, count: usize) -> bool {
@@ -40,9 +40,9 @@ fn takes(verb: &str, count: usize) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_number_of_arguments_is_refused_before_anything_is_read() {
-    let world = World::new().await;
+    let faulty = Faulty::new().await;
     let mut calls = 0;
-    for verb in world.verbs() {
+    for verb in faulty.verbs() {
         for count in 0..=24 {
             if takes(&verb, count) {
                 continue;
@@ -51,27 +51,27 @@ async fn a_wrong_number_of_arguments_is_refused_before_anything_is_read() {
             if verb == "load" {
                 (0..count).step_by(2).for_each(|at| args[at] = b"r".to_vec());
             }
-            world.fail(&verb, 0);
-            let refused = world.call(&verb, &args).unwrap_err();
+            faulty.fail(&verb, 0);
+            let refused = faulty.call(&verb, &args).unwrap_err();
             assert!(refused.starts_with("FF_ARITY "), "{verb} with {count}: {refused}");
-            assert_eq!(world.calls().to_string(), "0", "{verb} with {count} has read something");
+            assert_eq!(faulty.calls().to_string(), "0", "{verb} with {count} has read something");
             calls += 1;
         }
     }
-    eprintln!("{} functions, {calls} calls", world.verbs().len());
+    eprintln!("{} functions, {calls} calls", faulty.verbs().len());
 }
 
-/// Every function that writes, in all its scenes.
-fn every_scene() -> Vec<Scene> {
+/// Every function that writes, in all its cases.
+fn every_scene() -> Vec<Case> {
     [
-        scenes::submit(),
-        scenes::claim_(),
-        scenes::complete_(),
-        scenes::renew_(),
-        scenes::retire(),
-        scenes::commit(),
-        scenes::settle(),
-        scenes::unblock_(),
+        cases::submit(),
+        cases::claim_(),
+        cases::complete_(),
+        cases::renew_(),
+        cases::retire(),
+        cases::commit(),
+        cases::settle(),
+        cases::unblock_(),
     ]
     .concat()
 }
@@ -96,7 +96,7 @@ fn garbage(rng: &mut fastrand::Rng, instead_of: &[u8]) -> Vec<u8> {
     }
 }
 
-/// How often each scene is played with garbage.
+/// How often each case is played with garbage.
 const TRIES: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,25 +106,25 @@ async fn garbage_gives_no_error_after_the_first_write() {
     eprintln!("FF_SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     let (mut calls, mut errors) = (0, 0);
-    for scene in every_scene() {
-        let world = World::new().await;
-        world.play(&scene.before).await;
-        drop(world.run(&scene.act).await);
-        let args = world.last_args(scene.verb);
+    for case in every_scene() {
+        let faulty = Faulty::new().await;
+        faulty.play(&case.before).await;
+        drop(faulty.run(&case.act).await);
+        let args = faulty.last_args(case.verb);
         for _ in 0..TRIES {
-            let world = World::new().await;
-            world.play(&scene.before).await;
+            let faulty = Faulty::new().await;
+            faulty.play(&case.before).await;
             let mut args = args.clone();
             for _ in 0..rng.usize(1..=2) {
                 let at = rng.usize(0..args.len());
                 args[at] = garbage(&mut rng, &args[at]);
             }
-            let before = world.everything();
-            let answer = world.call(scene.verb, &args);
+            let before = faulty.everything();
+            let answer = faulty.call(case.verb, &args);
             calls += 1;
             if let Err(why) = answer {
-                let same = world.everything() == before;
-                let what = format!("FF_SEED={seed} {}: {}: {why}", scene.verb, scene.name);
+                let same = faulty.everything() == before;
+                let what = format!("FF_SEED={seed} {}: {}: {why}", case.verb, case.name);
                 assert!(same, "{what} after {args:?}");
                 errors += 1;
             }

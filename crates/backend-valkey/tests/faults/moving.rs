@@ -5,7 +5,7 @@ use ff_conformance::snapshot;
 use ff_store::Store;
 use ff_testkit::valkey::Cluster;
 
-use crate::ground::fresh_prefix;
+use crate::fixture::fresh_prefix;
 use crate::words::{command, laden, work};
 
 /// Where a slot is being moved, what is not there yet looks absent.

@@ -16,7 +16,7 @@ use ff_core::{
     Time, When, WorkerId, WorkerInstanceId,
 };
 
-use crate::world::Step;
+use crate::faulty::Step;
 
 /// More bytes than a record keeps.
 pub(crate) const LONG: usize = 300;

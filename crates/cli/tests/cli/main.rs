@@ -7,7 +7,9 @@ mod backup;
 mod bad_input;
 mod budgets;
 mod check;
+mod dev;
 mod docs;
+mod examples;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -12,3 +12,4 @@ mod logs;
 mod passwords;
 mod stopping;
 mod tls;
+mod valkey;

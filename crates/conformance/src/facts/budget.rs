@@ -66,6 +66,10 @@ pub(crate) async fn an_estimate_over_the_limit_can_never_start(g: Fixture) {
         assert!(explained.sentence.contains(words), "{words}: {}", explained.sentence);
     }
     assert!(!explained.sentence.contains("may clear"), "{}", explained.sentence);
+}
+
+pub(crate) async fn an_estimate_over_what_is_free_waits(g: Fixture) {
+    g.put_budget("team", of_tokens(100)).await;
     let fits = g.controlled(&["team"], &[], tokens(80)).await;
     assert_eq!(g.claimed().await.execution, fits);
     let short = g.controlled(&["team"], &[], tokens(30)).await;

@@ -169,6 +169,11 @@ pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Fixture) {
     g.pass(ms(3_000)).await;
     assert_eq!(g.backend().describe(&g.target(plain)).await.refused(), Code::NotFound);
     assert!(!g.try_submit(g.keyed("order-1")).await.unwrap().created);
+}
+
+pub(crate) async fn a_key_that_would_be_forgotten_is_refused_whatever_its_lane_says(g: Fixture) {
+    g.default_to(PolicyOverrides { retention: Some(ms(1_000)), ..PolicyOverrides::default() })
+        .await;
     let mut brief = g.keyed("order-2");
     brief.policy.retention = Some(ms(1_000));
     assert_eq!(g.try_submit(brief).await.refused(), Code::InvalidArgument);
@@ -209,6 +214,10 @@ pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Fixture) {
     }
     given.insert(g.granted().await.execution);
     assert_eq!(given, ids.into());
+}
+
+pub(crate) async fn a_lane_keeps_its_defaults_when_it_is_steered(g: Fixture) {
+    g.default_to(busy()).await;
     g.limit(1).await;
     g.drain().await;
     assert_eq!(g.try_submit(g.silent()).await.refused(), Code::LaneDraining);

@@ -229,7 +229,7 @@ pub(crate) async fn a_limit_of_a_lane_keeps_the_order_of_its_work(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_limit_goes_with_a_pause(g: Fixture) {
+pub(crate) async fn a_pause_keeps_the_limit_of_its_lane(g: Fixture) {
     g.limit(1).await;
     let said = g.pause().await;
     assert_eq!((said.paused, said.max_active), (true, Some(1)), "what is not spoken of stays");
@@ -237,6 +237,12 @@ pub(crate) async fn a_limit_goes_with_a_pause(g: Fixture) {
     assert!(g.nothing_to_claim().await);
     let said = g.resume().await;
     assert_eq!((said.paused, said.max_active), (false, Some(1)));
+    assert_eq!(taken(&g).await.len(), 1);
+}
+
+pub(crate) async fn a_drain_outlasts_the_limit_of_its_lane(g: Fixture) {
+    g.limit(1).await;
+    several(&g, 3).await;
     assert_eq!(taken(&g).await.len(), 1);
     g.drain().await;
     assert_eq!(g.try_submit(g.work()).await.refused(), Code::LaneDraining);
@@ -296,11 +302,8 @@ pub(crate) async fn bad_limits_of_a_lane_are_refused(g: Fixture) {
     g.limit(QUOTA).await;
 }
 
-pub(crate) async fn the_quota_of_a_lane_is_nobody_elses(g: Fixture) {
+pub(crate) async fn the_quota_of_a_lane_cannot_be_named(g: Fixture) {
     g.limit(1).await;
-    for name in ["0", "Z", "z"] {
-        g.put_quota(name, at_once(1)).await;
-    }
     let before = g.snapshot().await;
     let own = named("@default");
     let put = g.backend().put_quota(&g.namespace, &own, at_once(9)).await;
@@ -315,6 +318,13 @@ pub(crate) async fn the_quota_of_a_lane_is_nobody_elses(g: Fixture) {
     work.limits.quotas = [own].into();
     assert_eq!(g.try_submit(work).await.refused(), Code::InvalidArgument);
     g.snapshot().await.assert_same(&before);
+}
+
+pub(crate) async fn the_quota_of_a_lane_is_not_listed(g: Fixture) {
+    g.limit(1).await;
+    for name in ["0", "Z", "z"] {
+        g.put_quota(name, at_once(1)).await;
+    }
     for limit in 1..5 {
         let (mut seen, mut after) = (Vec::new(), None);
         loop {

@@ -1,9 +1,10 @@
 //! The facts: what every backend does, and what none does.
 //!
-//! Each is a function of a fresh [`Fixture`](crate::ground::Ground). When it has ended, the store is
+//! Each is a function of a fresh [`Fixture`](crate::fixture::Fixture). When it has ended, the store is
 //! audited, so a fact need not look at indexes unless they are its subject.
 
-// A fact that no test runs is an error: it must be in the table.
+// The build script finds facts by `pub(crate) async fn`. What it does not find nobody sits, which is an
+// error here.
 #![deny(dead_code)]
 
 pub(crate) mod admission;

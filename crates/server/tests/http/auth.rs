@@ -4,9 +4,9 @@ use ff_api::client::{HttpClient, HttpOptions};
 use ff_server::{Config, ConfigError, Server, Token};
 use ff_store::{StoreError, WorkerBackend};
 
-use crate::common::raw::{Answer, Wire, ask, get};
-use crate::common::routes::{METHODS, Route, paths, routes};
-use crate::common::{Fixture, TOKEN, config};
+use crate::fixture::raw::{Answer, Wire, ask, get};
+use crate::fixture::routes::{METHODS, Route, paths, routes};
+use crate::fixture::{Fixture, TOKEN, config};
 
 async fn guarded() -> Fixture {
     Fixture::with(Config { token: Some(Token::new(TOKEN).unwrap()), ..config() }).await

@@ -3,8 +3,8 @@
 use ff_core::ExecutionId;
 use ff_store::{ClientBackend, mint};
 
-use crate::common::Fixture;
-use crate::common::raw::{Answer, LONG, Wire, ask, get, post, send};
+use crate::fixture::Fixture;
+use crate::fixture::raw::{Answer, LONG, Wire, ask, get, post, send};
 
 #[tokio::test]
 async fn an_unknown_id_and_anothers_id_get_the_same_answer() {

@@ -1,7 +1,7 @@
 //! Bodies that are not what a route takes.
 
-use crate::common::Fixture;
-use crate::common::raw::{Answer, LONG, ask, post, post_with};
+use crate::fixture::Fixture;
+use crate::fixture::raw::{Answer, LONG, ask, post, post_with};
 
 async fn submit(server: &Fixture, body: impl AsRef<[u8]>) -> Answer {
     ask(server.address, post("/v1/executions", body)).await

@@ -6,8 +6,8 @@ use ff_core::Millis;
 use ff_server::Config;
 use ff_store::WorkerBackend;
 
-use crate::common::raw::{LONG, Wire, ask, get, post, post_with};
-use crate::common::{Fixture, claim, config, within};
+use crate::fixture::raw::{LONG, Wire, ask, get, post, post_with};
+use crate::fixture::{Fixture, claim, config, within};
 
 /// Ten mebibytes of a JSON string.
 fn huge() -> Vec<u8> {

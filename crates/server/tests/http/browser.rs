@@ -2,9 +2,9 @@
 
 use ff_server::{Config, Token};
 
-use crate::common::raw::{Answer, Wire, ask, post, send};
-use crate::common::routes::{METHODS, paths, routes};
-use crate::common::{Fixture, TOKEN, config};
+use crate::fixture::raw::{Answer, Wire, ask, post, send};
+use crate::fixture::routes::{METHODS, paths, routes};
+use crate::fixture::{Fixture, TOKEN, config};
 
 async fn asked(server: &Fixture, method: &str, path: &str, headers: &str) -> Answer {
     let mut wire = Wire::open(server.address).await;

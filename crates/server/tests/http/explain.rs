@@ -7,8 +7,8 @@ use ff_store::roles::{LaneUpdate, Registering};
 use ff_store::{ClientBackend, WorkerBackend, mint};
 use serde_json::{Value, json};
 
-use crate::common::raw::{ask, get};
-use crate::common::{Fixture, claim, target};
+use crate::fixture::raw::{ask, get};
+use crate::fixture::{Fixture, claim, target};
 
 async fn explained(server: &Fixture, id: ExecutionId) -> Value {
     let answer = ask(server.address, get(&format!("/v1/executions/{id}/explain"))).await;

@@ -1,12 +1,11 @@
 //! Lanes are paused, drained, limited, resumed and given defaults; waiting claims get the work of a lane that is resumed.
 
 use ff_core::Millis;
-use ff_core::machine::Withheld;
 use ff_store::{ClientBackend, WorkerBackend};
 use serde_json::{Value, json};
 
-use crate::common::raw::{Answer, ask, get, patch, post};
-use crate::common::{Fixture, claim, within};
+use crate::fixture::raw::{Answer, ask, get, patch, post};
+use crate::fixture::{Fixture, claim};
 
 async fn order(server: &Fixture, lane: &str, body: &Value) -> Value {
     let answer = send(server, lane, body).await;
@@ -126,21 +125,6 @@ async fn bad_defaults_are_refused_by_name() {
         refused.problem(400, "invalid_json");
     }
     assert_eq!(see(&server, "/v1/lanes").await["lanes"], json!([]));
-}
-
-#[tokio::test]
-async fn a_waiting_claim_gets_the_work_of_a_lane_that_is_resumed() {
-    let server = Fixture::start().await;
-    order(&server, "default", &json!({"paused": true})).await;
-    let id = server.submitted().await;
-    let client = server.client();
-    let withheld = client.claim(claim(), Millis::ZERO).await.unwrap();
-    assert_eq!((withheld.assignments.len(), withheld.withheld), (0, Some(Withheld::LanePaused)));
-    let waiting = tokio::spawn(async move { client.claim(claim(), Millis::from_secs(50)).await });
-    server.until_waiting(1).await;
-    order(&server, "default", &json!({"paused": false})).await;
-    let claimed = within(waiting).await.unwrap().unwrap();
-    assert_eq!((claimed.assignments[0].execution, claimed.withheld), (id, None));
 }
 
 #[tokio::test]

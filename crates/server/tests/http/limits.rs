@@ -5,8 +5,8 @@ use ff_core::machine::Withheld;
 use ff_store::WorkerBackend;
 use serde_json::{Value, json};
 
-use crate::common::raw::{Answer, ask, get, post, send};
-use crate::common::{Fixture, claim, within};
+use crate::fixture::raw::{Answer, ask, get, post, send};
+use crate::fixture::{Fixture, claim, within};
 
 async fn put(server: &Fixture, path: &str, body: &Value) -> Answer {
     ask(server.address, send("PUT", &format!("/v1/{path}"), body.to_string())).await

@@ -8,8 +8,8 @@ use ff_core::{Payload, PublicState};
 use ff_store::WorkerBackend;
 use ff_testkit::report;
 
-use super::lost_replies::Lab;
-use crate::common::claim;
+use super::lost_replies::BehindProxy;
+use crate::fixture::claim;
 
 /// How many replies are cut: `FF_CUTS`, or 200.
 fn cuts() -> usize {
@@ -18,36 +18,36 @@ fn cuts() -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn claims_with_cut_replies_burn_no_attempt_and_lose_no_execution() {
-    let lab = Lab::new().await;
+    let behind = BehindProxy::new().await;
     let (mut submitted, mut done) = (BTreeSet::new(), BTreeSet::new());
     let mut round = 0;
-    while lab.proxy.cut() < cuts() {
+    while behind.proxy.cut() < cuts() {
         round += 1;
         let claim = ClaimRequest { max: 1 + round % 3, ..claim() };
         for _ in 0..claim.max {
-            submitted.insert(lab.server.submitted().await);
+            submitted.insert(behind.server.submitted().await);
         }
         // Now the first reply is cut, now its repetition too; now the work comes while it waits.
         let wait = Millis::new(u64::from(round % 2) * 50);
-        lab.proxy.cut_next(1 + usize::from(round % 4 == 0));
-        let mut answer = lab.client.claim(claim.clone(), wait).await;
+        behind.proxy.cut_next(1 + usize::from(round % 4 == 0));
+        let mut answer = behind.client.claim(claim.clone(), wait).await;
         while answer.is_err() {
-            answer = lab.client.claim(ClaimRequest { retry: true, ..claim.clone() }, wait).await;
+            answer = behind.client.claim(ClaimRequest { retry: true, ..claim.clone() }, wait).await;
         }
         let assignments = answer.unwrap().assignments;
         assert_eq!(assignments.len(), usize::from(claim.max));
         for assignment in assignments {
             assert_eq!((assignment.fence.attempt, assignment.fence.epoch), (0, 1));
             let complete = Complete { hold: assignment.hold(), result: Payload::default() };
-            lab.client.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+            behind.client.complete(vec![complete]).await.unwrap().remove(0).unwrap();
             assert!(done.insert(assignment.execution), "it was handed out once");
         }
     }
     assert_eq!(done, submitted, "none is lost and none invented");
     for id in submitted {
-        let described = lab.server.described(id).await;
+        let described = behind.server.described(id).await;
         assert_eq!(described.public_state(), PublicState::Completed);
         assert_eq!((described.epoch, described.run.failures, described.run.reclaims), (1, 0, 0));
     }
-    report::count("claim replies cut", lab.proxy.cut() as u64);
+    report::count("claim replies cut", behind.proxy.cut() as u64);
 }

@@ -13,21 +13,21 @@ use ff_core::{Category, Millis, Payload, PublicState, When};
 use ff_store::{ClientBackend, StoreError, WorkerBackend};
 
 use super::proxy::Proxy;
-use crate::common::{Fixture, claim, client_of, target};
+use crate::fixture::{Fixture, claim, client_of, target};
 
 /// A server behind a proxy that can cut replies.
-pub(crate) struct Lab {
+pub(crate) struct BehindProxy {
     pub(crate) server: Fixture,
     pub(crate) proxy: Proxy,
     pub(crate) client: HttpClient,
 }
 
-impl Lab {
-    pub(crate) async fn new() -> Lab {
+impl BehindProxy {
+    pub(crate) async fn new() -> BehindProxy {
         let server = Fixture::start().await;
         let proxy = Proxy::to(server.address).await;
         let client = client_of(proxy.address);
-        Lab { server, proxy, client }
+        BehindProxy { server, proxy, client }
     }
 
     async fn snapshot(&self) -> Snapshot {
@@ -66,89 +66,89 @@ impl Lab {
 
 #[tokio::test]
 async fn a_repeated_submit_finds_what_the_first_made() {
-    let lab = Lab::new().await;
-    let submit = Submit::new(lab.client.new_id(&Default::default(), None));
-    let call = || lab.client.submit(vec![submit.clone()]);
-    let answer = lab.repeated(call(), call()).await.remove(0).unwrap();
+    let behind = BehindProxy::new().await;
+    let submit = Submit::new(behind.client.new_id(&Default::default(), None));
+    let call = || behind.client.submit(vec![submit.clone()]);
+    let answer = behind.repeated(call(), call()).await.remove(0).unwrap();
     assert_eq!((answer.execution, answer.created), (submit.id, false));
 }
 
 #[tokio::test]
 async fn a_repeated_batch_finds_what_the_first_made() {
-    let lab = Lab::new().await;
-    let one = || Submit::new(lab.client.new_id(&Default::default(), None));
+    let behind = BehindProxy::new().await;
+    let one = || Submit::new(behind.client.new_id(&Default::default(), None));
     let batch: Vec<_> = (0..20).map(|_| one()).collect();
-    let call = || lab.client.submit(batch.clone());
-    for (answer, submit) in lab.repeated(call(), call()).await.into_iter().zip(&batch) {
+    let call = || behind.client.submit(batch.clone());
+    for (answer, submit) in behind.repeated(call(), call()).await.into_iter().zip(&batch) {
         assert_eq!(answer.unwrap().execution, submit.id);
     }
 }
 
 #[tokio::test]
 async fn a_repeated_cancel_answers_the_same() {
-    let lab = Lab::new().await;
-    let waiting = lab.server.submitted().await;
+    let behind = BehindProxy::new().await;
+    let waiting = behind.server.submitted().await;
     let cancel = |id, grace| Cancel { target: target(id), grace, reason: Some("enough".into()) };
-    let call = || lab.client.cancel(cancel(waiting, None));
-    assert_eq!(lab.repeated(call(), call()).await, Cancelled::Finished);
-    let held = lab.server.held().await.execution;
+    let call = || behind.client.cancel(cancel(waiting, None));
+    assert_eq!(behind.repeated(call(), call()).await, Cancelled::Finished);
+    let held = behind.server.held().await.execution;
     let grace = Some(Millis::from_secs(9));
-    let call = || lab.client.cancel(cancel(held, grace));
-    assert!(matches!(lab.repeated(call(), call()).await, Cancelled::Cancelling { .. }));
+    let call = || behind.client.cancel(cancel(held, grace));
+    assert!(matches!(behind.repeated(call(), call()).await, Cancelled::Cancelling { .. }));
 }
 
 #[tokio::test]
 async fn a_repeated_replay_starts_one_run() {
-    let lab = Lab::new().await;
-    let held = lab.server.held().await;
+    let behind = BehindProxy::new().await;
+    let held = behind.server.held().await;
     let complete = Complete { hold: held.hold(), result: Payload::default() };
-    lab.server.store.complete(vec![complete]).await.unwrap().remove(0).unwrap();
-    let call = || lab.client.replay(Replay { target: target(held.execution), run: 0 });
-    assert_eq!(lab.repeated(call(), call()).await, 1);
+    behind.server.store.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+    let call = || behind.client.replay(Replay { target: target(held.execution), run: 0 });
+    assert_eq!(behind.repeated(call(), call()).await, 1);
 }
 
 #[tokio::test]
 async fn a_repeated_revoke_ends_one_lease() {
-    let lab = Lab::new().await;
-    let held = lab.server.held().await;
+    let behind = BehindProxy::new().await;
+    let held = behind.server.held().await;
     let revoke = Revoke { target: target(held.execution), lease: held.fence.lease };
-    let call = || lab.client.revoke(revoke.clone());
-    assert_eq!(lab.repeated(call(), call()).await, Exited::Revoked);
+    let call = || behind.client.revoke(revoke.clone());
+    assert_eq!(behind.repeated(call(), call()).await, Exited::Revoked);
 }
 
 #[tokio::test]
 async fn repeated_changes_of_priority_and_tags_stay_as_they_are() {
-    let lab = Lab::new().await;
-    let id = lab.server.submitted().await;
-    let call = || lab.client.set_priority(SetPriority { target: target(id), priority: 7 });
-    lab.repeated(call(), call()).await;
+    let behind = BehindProxy::new().await;
+    let id = behind.server.submitted().await;
+    let call = || behind.client.set_priority(SetPriority { target: target(id), priority: 7 });
+    behind.repeated(call(), call()).await;
     let tags = Tags::from([("team".parse().unwrap(), "blue".parse().unwrap())]);
     let set = SetTags { target: target(id), set: tags.clone(), remove: Vec::new() };
-    let call = || lab.client.set_tags(set.clone());
-    lab.repeated(call(), call()).await;
-    let described = lab.server.described(id).await;
+    let call = || behind.client.set_tags(set.clone());
+    behind.repeated(call(), call()).await;
+    let described = behind.server.described(id).await;
     assert_eq!((described.priority, described.tags), (7, tags));
 }
 
 #[tokio::test]
 async fn a_repeated_claim_finds_the_same_lease() {
-    let lab = Lab::new().await;
-    let ids = [lab.server.submitted().await, lab.server.submitted().await];
+    let behind = BehindProxy::new().await;
+    let ids = [behind.server.submitted().await, behind.server.submitted().await];
     let claim = ClaimRequest { max: 2, ..claim() };
-    let first = lab.client.claim(claim.clone(), Millis::ZERO);
-    let again = lab.client.claim(ClaimRequest { retry: true, ..claim.clone() }, Millis::ZERO);
-    let claimed = lab.repeated(first, again).await.assignments;
+    let first = behind.client.claim(claim.clone(), Millis::ZERO);
+    let again = behind.client.claim(ClaimRequest { retry: true, ..claim.clone() }, Millis::ZERO);
+    let claimed = behind.repeated(first, again).await.assignments;
     for (id, assignment) in ids.into_iter().zip(&claimed) {
         assert_eq!((assignment.execution, assignment.fence.epoch), (id, 1));
-        let lease = lab.server.described(id).await.attempt.unwrap().lease;
+        let lease = behind.server.described(id).await.attempt.unwrap().lease;
         assert_eq!(lease, assignment.fence.lease);
     }
 }
 
 #[tokio::test]
 async fn a_repeated_grant_reserves_once_and_its_use_gives_one_lease() {
-    let lab = Lab::new().await;
-    let id = lab.server.submitted().await;
+    let behind = BehindProxy::new().await;
+    let id = behind.server.submitted().await;
     let ClaimRequest { namespace, lane, worker, capabilities, request, .. } = claim();
     let ttl = Millis::from_secs(5);
     let grant = GrantNext {
@@ -162,83 +162,83 @@ async fn a_repeated_grant_reserves_once_and_its_use_gives_one_lease() {
         at: None,
         admissions: Admissions::Any,
     };
-    let again = lab.client.grant(GrantNext { retry: true, ..grant.clone() });
-    let granted = lab.repeated(lab.client.grant(grant.clone()), again).await.offer.unwrap();
+    let again = behind.client.grant(GrantNext { retry: true, ..grant.clone() });
+    let granted = behind.repeated(behind.client.grant(grant.clone()), again).await.offer.unwrap();
     assert_eq!(granted.execution, id);
     let claim = ClaimGranted { target: target(id), request, worker };
-    let call = || lab.client.claim_granted(claim.clone());
-    let claimed = lab.repeated(call(), call()).await.assignments.remove(0);
+    let call = || behind.client.claim_granted(claim.clone());
+    let claimed = behind.repeated(call(), call()).await.assignments.remove(0);
     assert_eq!((claimed.execution, claimed.fence.epoch), (id, 1));
 }
 
 #[tokio::test]
 async fn a_repeated_renewal_lasts_as_long_as_the_first() {
-    let lab = Lab::new().await;
-    let held = lab.server.held().await;
-    lab.server.clock.advance(Millis::new(500));
-    let call = || lab.client.renew(vec![held.hold()]);
-    let renewed = lab.repeated(call(), call()).await.remove(0).unwrap();
+    let behind = BehindProxy::new().await;
+    let held = behind.server.held().await;
+    behind.server.clock.advance(Millis::new(500));
+    let call = || behind.client.renew(vec![held.hold()]);
+    let renewed = behind.repeated(call(), call()).await.remove(0).unwrap();
     assert_eq!(renewed.until, held.until + Millis::new(500));
 }
 
 #[tokio::test]
 async fn repeated_progress_is_noted_once() {
-    let lab = Lab::new().await;
-    let held = lab.server.held().await;
+    let behind = BehindProxy::new().await;
+    let held = behind.server.held().await;
     let progress = Progress { percent: Some(50), message: Some("half".into()) };
     let report = ReportProgress { hold: held.hold(), progress: progress.clone() };
-    let call = || lab.client.progress(report.clone());
-    lab.repeated(call(), call()).await;
-    let attempt = lab.server.described(held.execution).await.attempt.unwrap();
+    let call = || behind.client.progress(report.clone());
+    behind.repeated(call(), call()).await;
+    let attempt = behind.server.described(held.execution).await.attempt.unwrap();
     assert_eq!(attempt.progress, Some(progress));
 }
 
 #[tokio::test]
 async fn a_repeated_completion_answers_the_same() {
-    let lab = Lab::new().await;
+    let behind = BehindProxy::new().await;
     let complete = async |held: Assignment| {
         let complete = Complete { hold: held.hold(), result: Payload::json("1") };
-        lab.client.complete(vec![complete]).await?.remove(0)
+        behind.client.complete(vec![complete]).await?.remove(0)
     };
-    let (exited, state) = lab.exit(complete).await;
+    let (exited, state) = behind.exit(complete).await;
     assert_eq!((exited, state), (Exited::Completed, PublicState::Completed));
 }
 
 #[tokio::test]
 async fn a_repeated_failure_is_counted_once() {
-    let lab = Lab::new().await;
+    let behind = BehindProxy::new().await;
     let failure =
         Failure { category: Category::error(), retryable: true, message: "broken".into() };
     let fail =
-        |held: Assignment| lab.client.fail(Fail { hold: held.hold(), failure: failure.clone() });
-    let (exited, state) = lab.exit(fail).await;
+        |held: Assignment| behind.client.fail(Fail { hold: held.hold(), failure: failure.clone() });
+    let (exited, state) = behind.exit(fail).await;
     assert!(matches!(exited, Exited::Retrying { .. }) && state == PublicState::Delayed);
 }
 
 #[tokio::test]
 async fn a_repeated_delay_lasts_as_long_as_the_first() {
-    let lab = Lab::new().await;
+    let behind = BehindProxy::new().await;
     let until = When::After(Millis::from_secs(5));
-    let delay = |held: Assignment| lab.client.delay(Delay { hold: held.hold(), until });
-    let (exited, state) = lab.exit(delay).await;
+    let delay = |held: Assignment| behind.client.delay(Delay { hold: held.hold(), until });
+    let (exited, state) = behind.exit(delay).await;
     assert!(matches!(exited, Exited::Delayed { .. }) && state == PublicState::Delayed);
 }
 
 #[tokio::test]
 async fn a_repeated_cancel_by_the_holder_answers_the_same() {
-    let lab = Lab::new().await;
+    let behind = BehindProxy::new().await;
     let cancel = |held: Assignment| {
-        lab.client.cancel_held(CancelHeld { hold: held.hold(), reason: Some("no".into()) })
+        behind.client.cancel_held(CancelHeld { hold: held.hold(), reason: Some("no".into()) })
     };
-    let (exited, state) = lab.exit(cancel).await;
+    let (exited, state) = behind.exit(cancel).await;
     assert_eq!((exited, state), (Exited::Cancelled, PublicState::Cancelled));
 }
 
 #[tokio::test]
 async fn a_repeated_hand_back_answers_the_same() {
-    let lab = Lab::new().await;
+    let behind = BehindProxy::new().await;
     let hand_back =
-        async |held: Assignment| lab.client.hand_back(vec![held.hold()]).await?.remove(0);
-    let (exited, state) = lab.exit(hand_back).await;
+        async |held: Assignment| behind.client.hand_back(vec![held.hold()]).await?.remove(0);
+    let (exited, state) = behind.exit(hand_back).await;
     assert_eq!((exited, state), (Exited::HandedBack, PublicState::Resumable));
 }

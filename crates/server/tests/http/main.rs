@@ -1,8 +1,8 @@
-//! What the server does with requests, good and bad, fast and slow.
+//! What the server does with requests, good and bad, fast and slow, and what it says of itself.
+//!
+//! The exam over HTTP is a binary of its own: metrics are counted for a whole process, and a test here
+//! reads in them what a few calls leave.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
-
-#[path = "../common/mod.rs"]
-mod common;
 
 mod auth;
 mod bad_input;
@@ -10,11 +10,15 @@ mod bad_json;
 mod bounds;
 mod browser;
 mod explain;
+#[path = "../fixture/mod.rs"]
+mod fixture;
 mod lanes;
 mod limits;
 mod lost_claims;
 mod lost_replies;
 mod metrics;
+#[path = "../openapi/mod.rs"]
+mod openapi;
 mod payload;
 mod proxy;
 mod registry;

@@ -19,8 +19,8 @@ use ff_store::{
     WorkerBackend,
 };
 
-use crate::common::raw::{ask, get};
-use crate::common::{Fixture, claim, within};
+use crate::fixture::raw::{ask, get};
+use crate::fixture::{Fixture, claim, within};
 
 /// The metric that a line of the text belongs to.
 fn name(line: &str) -> &str {

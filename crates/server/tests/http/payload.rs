@@ -7,8 +7,8 @@ use ff_core::payload::ContentType;
 use ff_core::{ExecutionId, Millis, Payload};
 use ff_store::{ClientBackend, WorkerBackend};
 
-use crate::common::raw::{Answer, ask, get, post};
-use crate::common::{Fixture, claim, target};
+use crate::fixture::raw::{Answer, ask, get, post};
+use crate::fixture::{Fixture, claim, target};
 
 fn awkward() -> Vec<Payload> {
     vec![

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::common::within;
+use crate::fixture::within;
 
 /// A proxy in front of a server. It stops when it is dropped.
 pub(crate) struct Proxy {

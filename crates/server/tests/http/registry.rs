@@ -4,8 +4,8 @@ use ff_core::Millis;
 use ff_store::mint;
 use serde_json::{Value, json};
 
-use crate::common::Fixture;
-use crate::common::raw::{Answer, ask, get, post};
+use crate::fixture::Fixture;
+use crate::fixture::raw::{Answer, ask, get, post};
 
 /// A registration of `instance`, in words.
 fn register(instance: &str, session: &str) -> Value {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Fixture;
-use crate::common::raw::{ask, post};
+use crate::fixture::Fixture;
+use crate::fixture::raw::{ask, post};
 
 async fn send(server: &Fixture, path: &str, body: &Value) -> Value {
     let answer = ask(server.address, post(path, body.to_string())).await;

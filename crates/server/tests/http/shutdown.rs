@@ -8,8 +8,8 @@ use ff_server::Config;
 use ff_store::WorkerBackend;
 use tokio::net::TcpStream;
 
-use crate::common::raw::{Wire, ask, get};
-use crate::common::{Fixture, claim, config, within};
+use crate::fixture::raw::{Wire, ask, get};
+use crate::fixture::{Fixture, claim, config, within};
 
 /// Stops the server; how long it took.
 async fn stopped(server: &mut Fixture) -> Duration {

@@ -8,8 +8,8 @@ use ff_core::{Millis, Payload};
 use ff_server::Config;
 use ff_store::{ClientBackend, WorkerBackend};
 
-use crate::common::raw::{Wire, ask, get};
-use crate::common::{Fixture, claim, config, within};
+use crate::fixture::raw::{Wire, ask, get};
+use crate::fixture::{Fixture, claim, config, within};
 
 /// How long a slow client is borne with here.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -133,7 +133,7 @@ async fn a_client_that_goes_away_while_it_waits_is_not_given_work() {
         let mut wire = Wire::open(server.address).await;
         let request = ff_store::mint::request_id();
         let body = format!(r#"{{"instance":"a","request":"{request}","wait_ms":50000}}"#);
-        wire.send(crate::common::raw::post("/v1/workers/a/claim", body)).await;
+        wire.send(crate::fixture::raw::post("/v1/workers/a/claim", body)).await;
         server.until_waiting(1).await;
         drop(wire);
         server.until_waiting(0).await;
@@ -176,7 +176,7 @@ async fn a_request_that_the_store_does_not_answer_is_given_up() {
     let request = ff_store::mint::request_id();
     // A wait that is longer than a request may take stands in for a store that hangs.
     let body = format!(r#"{{"instance":"a","request":"{request}","wait_ms":50000}}"#);
-    let answer = ask(server.address, crate::common::raw::post("/v1/workers/a/claim", body)).await;
+    let answer = ask(server.address, crate::fixture::raw::post("/v1/workers/a/claim", body)).await;
     assert!(answer.problem(503, "store_unavailable").retryable);
     assert_eq!(server.waiting(), 0);
 }

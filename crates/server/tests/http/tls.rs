@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::common::raw::{Wire, get};
-use crate::common::{Fixture, claim, config, target, within};
+use crate::fixture::raw::{Wire, get};
+use crate::fixture::{Fixture, claim, config, target, within};
 
 /// A certificate authority, and a folder for what it has signed.
 struct Authority {

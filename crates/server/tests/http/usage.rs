@@ -6,8 +6,8 @@ use ff_core::{ExecutionId, Payload};
 use ff_store::{WorkerBackend, mint};
 use serde_json::{Value, json};
 
-use crate::common::raw::{Answer, ask, get, post, send};
-use crate::common::{Fixture, claim};
+use crate::fixture::raw::{Answer, ask, get, post, send};
+use crate::fixture::{Fixture, claim};
 
 /// Work in a worker's hands that spends from budget `team`, which has a hard limit of 100 tokens.
 async fn spending(server: &Fixture) -> Assignment {

@@ -9,9 +9,9 @@ use ff_server::status_of_failure;
 use ff_store::Failure;
 use serde_json::Value;
 
-use crate::common::Fixture;
-use crate::common::raw::{ask, get};
-use crate::tools;
+use super::tools;
+use crate::fixture::Fixture;
+use crate::fixture::raw::{ask, get};
 
 /// The statuses that any route may answer with a problem: those of every code there is.
 fn problems() -> BTreeSet<u16> {

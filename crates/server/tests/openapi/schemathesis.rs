@@ -8,8 +8,8 @@ use ff_testkit::report;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::common::{Fixture, TOKEN, config};
-use crate::tools;
+use super::tools;
+use crate::fixture::{Fixture, TOKEN, config};
 
 /// How many requests are made up for each operation and phase.
 const EXAMPLES: &str = "25";

@@ -1,0 +1,127 @@
+//! The exam is itself examined on Valkey: each bug that is planted into the library is caught by a
+//! fact.
+
+use std::panic::catch_unwind;
+
+use ff_conformance::{Making, sit};
+
+use crate::fixture::{self, Bug};
+
+/// Sits a fact, which must not hold.
+fn caught(fact: &str, make: fn() -> Making) {
+    // A library that cannot be loaded would be caught by everything.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async { drop(make().await) });
+    let Err(why) = catch_unwind(|| sit(fact, make)) else { panic!("nobody notices") };
+    let why = why.downcast::<String>().map_or_else(|_| String::new(), |why| *why);
+    assert!(!why.starts_with("there is no fact"), "{why}");
+}
+
+/// One test for each bug in a command that functions give the server. The Lua sees the command, its
+/// key and its arguments, and may answer in the server's place.
+macro_rules! wrong_commands {
+    ($($test:ident: $fact:literal, $lua:literal;)+) => {
+        mod wrong_commands {
+            use super::*;
+
+            $(#[test]
+            fn $test() {
+                fn subject() -> Making {
+                    const PRELUDE: &str = concat!(
+                        "wrap_call = function(call) return function(command, key, ...)\n",
+                        "local arg = {...}\n",
+                        $lua,
+                        "\nreturn call(command, key, ...)\nend end\n"
+                    );
+                    let bug = Bug { prelude: PRELUDE, alter: &[] };
+                    Box::pin(fixture::with_bug(stringify!($test), bug))
+                }
+                caught($fact, subject);
+            })+
+        }
+    };
+}
+
+wrong_commands! {
+    a_claim_stays_known_after_its_exit: "exit::every_way_out_cleans_up",
+        "if command == 'ZREM' and string.match(key, 'requests$') then return 1 end";
+    a_class_stays_registered: "capability::a_class_is_registered_while_it_has_something_queued",
+        "if command == 'HDEL' and string.match(key, 'classes$') then return 1 end";
+    a_class_is_not_registered: "capability::a_class_is_registered_while_it_has_something_queued",
+        "if command == 'HSET' and string.match(key, 'classes$') then return 1 end";
+    a_timer_is_late: "tick::timers_are_named_when_they_are_due_and_not_before",
+        "if command == 'ZADD' and string.match(key, 'timer$') then
+           return call(command, key, arg[1] + 1, arg[2])
+         end";
+    a_timer_stays: "cancel::unfinished_work_is_cancelled_in_every_state",
+        "if command == 'ZADD' and string.match(key, 'timer$') then
+           return call(command, key, 'NX', ...)
+         end";
+    an_earlier_attempt_is_lost: "attempts::attempts_are_numbered_from_zero_without_gaps",
+        "if command == 'HSET' and string.match(key, ':att$') then return 1 end";
+    a_key_is_lost: "idempotency::the_same_key_and_body_finds_the_first_whatever_the_id",
+        "if command == 'HSET' and string.match(key, ':keys:') then return 1 end";
+    an_old_result_is_lost: "replay::old_results_stay_readable",
+        "if command == 'SET' and string.match(key, ':out:') then return true end";
+    a_payload_ends_at_its_first_nul: "payload::inputs_come_out_as_they_went_in",
+        "if command == 'SET' and string.match(key, ':in$') then
+           return call(command, key, string.match(arg[1], '^%Z*'))
+         end";
+    a_failure_stays_listed: "replay::a_replayed_failure_is_no_longer_listed_as_failed",
+        "if command == 'ZREM' and string.match(key, ':failed$') then return 1 end";
+    an_execution_is_not_listed: "listing::the_newest_come_first",
+        "if command == 'ZADD' and string.match(key, ':list:') then return 1 end";
+    a_queue_is_not_found: "wakeup::without_announcements_the_best_work_is_found_by_the_net",
+        "if command == 'SADD' and string.match(key, 'queues$') then return 1 end";
+    a_namespace_is_not_registered: "audit::a_store_with_work_in_every_state_passes",
+        "if command == 'SADD' and string.match(key, 'namespaces$') then return 1 end";
+}
+
+/// One test for each bug in what functions decide: Lua of theirs that is replaced.
+macro_rules! wrong_decisions {
+    ($($test:ident: $fact:literal, $old:literal => $new:literal;)+) => {
+        mod wrong_decisions {
+            use super::*;
+
+            $(#[test]
+            fn $test() {
+                fn subject() -> Making {
+                    let bug = Bug { prelude: "", alter: &[($old, $new)] };
+                    Box::pin(fixture::with_bug(stringify!($test), bug))
+                }
+                caught($fact, subject);
+            })+
+        }
+    };
+}
+
+wrong_decisions! {
+    the_lease_is_not_compared: "lease::a_fence_that_differs_in_any_part_is_refused",
+        "string.sub(bytes, C.FENCE_FROM, C.FENCE_TO) == fence" =>
+        "string.sub(bytes, C.FENCE_FROM, C.FENCE_FROM + 9) == string.sub(fence, 1, 10)";
+    the_namespace_is_not_compared: "namespace::an_execution_of_another_namespace_is_not_found",
+        "ns ~= namespace or" => "";
+    an_expired_lease_is_renewed: "lease::a_lease_ends_on_time_whether_or_not_anybody_looks",
+        "timer <= now" => "false";
+    a_passed_deadline_is_not_seen: "claim::work_whose_deadline_has_passed_is_not_handed_out",
+        "(deadline ~= 0 and deadline <= now)" => "false";
+    priorities_are_ignored: "claim::higher_priority_goes_first",
+        "now - priority * C.PRIORITY_STEP" => "now";
+    versions_are_not_compared: "tick::several_engines_do_each_thing_once",
+        "string.sub(bytes, 5, 12) == before and" => "";
+    a_page_of_timers_skips_equal_times: "tick::pages_of_timers_neither_skip_nor_repeat",
+        "ff.rank(k.timer, after, after_id)" => "ff.rank(k.timer, after, '~')";
+    a_page_skips_equal_times: "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
+        "tonumber(created), after_id, true)" => "tonumber(created), '', true)";
+    retention_is_ignored: "exit::a_finished_execution_does_not_change",
+        "ff.retired_at(until_at, retention) > now" => "false";
+    a_claim_is_cut_too_late: "claim::a_claim_stops_at_a_mebibyte_of_input",
+        "bytes > C.BATCH_BYTES" => "bytes > 2 * C.BATCH_BYTES";
+    a_second_attempt_has_the_number_of_the_first:
+        "attempts::attempts_are_numbered_from_zero_without_gaps",
+        "ff.attempt.start(attempts, run" => "ff.attempt.start(0, run";
+    the_defaults_of_a_lane_are_not_seen: "lane_defaults::defaults_hold_for_every_submit",
+        "draining or defaults" => "draining";
+    a_lane_takes_any_number_of_classes: "submit::a_lane_full_of_classes_takes_no_new_class",
+        "CLASSES = 1024" => "CLASSES = 2048";
+}

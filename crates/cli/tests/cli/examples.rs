@@ -1,0 +1,74 @@
+//! Any program is a worker: the examples that are not Rust, as their readers run them. The Rust
+//! worker has its test beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::fixture::{Ff, Process, Server};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap()
+}
+
+/// Starts an example that finds the server by its URL.
+fn start(command: &mut Command, server: &Server) -> Process {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Process::start(quiet.env("FF_URL", &server.url))
+}
+
+/// Submits, waits, and gives what the execution completed with.
+fn ask(ff: &Ff, args: &[&str]) -> String {
+    let done = ff.run(&[&["submit", "--wait", "--timeout", "30s"], args].concat());
+    assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Submits what must fail, and gives the reason.
+fn ask_in_vain(ff: &Ff, args: &[&str]) -> String {
+    let done = ff.run(&[&["submit", "--wait", "--timeout", "30s", "--json"], args].concat());
+    assert_eq!(done.code, Some(1), "{args:?}: {}", done.stderr);
+    let view: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(view["state"], "failed", "{view}");
+    view["reason"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_python_worker_counts_words() {
+    let python = Command::new("python3").arg("--version").output();
+    assert!(python.is_ok(), "this test needs python3 on the PATH: {python:?}");
+    let store = Ff::new().with_token("0123456789abcdef0123456789abcdef");
+    let server = store.serve();
+    let script = examples().join("any-program/worker.py");
+    let mut command = Command::new("python3");
+    command.arg(script).arg("python").env("FF_TOKEN", "0123456789abcdef0123456789abcdef");
+    let _worker = start(&mut command, &server);
+    let counted = ask(&server.ff(), &["--lane", "python", "--input", "\"so many words\""]);
+    let counted: serde_json::Value = serde_json::from_str(&counted).unwrap();
+    assert_eq!(counted, serde_json::json!({"words": 3, "characters": 13}));
+    let reason =
+        ask_in_vain(&server.ff(), &["--lane", "python", "--kind", "count", "--input", "[1]"]);
+    assert_eq!(reason, "count takes a text, not list");
+}
+
+#[test]
+fn the_python_worker_does_one_task_when_told_so() {
+    let store = Ff::new();
+    let server = store.serve();
+    let ff = server.ff();
+    let ids = ["1", "2"].map(|_| ff.submit(&["--lane", "python", "--input", "\"a b\""]));
+    let mut command = Command::new("python3");
+    command.arg(examples().join("any-program/worker.py")).args(["python", "--once"]);
+    assert!(start(&mut command, &server).ended().success());
+    assert_eq!(ff.show(&ids[0])["state"], "completed");
+    assert_eq!(ff.show(&ids[1])["state"], "waiting");
+    store.check();
+}
+
+#[test]
+fn the_shell_worker_shouts() {
+    let server = Ff::new().serve();
+    let script = examples().join("any-program/shout.sh");
+    let ff = server.ff();
+    let _worker = ff.worker(&["--lane", "shell", "--exec", script.to_str().unwrap()]);
+    assert_eq!(ask(&ff, &["--lane", "shell", "--input", "\"quietly\""]), "\"QUIETLY\"");
+}

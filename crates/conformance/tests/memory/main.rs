@@ -1,0 +1,34 @@
+//! The model itself sits the exam, and so does the optimistic driver with faults injected. The exam
+//! is examined with planted bugs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod admission;
+mod planted;
+
+use std::sync::Arc;
+
+use ff_backend_memory::{Faults, MemoryStore};
+use ff_conformance::{Agreement, Options, Subject};
+use ff_testkit::ManualClock;
+
+async fn serial() -> Subject {
+    let clock = ManualClock::default();
+    Subject::new(MemoryStore::serial(Arc::new(clock.clone())), clock)
+}
+
+/// Every fifth commit finds a conflict that is not there, every third lets others go first.
+async fn optimistic() -> Subject {
+    let clock = ManualClock::default();
+    let faults = Faults { seed: 7, conflict_percent: 20, pause_percent: 33 };
+    Subject::new(MemoryStore::optimistic(Arc::new(clock.clone()), faults), clock)
+}
+
+ff_conformance::exam!(memory_serial, serial);
+ff_conformance::exam!(memory_optimistic, optimistic);
+ff_conformance::exam!(memory_clock, serial, own_clock);
+ff_conformance::clock_histories!(memory_clock_histories, serial);
+ff_conformance::histories!(
+    memory_optimistic_histories,
+    optimistic,
+    Options { agreement: Agreement::UpToLeaseNumbers, ..Options::default() }
+);

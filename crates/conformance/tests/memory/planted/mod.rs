@@ -1,0 +1,261 @@
+//! The exam and the histories are themselves examined: each planted bug must be caught.
+
+mod admission;
+mod bug;
+mod store;
+
+use std::sync::Arc;
+
+use bug::Bug;
+use ff_backend_memory::MemoryStore;
+use ff_conformance::{Making, Options, Subject, histories, sit};
+use ff_core::limits::ExecutionLimits;
+use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit, Target};
+use ff_core::quota::QuotaLimits;
+use ff_core::state::Worker;
+use ff_core::{
+    Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, PublicState,
+    ResourceName,
+};
+use ff_store::roles::Engine;
+use ff_store::{ClientBackend, LimitsBackend, StoreError, WorkerBackend, mint};
+use ff_testkit::{Forwarding, ManualClock};
+use store::Planted;
+
+async fn planted(bug: Bug) -> Subject {
+    let clock = ManualClock::default();
+    let store = MemoryStore::serial(Arc::new(clock.clone()));
+    Subject::new(Planted::new(store, bug), clock)
+}
+
+/// A store with a bug, and a quota on it that one execution at a time may use.
+async fn one_at_a_time(bug: Bug) -> (Engine<Forwarding<Planted>>, ExecutionLimits) {
+    let store = MemoryStore::serial(Arc::new(ManualClock::default()));
+    let backend = Engine::new(Planted::new(store, bug));
+    let quota: ResourceName = "api".parse().unwrap();
+    let limits = QuotaLimits {
+        max_requests: None,
+        window: Millis::from_secs(1),
+        max_active: Some(1),
+        jitter: Millis::ZERO,
+    };
+    backend.put_quota(&Namespace::default(), &quota, limits).await.unwrap();
+    (backend, ExecutionLimits { quotas: [quota].into(), ..ExecutionLimits::default() })
+}
+
+async fn submit(
+    backend: &Engine<Forwarding<Planted>>,
+    limits: &ExecutionLimits,
+    kind: &str,
+) -> ExecutionId {
+    let id = mint::execution_id(Partition::ONLY);
+    let kind = kind.parse().unwrap();
+    let submit = Submit { kind, limits: limits.clone(), ..Submit::new(id) };
+    backend.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    id
+}
+
+async fn claim(backend: &Engine<Forwarding<Planted>>) -> Result<Option<Assignment>, StoreError> {
+    let claim = ClaimRequest {
+        namespace: Namespace::default(),
+        lane: Lane::default(),
+        worker: Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() },
+        capabilities: Capabilities::NONE,
+        request: mint::request_id(),
+        max: 1,
+        retry: false,
+    };
+    Ok(backend.claim(claim, Millis::ZERO).await?.assignments.pop())
+}
+
+/// Nothing is dispatched without its admission, and nothing is lost.
+#[tokio::test]
+async fn a_claim_whose_admission_fails_gives_nothing_out() {
+    let (backend, limits) = one_at_a_time(Bug::AdmissionsFail).await;
+    let id = submit(&backend, &limits, "task").await;
+    assert!(claim(&backend).await.is_err());
+    let namespace = Namespace::default();
+    let quota = limits.quotas.first().unwrap();
+    assert_eq!(backend.quota(&namespace, quota).await.unwrap().active, 0);
+    let target = Target { namespace, execution: id };
+    let state = backend.describe(&target).await.unwrap().public_state();
+    assert_eq!(state, PublicState::Waiting);
+}
+
+/// Two executions wait behind one that cannot be read; both get the slot in turn.
+async fn damage_costs_itself_alone(bug: Bug) {
+    let (backend, limits) = one_at_a_time(bug).await;
+    submit(&backend, &limits, "task").await;
+    let mut held = claim(&backend).await.unwrap().unwrap();
+    submit(&backend, &limits, "damaged").await;
+    let behind = [submit(&backend, &limits, "task").await, submit(&backend, &limits, "task").await];
+    assert!(claim(&backend).await.unwrap().is_none(), "the others wait");
+    for id in behind {
+        let complete = Complete { hold: held.hold(), result: Payload::bytes("done") };
+        backend.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+        backend.drain().await;
+        let next = claim(&backend).await.unwrap();
+        assert!(next.is_some(), "the slot reaches work that can be read");
+        held = next.unwrap();
+        assert_eq!(held.execution, id);
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_waiter_does_not_end_the_pass() {
+    damage_costs_itself_alone(Bug::RecordsAreDamaged).await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "the slot reaches work that can be read")]
+async fn an_unreadable_waiter_that_ends_the_pass_is_caught() {
+    damage_costs_itself_alone(Bug::DamageEndsThePass).await;
+}
+
+/// One test for each bug that random histories catch, which must tell the seed.
+macro_rules! caught_by_histories {
+    ($($test:ident: $bug:ident),+ $(,)?) => {
+        mod caught_by_histories {
+            use super::*;
+
+            $(#[test]
+            #[should_panic(expected = "FF_SEED=")]
+            fn $test() {
+                fn subject() -> Making {
+                    Box::pin(planted(Bug::$bug))
+                }
+                histories("planted", subject, Options { count: 20_000, ..Options::default() });
+            })+
+        }
+    };
+}
+
+caught_by_histories!(
+    a_forgotten_retry: RetryIsForgotten,
+    an_ignored_namespace: NamespaceIsIgnored,
+    a_fence_that_is_only_an_epoch: EpochIsEnough,
+    lost_ticks: TicksAreLost,
+    a_claim_that_takes_more: ClaimsTakeMore,
+    bytes_taken_for_text: BytesAreText,
+    an_entry_left_behind: EntryIsLeft,
+    a_listing_that_skips_equal_times: EqualTimesAreSkipped,
+    a_hidden_timer: LastTimerIsHidden,
+    a_skipped_attempt: AttemptIsSkipped,
+    a_grant_of_a_paused_lane: PausedLanesGrant,
+    a_drain_that_refuses_repeats: DrainsRefuseRepeats,
+    defaults_that_reach_nothing: DefaultsAreIgnored,
+    defaults_that_overrule: DefaultsOverrule,
+    a_duplicate_process: DuplicatesAreAccepted,
+    a_silence_that_needs_its_timer: SilenceNeedsItsTimer,
+    a_silence_that_is_not_seen: SilenceIsNotSeen,
+    a_silence_that_is_not_due: SilenceIsNotDue,
+    a_stranger_that_disconnects: AnybodyDisconnects,
+    a_list_of_every_namespace: ListsAreShared,
+    a_page_that_skips_one: PagesSkipOne,
+    a_wrong_place_in_the_queue: NobodyIsAhead,
+    a_lost_settlement: SettlementsAreLost,
+    usage_that_is_charged_twice: UsageIsChargedTwice,
+    a_settlement_of_anothers_ticket: AnyNameSettles,
+    a_used_up_budget_that_admits: BudgetsAreNotAsked,
+    an_estimate_that_is_not_reserved: EstimatesAreIgnored,
+    a_quota_that_forgets: StartsAreForgotten,
+    a_window_that_is_too_wide: WindowsLetOneMore,
+    a_rate_that_is_not_due: RatesAreNotDue,
+    waiters_in_the_wrong_order: LastWaitersComeFirst,
+    a_waiter_released_for_something_else: AnythingUnblocks,
+    repeated_usage_that_counts: RepeatedUsageCounts,
+    a_release_that_is_added: ReleasesAreAdded,
+    a_quota_of_every_namespace: QuotasAreShared,
+    an_admission_without_end: AdmissionsLastForEver,
+    an_admission_told_to_everybody: AdmissionsAreShared,
+    a_period_that_never_ends: PeriodsNeverEnd,
+    a_ticket_that_is_not_due: TicketsAreNotDue,
+    a_start_that_is_not_returned: UnusedStartsStay,
+);
+
+/// One test for each bug that a fact catches.
+macro_rules! caught_by_facts {
+    ($($test:ident: $bug:ident, $fact:literal),+ $(,)?) => {
+        mod caught_by_facts {
+            use super::*;
+
+            $(#[test]
+            #[should_panic]
+            fn $test() {
+                fn subject() -> Making {
+                    Box::pin(planted(Bug::$bug))
+                }
+                sit($fact, subject);
+            })+
+        }
+    };
+}
+
+caught_by_facts!(
+    a_forgotten_retry: RetryIsForgotten,
+        "claim::a_retried_claim_finds_the_same_leases_and_takes_no_more",
+    an_ignored_namespace: NamespaceIsIgnored,
+        "namespace::an_execution_of_another_namespace_is_not_found",
+    a_fence_that_is_only_an_epoch: EpochIsEnough,
+        "lease::a_fence_that_differs_in_any_part_is_refused",
+    lost_ticks: TicksAreLost, "lease::work_that_kills_its_workers_ends_failed",
+    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_what_it_asks_for",
+    bytes_taken_for_text: BytesAreText, "payload::inputs_come_out_as_they_went_in",
+    an_entry_left_behind: EntryIsLeft, "capability::an_incapable_worker_changes_nothing",
+    a_listing_that_skips_equal_times: EqualTimesAreSkipped,
+        "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
+    a_hidden_timer: LastTimerIsHidden, "tick::the_earliest_timer_comes_first",
+    a_skipped_attempt: AttemptIsSkipped, "attempts::attempts_are_read_in_pages",
+    lost_announcements: NothingIsAnnounced, "wakeup::a_claim_racing_a_submit_does_not_miss_it",
+    a_grant_of_a_paused_lane: PausedLanesGrant, "lane::a_paused_lane_grants_no_work",
+    a_drain_that_refuses_repeats: DrainsRefuseRepeats,
+        "lane::a_draining_lane_knows_what_it_was_given",
+    defaults_that_reach_nothing: DefaultsAreIgnored,
+        "lane_defaults::defaults_hold_for_every_submit",
+    defaults_that_overrule: DefaultsOverrule,
+        "lane_defaults::what_a_submit_says_comes_before_its_lane",
+    a_duplicate_process: DuplicatesAreAccepted,
+        "worker::another_process_cannot_take_the_place_of_a_live_one",
+    a_silence_that_needs_its_timer: SilenceNeedsItsTimer,
+        "worker::a_silent_worker_is_replaced_at_once",
+    a_silence_that_is_not_seen: SilenceIsNotSeen, "explain::a_silent_worker_does_not_count",
+    a_silence_that_is_not_due: SilenceIsNotDue,
+        "worker::a_silent_worker_is_removed_by_time_alone",
+    a_stranger_that_disconnects: AnybodyDisconnects, "worker::nobody_leaves_in_anothers_name",
+    a_list_of_every_namespace: ListsAreShared,
+        "worker::a_worker_shows_in_its_own_namespace_alone",
+    a_page_that_skips_one: PagesSkipOne, "worker::workers_are_listed_in_order_and_in_pages",
+    a_wrong_place_in_the_queue: NobodyIsAhead,
+        "explain::queued_work_knows_how_many_come_before_it",
+    a_lost_settlement: SettlementsAreLost, "quota::a_place_is_free_however_work_stops",
+    usage_that_is_charged_twice: UsageIsChargedTwice,
+        "budget::usage_is_charged_to_every_budget_of_the_execution",
+    a_settlement_of_anothers_ticket: AnyNameSettles,
+        "admission::a_settlement_takes_nothing_from_a_later_admission",
+    a_used_up_budget_that_admits: BudgetsAreNotAsked, "budget::a_full_budget_admits_nothing_new",
+    an_estimate_that_is_not_reserved: EstimatesAreIgnored,
+        "budget::an_estimate_is_reserved_and_settled",
+    a_quota_that_forgets: StartsAreForgotten, "quota::who_comes_later_finds_what_was_let_through",
+    a_window_that_is_too_wide: WindowsLetOneMore, "quota::no_window_lets_too_many_through",
+    a_rate_that_is_not_due: RatesAreNotDue, "quota::a_waiter_starts_when_the_rate_has_room",
+    waiters_in_the_wrong_order: LastWaitersComeFirst, "quota::a_place_is_free_however_work_stops",
+    a_waiter_released_for_something_else: AnythingUnblocks,
+        "quota::who_waits_for_something_else_goes_on_waiting",
+    repeated_usage_that_counts: RepeatedUsageCounts,
+        "budget::the_same_report_again_changes_nothing",
+    a_release_that_is_added: ReleasesAreAdded, "budget::what_was_reported_can_be_taken_back",
+    a_quota_of_every_namespace: QuotasAreShared,
+        "quota::quotas_of_one_namespace_are_not_those_of_another",
+    an_admission_without_end: AdmissionsLastForEver,
+        "admission::it_is_not_used_when_it_may_be_looked_at",
+    an_admission_told_to_everybody: AdmissionsAreShared, "admission::nobody_else_is_told_of_it",
+    a_period_that_never_ends: PeriodsNeverEnd, "budget::a_period_that_is_over_resets_by_itself",
+    a_settlement_dropped_on_disconnect: SettlementsAreLeft,
+        "release::a_caller_that_goes_away_loses_nothing",
+    a_cursor_that_does_not_rotate: CursorsDoNotRotate,
+        "release::every_limit_that_work_waits_for_is_listed_in_pages",
+    a_release_that_ignores_capability: ReleasesIgnoreCapability,
+        "release::a_free_slot_passes_work_that_no_worker_can_run",
+    a_ticket_that_is_not_due: TicketsAreNotDue,
+        "admission::it_is_not_used_when_it_may_be_looked_at",
+);

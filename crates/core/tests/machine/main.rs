@@ -1,0 +1,13 @@
+//! The machine: each decision, every arrow of its table, and properties over random commands.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod arrows;
+mod backoff;
+mod cancelling;
+mod exploration;
+mod fixture;
+mod lifecycle_exits;
+mod pitfalls;
+mod properties;
+mod queue_order;
+mod unreadable;

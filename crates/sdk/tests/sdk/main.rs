@@ -1,0 +1,10 @@
+//! The worker of the SDK: how it runs tasks, registers, reports and stops.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod blocking;
+mod fixture;
+mod grants;
+mod presence;
+mod runtime;
+mod usage;
+mod worker;
