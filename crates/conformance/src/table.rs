@@ -465,6 +465,8 @@ macro_rules! every_fact {
                 every_class_and_priority_is_counted
                 work_that_no_live_worker_can_run_is_counted
                 work_that_is_taken_is_not_counted
+                what_runs_is_counted_by_lane
+                more_runs_than_one_slice_of_a_count_reads
                 who_waits_for_a_quota_is_counted
                 workers_are_counted
             }

@@ -40,6 +40,8 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("settlements of one command", ff_core::bounds::BATCH),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
+    ("lanes, and dimensions, with a label of their own in metrics", metrics::NAMES),
+    ("pairs of a lane and a kind with a label of their own in metrics", metrics::KINDS),
 ];
 
 pub use after_commit::{AfterCommit, SettlementQueue};
