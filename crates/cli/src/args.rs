@@ -7,9 +7,9 @@ use ff_core::Namespace;
 
 use crate::address::Address;
 use crate::commands::{
-    attempts, backup, bench, budget, cancel, check, completions, dev, docs, explain, lane, ls, man,
-    payload, priority, progress, quota, replay, revoke, serve, show, submit, tags, usage, version,
-    wait, worker, workers,
+    attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs, explain, lane,
+    ls, man, payload, priority, progress, quota, replay, revoke, serve, show, submit, tags, usage,
+    version, wait, worker, workers,
 };
 use crate::log::Format;
 
@@ -102,10 +102,12 @@ pub(crate) enum Command {
     Result(payload::Result),
     /// Print the bytes an execution was submitted with.
     Input(payload::Input),
-    /// Cancel an execution, at once or leaving its holder some time.
+    /// Cancel an execution, or all that match, at once or leaving holders some time.
     Cancel(cancel::Cancel),
-    /// Run a finished execution again.
+    /// Run a finished execution again, or all that match.
     Replay(replay::Replay),
+    /// Remove a finished execution, or all that match, before their retention is over.
+    Delete(delete::Delete),
     /// Change the priority of an execution that is not finished.
     Priority(priority::Priority),
     /// Change the tags of an execution that is not finished.

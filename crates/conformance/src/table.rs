@@ -470,6 +470,19 @@ macro_rules! every_fact {
                 who_waits_for_a_quota_is_counted
                 workers_are_counted
             }
+            delete {
+                nothing_is_left_of_deleted_work_whatever_its_outcome
+                deleted_work_is_not_found_again
+                unfinished_work_is_not_deleted
+                the_key_of_deleted_work_is_free
+            }
+            bulk {
+                slices_reach_everything_that_matches_and_nothing_else
+                a_dry_run_counts_and_changes_nothing
+                without_states_an_action_takes_those_it_is_for
+                refusals_are_counted_and_the_first_ten_named
+                tags_choose_and_an_empty_filter_is_refused
+            }
             audit {
                 an_empty_store_passes
                 a_store_with_work_in_every_state_passes

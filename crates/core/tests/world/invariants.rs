@@ -52,7 +52,7 @@ pub(crate) fn a_command_reads_its_subject(command: &Command, reads: &ReadSet) {
 pub(crate) fn hold(world: &World) {
     events_fold_to_the_public_state(world);
     every_move_is_in_the_table(world);
-    finished_records_change_only_by_retention_or_replay(world);
+    finished_records_change_only_by_removal_or_replay(world);
     at_most_one_fence_is_accepted(world);
     epochs_grow_by_one_per_lease(world);
     a_stale_holder_changes_nothing(world);
@@ -86,13 +86,13 @@ pub(crate) fn every_move_is_in_the_table(world: &World) {
 }
 
 /// Invariant 3.
-pub(crate) fn finished_records_change_only_by_retention_or_replay(world: &World) {
+pub(crate) fn finished_records_change_only_by_removal_or_replay(world: &World) {
     for Moved { before, after, verb, .. } in &world.moved {
         let Some((outcome, at)) = before.as_ref().and_then(|record| record.outcome()) else {
             continue;
         };
         match (verb, after) {
-            (Verb::Tick(DueAction::Retention), None) => {}
+            (Verb::Tick(DueAction::Retention) | Verb::Delete, None) => {}
             (Verb::Replay, Some(after)) => {
                 let kept = after.past_runs.last().expect("the old run is kept");
                 assert_eq!((&kept.outcome, kept.ended), (outcome, at));

@@ -3,8 +3,8 @@
 use ff_core::capability::Capabilities;
 use ff_core::machine::{
     Admissions, Assignment, Cancel, CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete,
-    Delay, Fail, GrantNext, GrantOffer, HandBack, LeaseRef, Renew, Replay, Reply, ReportProgress,
-    Revoke, Submit, Target,
+    Delay, Delete, Fail, GrantNext, GrantOffer, HandBack, LeaseRef, Renew, Replay, Reply,
+    ReportProgress, Revoke, Submit, Target,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::Progress;
@@ -129,6 +129,10 @@ pub(crate) fn revoke(hold: &LeaseRef) -> Revoke {
 
 pub(crate) fn replay(execution: ExecutionId, run: u32) -> Replay {
     Replay { target: target(execution), run }
+}
+
+pub(crate) fn delete(execution: ExecutionId) -> Delete {
+    Delete { target: target(execution) }
 }
 
 impl World {

@@ -6,9 +6,9 @@
 use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, CancelHeld, Claim, ClaimGranted,
-    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, LeaseRef, NeedsAdmission,
-    Renew, Replay, ReportProgress, ReportUsage, Revoke, SetPriority, SetTags, Submit, Target, Tick,
-    Unblock,
+    ClaimRequest, Command, Complete, Delay, Delete, Fail, GrantNext, HandBack, LeaseRef,
+    NeedsAdmission, Renew, Replay, ReportProgress, ReportUsage, Revoke, SetPriority, SetTags,
+    Submit, Target, Tick, Unblock,
 };
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Progress, Tags};
@@ -234,13 +234,14 @@ impl Script {
                 _ => self.cancel(target).into(),
             },
             State::Active { .. } => self.held_call(record, world),
-            State::Finished { .. } => match self.rng.u32(0..10) {
+            State::Finished { .. } => match self.rng.u32(0..11) {
                 0..7 => {
                     let run = record.run.number.saturating_sub(u32::from(self.maybe(10)));
                     Replay { target, run: run + u32::from(self.maybe(5)) }.into()
                 }
                 7 => self.held_call(record, world),
                 8 => Tick { execution: record.id }.into(),
+                9 => Delete { target }.into(),
                 _ => self.cancel(target).into(),
             },
         }

@@ -20,6 +20,8 @@ pub(crate) fn again(command: &Command, reply: &Reply) -> Option<Command> {
         }
         (Action::Claim(_) | Action::GrantNext(_), _) => return None,
         (Action::Renew(_) | Action::ReportProgress(_) | Action::Tick(_), _) => return None,
+        // What is gone is not found.
+        (Action::Delete(_), _) => return None,
         _ => {}
     }
     Some(again)

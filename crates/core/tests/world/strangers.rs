@@ -1,7 +1,7 @@
 //! What is not yours: another tenant's execution, another worker's grant.
 
 use ff_core::machine::{
-    Action, Cancel, ClaimGranted, Command, Replay, Revoke, SetPriority, SetTags, Target,
+    Action, Cancel, ClaimGranted, Command, Delete, Replay, Revoke, SetPriority, SetTags, Target,
 };
 use ff_core::record::Tags;
 use ff_core::state::{Grant, State};
@@ -26,12 +26,13 @@ pub(crate) fn another_tenant_finds_nothing(world: &World) {
     }
 }
 
-fn operator_calls(record: &Execution, target: &Target, fence: Fence) -> [Command; 6] {
+fn operator_calls(record: &Execution, target: &Target, fence: Fence) -> [Command; 7] {
     let target = || target.clone();
     let (request, worker) = (fence.lease.request, make::worker("a"));
     [
         Action::from(Cancel { target: target(), grace: None, reason: None }),
         Replay { target: target(), run: record.run.number }.into(),
+        Delete { target: target() }.into(),
         Revoke { target: target(), lease: fence.lease }.into(),
         SetPriority { target: target(), priority: 9 }.into(),
         SetTags { target: target(), set: Tags::new(), remove: Vec::new() }.into(),
