@@ -33,18 +33,21 @@ pub struct LaneView {
     pub since: Option<Timestamp>,
     /// How often something was said.
     pub generation: u64,
-    /// What waits in it; only a list of lanes counts that.
+    /// What waits and runs in it; only a list of lanes counts that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<LaneWorkView>,
 }
 
-/// What waits in a lane. Executions that run, that are delayed, or that wait for a budget or a quota
-/// are not counted by lane.
+/// What waits and what runs in a lane. Executions that are delayed, or that wait for a budget or a
+/// quota other than the limit of the lane, are not counted by lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LaneWorkView {
     /// How many are in its queue, ready to be claimed.
     pub waiting: u64,
-    /// How many of those require capabilities that no live worker offers.
+    /// How many workers hold.
+    #[serde(default)]
+    pub active: u64,
+    /// How many of those that wait require capabilities that no live worker offers.
     pub unroutable: u64,
     /// How many wait because as many of the lane run as its limit allows.
     pub blocked: u64,
@@ -86,7 +89,7 @@ impl LaneView {
 }
 
 /// One page of lanes, in the order of their names: those that have settings, and those in which
-/// something waits.
+/// something waits or runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LanePageView {
     /// The lanes.
@@ -104,7 +107,7 @@ impl LanePageView {
     }
 
     /// The page that was asked for with `after` and `limit`: the lanes with settings, which are the
-    /// first `limit` of them after `after`, and those of `namespace` in which something waits.
+    /// first `limit` of them after `after`, and those of `namespace` in which something waits or runs.
     pub fn with_work(
         found: &[roles::LaneView],
         backlog: &Backlog,
@@ -119,6 +122,9 @@ impl LanePageView {
         }
         for ((_, lane), count) in backlog.unroutable.iter().filter(|((of, _), _)| of == namespace) {
             work.entry(lane.clone()).or_default().unroutable = *count;
+        }
+        for ((_, lane), count) in backlog.active.iter().filter(|((of, _), _)| of == namespace) {
+            work.entry(lane.clone()).or_default().active = *count;
         }
         for ((_, on), count) in backlog.blocked.iter().filter(|((of, _), _)| of == namespace) {
             if let Some(lane) = on.name.lane() {

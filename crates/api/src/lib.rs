@@ -6,6 +6,7 @@
 
 pub mod attempt;
 pub mod audit;
+pub mod bulk;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "client")]
@@ -28,6 +29,7 @@ pub mod worker;
 
 pub use attempt::{AttemptView, AttemptsView, ProgressView};
 pub use audit::{AuditView, RepairedView, ViolationView};
+pub use bulk::{BulkRefusalView, BulkView};
 pub use error::ErrorView;
 pub use execution::{
     BlockedView, CancelView, ExecutionView, FailureView, LeaseView, LimitsView, ReservationView,

@@ -189,6 +189,11 @@ impl Tables {
                 }
             }
         }
+        let holding = self.requests.values().flatten().filter_map(|id| self.records.get(id));
+        for record in holding.filter(|record| record.lease().is_some()) {
+            let queue = (record.spec.namespace.clone(), record.spec.lane.clone());
+            *backlog.active.entry(queue).or_default() += 1;
+        }
         for ((namespace, on, _), all) in &self.blocked {
             let waiting = backlog.blocked.entry((namespace.clone(), on.clone())).or_default();
             *waiting += all.len() as u64;

@@ -1,4 +1,4 @@
-//! How much waits, and for what.
+//! How much waits and for what, and how much runs.
 
 use ff_core::placement::Score;
 use ff_core::{Capabilities, Lane, Namespace, Refusal};
@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 
 use crate::clock::StoreClock;
 use crate::error::Fault;
-use crate::query;
+use crate::{codec, query};
 
 pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backlog, Fault> {
     // One transaction, so that all is of one moment.
@@ -24,6 +24,18 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backl
         let head = Score::from_stored(row.get(4)?);
         let requires = Capabilities::parse(row.get_ref(2)?.as_str()?).map_err(unreadable)?;
         backlog.add_queue((namespace(row)?, lane), requires, number(row, 3)?, head);
+    }
+    let mut holding = connection
+        .prepare_cached("SELECT execution.id, record FROM request JOIN execution USING (id)")?;
+    let mut rows = holding.query([])?;
+    while let Some(row) = rows.next()? {
+        // One that cannot be read costs its own count alone, and is told by an audit.
+        let Some(id) = query::entry(row, 0)? else { continue };
+        let Ok(record) = codec::record(id, row.get_ref(1)?.as_blob()?) else { continue };
+        if record.lease().is_some() {
+            let queue = (record.spec.namespace.clone(), record.spec.lane.clone());
+            *backlog.active.entry(queue).or_default() += 1;
+        }
     }
     let mut blocked = connection.prepare_cached(
         "SELECT namespace, kind, name, COUNT(*) FROM blocked GROUP BY namespace, kind, name",

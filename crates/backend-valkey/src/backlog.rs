@@ -1,4 +1,4 @@
-//! How much waits, and for what, counted a slice at a time.
+//! How much waits and for what, and how much runs, counted a slice at a time.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct Emptied(std::sync::Mutex<HashSet<Name>>);
 /// Partitions that are still to be counted, and the place in the first.
 struct Part {
     routes: Vec<String>,
-    place: String,
+    place: Bytes,
 }
 
 /// What has been counted.
@@ -52,13 +52,13 @@ struct Count {
 pub(crate) async fn count(store: &Shared) -> Result<Backlog, StoreError> {
     let mut count = Count::default();
     let mut spent = Duration::ZERO;
-    let mut parts = vec![Part { routes: store.keys.routes(), place: String::new() }];
+    let mut parts = vec![Part { routes: store.keys.routes(), place: Bytes::new() }];
     while let Some(part) = parts.pop() {
         let began = Instant::now();
         let from = part.routes.first().map_or("", String::as_str);
         let limit = BACKLOG_SLICE.to_string();
         let args: [Arg<'_>; 3] =
-            [from.as_bytes().into(), part.place.as_bytes().into(), limit.as_bytes().into()];
+            [from.as_bytes().into(), part.place[..].into(), limit.as_bytes().into()];
         let before = parts.len();
         for answer in store.link.call_each("backlog", &part.routes, &args).await? {
             parts.extend(count.slice(store, answer, &part.routes)?);
@@ -85,7 +85,7 @@ impl Count {
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
         self.backlog.now = self.backlog.now.max(reply::time(&next()?)?);
-        let (from, place) = (reply::text(next()?)?, reply::text(next()?)?);
+        let (from, place) = (reply::text(next()?)?, reply::bytes(next()?)?);
         for row in values {
             self.row(store, row)?;
         }
@@ -115,10 +115,15 @@ impl Count {
             *self.backlog.blocked.entry(name).or_default() += count;
             return Ok(());
         }
-        if !self.seen.insert((partition, name.clone())) {
+        if kind == "q" && !self.seen.insert((partition, name.clone())) {
             return Ok(());
         }
         let name = std::str::from_utf8(&name).map_err(|_| reply::missing())?;
+        if kind == "a" {
+            let queue = look::queue(name).ok_or_else(reply::missing)?;
+            *self.backlog.active.entry(queue).or_default() += count;
+            return Ok(());
+        }
         match reply::maybe_number(&next()?)? {
             Some(head) => {
                 let queue = look::queue(name).ok_or_else(reply::missing)?;

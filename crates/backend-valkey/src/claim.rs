@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 
 use ff_core::ExecutionId;
 use ff_core::bounds::BATCH_BYTES;
+use ff_core::event::EventKind;
 use ff_core::machine::{
     self, Admissions, Assignment, Claim, ClaimRequest, Claimed, Command, Loaded, MAX_ROUNDS,
     NeedsAdmission, Reply, Step,
 };
 use ff_core::placement::Score;
+use ff_store::metrics::{self, Counted};
 use ff_store::optimistic::Optimistic;
 use ff_store::{StoreError, outage};
 use redis::Value;
@@ -397,7 +399,7 @@ impl Answer {
             return Ok(None);
         }
         let needs_admission = deferred.into_iter().map(|(_, needs)| needs).collect();
-        let mut assignments = Vec::new();
+        let (mut assignments, mut counted) = (Vec::new(), Vec::new());
         while let Some(id) = values.next() {
             let id = slow_path::named(&reply::bytes(id)?)?;
             let record = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
@@ -409,8 +411,12 @@ impl Answer {
                 _ => return Err(reply::missing()),
             };
             let assignment = Assignment::of(&stored.record, now, input);
-            assignments.push(assignment.ok_or_else(reply::missing)?);
+            let assignment = assignment.ok_or_else(reply::missing)?;
+            let what = EventKind::Claimed { attempt: assignment.fence.attempt };
+            counted.extend(Counted::of(&stored.record, what, now));
+            assignments.push(assignment);
         }
+        metrics::count(&counted);
         Ok(Some(Answer { assignments, cut, heads, needs_admission }))
     }
 }

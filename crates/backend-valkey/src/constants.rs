@@ -20,6 +20,8 @@ pub(crate) const PEEK_LANES: usize = 256;
 pub(crate) const PEEK_CLASSES: usize = 512;
 /// How many queues, budgets and quotas one slice of a census counts, about.
 pub(crate) const BACKLOG_SLICE: usize = 16;
+/// How many executions in a hold it reads.
+pub(crate) const BACKLOG_HELD: usize = 128;
 /// How many entries of all partitions one page of timers or of a listing reads, about.
 pub(crate) const PAGE_ENTRIES: usize = 1_000;
 /// How many entries of each partition such a page reads at least.
@@ -47,6 +49,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("lanes, each in one partition, of one look for work", PEEK_LANES),
     ("queues of classes of one look for work", PEEK_CLASSES),
     ("queues, budgets and quotas of one slice of a count of what waits", BACKLOG_SLICE),
+    ("executions in a hold of one slice of a count of what runs", BACKLOG_HELD),
     ("queues that hold nothing and are forgotten after one count", SWEEP_QUEUES),
     ("entries of one page of timers or of a listing", PAGE_ENTRIES),
     ("resources of one page", RESOURCES),
@@ -86,6 +89,7 @@ pub(crate) fn lua() -> String {
         ("PRIORITY_STEP", PRIORITY_STEP),
         ("SCORE_MAX", SCORE_MAX),
         ("BATCH_BYTES", BATCH_BYTES as i64),
+        ("BACKLOG_HELD", BACKLOG_HELD as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),
         ("ADMISSION_LOOKAHEAD", ADMISSION_LOOKAHEAD as i64),

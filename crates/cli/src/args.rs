@@ -7,9 +7,9 @@ use ff_core::Namespace;
 
 use crate::address::Address;
 use crate::commands::{
-    attempts, backup, bench, budget, cancel, check, completions, dev, docs, explain, lane, ls, man,
-    payload, priority, progress, quota, replay, revoke, serve, show, submit, tags, usage, version,
-    wait, worker, workers,
+    attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs, explain, lane,
+    ls, man, payload, priority, progress, quota, replay, revoke, serve, show, submit, tags, usage,
+    version, wait, worker, workers,
 };
 use crate::log::Format;
 
@@ -103,10 +103,12 @@ pub(crate) enum Command {
     Result(payload::Result),
     /// Print the input of an execution.
     Input(payload::Input),
-    /// Cancel an execution, at once or with a grace period.
+    /// Cancel an execution, or all that match a filter, at once or with a grace period.
     Cancel(cancel::Cancel),
-    /// Run a finished execution again.
+    /// Run a finished execution again, or all that match a filter.
     Replay(replay::Replay),
+    /// Remove a finished execution, or all that match a filter, before its retention ends.
+    Delete(delete::Delete),
     /// Change the priority of an execution that is not finished.
     Priority(priority::Priority),
     /// Change the tags of an execution that is not finished.

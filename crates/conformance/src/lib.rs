@@ -19,6 +19,7 @@ mod exam;
 mod facts;
 mod fixture;
 mod history;
+mod measured;
 mod snapshot;
 mod subject;
 
@@ -26,5 +27,6 @@ pub use every_state::EveryState;
 pub use exam::sit;
 pub use fixture::WithoutWakeups;
 pub use history::{Agreement, Options, clock_histories, histories};
+pub use measured::measured;
 pub use snapshot::{Snapshot, snapshot};
 pub use subject::{Making, Subject, TestClock};

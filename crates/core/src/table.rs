@@ -112,6 +112,8 @@ pub enum Verb {
     SetTags,
     /// Start a new run.
     Replay,
+    /// Remove it.
+    Delete,
     /// Wait for a budget or a quota.
     Block,
     /// Return to the queue.
@@ -152,6 +154,7 @@ impl fmt::Display for Verb {
             Verb::SetPriority => "set priority",
             Verb::SetTags => "set tags",
             Verb::Replay => "replay",
+            Verb::Delete => "delete",
             Verb::Block => "block",
             Verb::Unblock => "unblock",
             Verb::Usage => "report usage",
@@ -254,6 +257,10 @@ pub const ARROWS: &[Arrow] = {
         (Failed, Verb::Replay, Queued),
         (Cancelled, Verb::Replay, Queued),
         (Expired, Verb::Replay, Queued),
+        (Completed, Verb::Delete, Absent),
+        (Failed, Verb::Delete, Absent),
+        (Cancelled, Verb::Delete, Absent),
+        (Expired, Verb::Delete, Absent),
         (Completed, Tick(Retention), Absent),
         (Failed, Tick(Retention), Absent),
         (Cancelled, Tick(Retention), Absent),

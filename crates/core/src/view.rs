@@ -264,6 +264,19 @@ fn pending(why: Intent) -> AttemptState {
     }
 }
 
+impl PublicState {
+    /// Whether nothing more happens to such an execution by itself but its removal.
+    pub const fn is_finished(self) -> bool {
+        matches!(
+            self,
+            PublicState::Completed
+                | PublicState::Failed
+                | PublicState::Cancelled
+                | PublicState::Expired
+        )
+    }
+}
+
 impl FromStr for PublicState {
     type Err = Refusal;
 

@@ -1,12 +1,12 @@
-//! How much waits, and for what: asked of the store when somebody asks the server.
+//! How much waits and for what, and how much runs: asked of the store when somebody asks the server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ff_core::ResourceKind;
 use ff_store::backlog::Backlog;
-use ff_store::metrics::Names;
+use ff_store::metrics::lane_label;
 use ff_store::{StoreError, outage};
 use tokio::time::timeout;
 
@@ -14,8 +14,16 @@ use tokio::time::timeout;
 const WAIT: Duration = Duration::from_secs(3);
 
 /// Lanes that were shown, so that one that has become empty is shown as empty.
-static SHOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-static LANES: Names = Names::new();
+static SHOWN: Mutex<BTreeMap<Arc<str>, Shown>> = Mutex::new(BTreeMap::new());
+
+/// What is shown of a lane.
+#[derive(Debug, Default)]
+struct Shown {
+    waiting: u64,
+    oldest_ms: u64,
+    unroutable: u64,
+    active: u64,
+}
 
 /// Counts what waits, once at a time however many ask. A count that takes long goes on without those
 /// who asked for it.
@@ -50,25 +58,26 @@ impl Counting {
 
 /// Shows `backlog`.
 fn show(backlog: &Backlog) {
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut lanes: BTreeMap<String, (u64, u64)> =
-        shown.iter().map(|lane| (lane.clone(), (0, 0))).collect();
+    let mut lanes = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    lanes.values_mut().for_each(|shown| *shown = Shown::default());
     for ((_, lane), queued) in &backlog.queues {
-        let (count, oldest) = lanes.entry(LANES.label(lane.as_str())).or_default();
-        *count += queued.count;
-        *oldest = (*oldest).max(backlog.now.since(queued.oldest).get());
+        let shown = lanes.entry(lane_label(lane)).or_default();
+        shown.waiting += queued.count;
+        shown.oldest_ms = shown.oldest_ms.max(backlog.now.since(queued.oldest).get());
     }
-    let mut unroutable: BTreeMap<String, u64> = BTreeMap::new();
     for ((_, lane), count) in &backlog.unroutable {
-        *unroutable.entry(LANES.label(lane.as_str())).or_default() += count;
+        lanes.entry(lane_label(lane)).or_default().unroutable += count;
     }
-    for (lane, (count, oldest)) in lanes {
-        let nobody = unroutable.get(&lane).copied().unwrap_or(0);
-        metrics::gauge!("ff_unroutable", "lane" => lane.clone()).set(nobody as f64);
-        metrics::gauge!("ff_queue_depth", "lane" => lane.clone()).set(count as f64);
-        let seconds = oldest as f64 / 1_000.0;
-        metrics::gauge!("ff_queue_oldest_seconds", "lane" => lane.clone()).set(seconds);
-        shown.insert(lane);
+    for ((_, lane), count) in &backlog.active {
+        lanes.entry(lane_label(lane)).or_default().active += count;
+    }
+    for (lane, shown) in lanes.iter() {
+        let lane = || lane.clone();
+        metrics::gauge!("ff_queue_depth", "lane" => lane()).set(shown.waiting as f64);
+        let seconds = shown.oldest_ms as f64 / 1_000.0;
+        metrics::gauge!("ff_queue_oldest_seconds", "lane" => lane()).set(seconds);
+        metrics::gauge!("ff_unroutable", "lane" => lane()).set(shown.unroutable as f64);
+        metrics::gauge!("ff_active", "lane" => lane()).set(shown.active as f64);
     }
     for (kind, reason) in
         [(ResourceKind::Budget, "waiting_for_budget"), (ResourceKind::Quota, "waiting_for_quota")]

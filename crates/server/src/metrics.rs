@@ -4,10 +4,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use ff_core::machine::Claimed;
 use ff_store::StoreError;
 use ff_store::metrics::{Metric, MetricKind};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// Every metric of the server itself.
 const OWN: &[Metric] = &[
@@ -17,10 +16,7 @@ const OWN: &[Metric] = &[
         "method, route",
         "Duration of requests, including waiting claims.",
     ),
-    Metric::counter("ff_submitted_total", "", "Executions accepted; repeats are not counted."),
-    Metric::counter("ff_claimed_total", "", "Executions handed to workers."),
     Metric::counter("ff_renewals_total", "status", "Leases renewed, cancelled, lost or unknown."),
-    Metric::counter("ff_exits_total", "outcome", "Leases ended by their holders, by outcome."),
     Metric::counter("ff_refusals_total", "code", "Commands refused or failed, by code."),
     Metric::gauge(
         "ff_queue_depth",
@@ -42,7 +38,9 @@ const OWN: &[Metric] = &[
         "lane",
         "Queued executions whose required capabilities no live worker offers, in up to 100 namespaces.",
     ),
+    Metric::gauge("ff_active", "lane", "Executions held by a worker, over all namespaces."),
     Metric::gauge("ff_workers", "", "Registered workers."),
+    Metric::gauge("ff_build_info", "version, os, arch", "Always 1; the labels say what runs."),
 ];
 
 /// Every metric that a process with a server may show.
@@ -54,6 +52,14 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
 const SECONDS: [f64; 12] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0, 60.0];
 
+/// The buckets of how long executions wait and run: from a busy worker to a night.
+const SPANS: [f64; 14] = [
+    0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0,
+];
+
+/// What is measured in those.
+const SPANNING: [&str; 2] = ["ff_queue_wait_seconds", "ff_attempt_seconds"];
+
 /// How often what was recorded is folded into the counts. Samples of histograms are kept one by one
 /// until then, so this bounds the memory they take.
 const UPKEEP: Duration = Duration::from_secs(1);
@@ -62,20 +68,25 @@ static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
 /// Starts counting. One process counts once, however many servers it runs.
 pub(crate) fn install() {
-    HANDLE.get_or_init(|| {
-        let builder = PrometheusBuilder::new().set_buckets(&SECONDS);
-        match builder.and_then(PrometheusBuilder::install_recorder) {
-            Ok(handle) => {
-                describe();
-                keep_up(handle.clone());
-                Some(handle)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "metrics are off");
-                None
-            }
+    HANDLE.get_or_init(|| match builder().and_then(PrometheusBuilder::install_recorder) {
+        Ok(handle) => {
+            ff_store::metrics::recorder_is_installed();
+            describe();
+            keep_up(handle.clone());
+            Some(handle)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "metrics are off");
+            None
         }
     });
+}
+
+fn builder() -> Result<PrometheusBuilder, BuildError> {
+    let builder = PrometheusBuilder::new().set_buckets(&SECONDS)?;
+    SPANNING.iter().try_fold(builder, |builder, name| {
+        builder.set_buckets_for_metric(Matcher::Full((*name).to_owned()), &SPANS)
+    })
 }
 
 /// Folds what was recorded into the counts, again and again, in a thread of its own: whether anybody
@@ -100,6 +111,9 @@ fn describe() {
             MetricKind::Histogram => metrics::describe_histogram!(metric.name, metric.what),
         }
     }
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let version = env!("CARGO_PKG_VERSION");
+    metrics::gauge!("ff_build_info", "version" => version, "os" => os, "arch" => arch).set(1.0);
 }
 
 /// What was counted, as text.
@@ -128,20 +142,8 @@ pub(crate) fn request(method: &Method, route: &str, status: StatusCode, took: Du
     metrics::counter!("ff_http_requests_total", &labels).increment(1);
 }
 
-pub(crate) fn submitted(count: u64) {
-    metrics::counter!("ff_submitted_total").increment(count);
-}
-
-pub(crate) fn claimed(claimed: &Claimed) {
-    metrics::counter!("ff_claimed_total").increment(claimed.assignments.len() as u64);
-}
-
 pub(crate) fn renewal(status: &'static str) {
     metrics::counter!("ff_renewals_total", "status" => status).increment(1);
-}
-
-pub(crate) fn exit(outcome: &str) {
-    metrics::counter!("ff_exits_total", "outcome" => outcome.to_owned()).increment(1);
 }
 
 pub(crate) fn refused(error: &StoreError) {

@@ -13,7 +13,9 @@ use utoipa_axum::routes;
 use crate::auth::authenticate;
 use crate::error::ApiError;
 use crate::middleware::finish;
-use crate::routes::{claim, executions, holder, lanes, limits, meta, operator, registry, workers};
+use crate::routes::{
+    bulk, claim, executions, holder, lanes, limits, meta, operator, registry, workers,
+};
 use crate::state::AppState;
 
 #[derive(OpenApi)]
@@ -78,7 +80,8 @@ fn guarded() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(executions::submit, executions::list))
         .routes(routes!(executions::submit_batch))
-        .routes(routes!(executions::describe))
+        .routes(routes!(executions::describe, bulk::delete_execution))
+        .routes(routes!(bulk::bulk_executions))
         .routes(routes!(executions::explain))
         .routes(routes!(executions::input))
         .routes(routes!(executions::result))

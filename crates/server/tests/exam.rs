@@ -15,9 +15,9 @@ use ff_core::budget::{BudgetLimits, BudgetView};
 use ff_core::explain::Explanation;
 use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
-    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
-    GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
-    SetPriority, SetTags, Submit, Submitted, Target, Ticked,
+    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Delete,
+    Fail, GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress, ReportUsage,
+    Revoke, SetPriority, SetTags, Submit, Submitted, Target, Ticked,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
@@ -29,10 +29,12 @@ use ff_core::{
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::listing::{ListPage, Listing};
-use ff_store::roles::{Answer, Engine, LaneUpdate, LaneView, Registering, Session};
+use ff_store::roles::{
+    Answer, Bulk, BulkSlice, Engine, LaneUpdate, LaneView, Registering, Session,
+};
 use ff_store::{
-    ClientBackend, DueTimers, EngineId, LimitsBackend, MaintenanceBackend, PartitionSet, Repaired,
-    Stats, StoreError, Wakeups, WorkerBackend,
+    BulkBackend, ClientBackend, DueTimers, EngineId, LimitsBackend, MaintenanceBackend,
+    PartitionSet, Repaired, Stats, StoreError, Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -87,6 +89,11 @@ pass!(ClientBackend to http {
     explain(target: &Target) -> Explanation;
 } fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
     self.http.new_id(namespace, key)
+});
+
+pass!(BulkBackend to http {
+    delete(delete: Delete) -> ();
+    bulk(bulk: &Bulk) -> BulkSlice;
 });
 
 pass!(LimitsBackend to http {

@@ -1,4 +1,5 @@
-//! What follows a commit: waiters are woken, and executions that have stopped are settled.
+//! What follows a commit: waiters are woken, executions that have stopped are settled, and changes of
+//! executions are counted.
 //!
 //! A backend publishes this once a write is durable. The calls of [roles](crate::roles) run in tasks
 //! that the process owns, so a caller that goes away loses none of it.
@@ -10,6 +11,7 @@ use ff_core::machine::{Settlement, WriteSet};
 use ff_core::placement::Entry;
 
 use crate::lock::lock;
+use crate::metrics::{self, Counted};
 use crate::wakeups::{Announcement, Wakeups};
 
 /// What follows from writes once they are durable.
@@ -17,6 +19,7 @@ use crate::wakeups::{Announcement, Wakeups};
 pub struct AfterCommit {
     announcements: Vec<Announcement>,
     settlements: Vec<Settlement>,
+    counted: Vec<Counted>,
 }
 
 impl AfterCommit {
@@ -35,18 +38,24 @@ impl AfterCommit {
         let resources = write.resources.iter().filter_map(|change| change.after.as_ref());
         self.announcements.extend(resources.filter_map(|r| r.timer()).map(Announcement::Timer));
         self.settlements.extend(write.settlements.iter().cloned());
+        self.counted.extend(write.events.iter().filter_map(|event| {
+            let change = write.changes.iter().find(|change| change.id == event.execution)?;
+            Counted::of(change.after.as_ref()?, event.what, event.at)
+        }));
     }
 
     /// Adds what follows from other writes.
     pub fn join(&mut self, other: AfterCommit) {
         self.announcements.extend(other.announcements);
         self.settlements.extend(other.settlements);
+        self.counted.extend(other.counted);
     }
 
-    /// Wakes waiters, and queues settlements for the process.
+    /// Wakes waiters, queues settlements for the process, and counts.
     pub fn publish(self, wakeups: &Wakeups, settlements: &SettlementQueue) {
         settlements.push(self.settlements);
         wakeups.announce(self.announcements);
+        metrics::count(&self.counted);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How much waits, and for what: counted now and then, for people and their charts.
+//! How much waits and for what, and how much runs: counted now and then, for people and their charts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use ff_core::limits::Blocker;
 use ff_core::placement::{PRIORITY_STEP, Score};
 use ff_core::{Capabilities, Lane, Namespace, Time};
 
-/// Everything that waits in a store. Its parts are counted one after the other, while work continues.
+/// What waits and runs in a store. Its parts are counted one after the other, while work continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// The store's time.
@@ -17,6 +17,8 @@ pub struct Backlog {
     pub requiring: BTreeMap<(Namespace, Lane, Capabilities), u64>,
     /// How many of those no live worker can run.
     pub unroutable: BTreeMap<(Namespace, Lane), u64>,
+    /// How many of each lane a worker holds.
+    pub active: BTreeMap<(Namespace, Lane), u64>,
     /// How many wait for each budget and quota.
     pub blocked: BTreeMap<(Namespace, Blocker), u64>,
     /// How many workers are registered.

@@ -40,6 +40,9 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("settlements of one command", ff_core::bounds::BATCH),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
+    ("refusals that the answer to a bulk operation names", roles::REFUSALS),
+    ("lanes, and dimensions, with a label of their own in metrics", metrics::NAMES),
+    ("pairs of a lane and a kind with a label of their own in metrics", metrics::KINDS),
 ];
 
 pub use after_commit::{AfterCommit, SettlementQueue};
@@ -48,7 +51,8 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    ClientAndWorker, ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend, WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend,
+    WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position, Repaired,

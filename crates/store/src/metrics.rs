@@ -1,13 +1,21 @@
-//! What is counted about claims and what holds them up.
+//! What is counted about executions, about claims, and about what holds them up.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+mod names;
+mod work;
+
+use std::sync::Arc;
 use std::time::Instant;
 
 use ff_core::machine::Shortfall;
 use ff_core::{Dimension, Lane, Millis};
 
 use crate::error::StoreError;
+
+pub(crate) use names::NAMES;
+pub use names::{Names, OTHER};
+pub use work::Counted;
+pub(crate) use work::KINDS;
+use work::Work;
 
 /// One metric, for the reference page and for whoever shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +69,39 @@ impl Metric {
 
 /// Every metric of this crate.
 pub const METRICS: &[Metric] = &[
+    Metric::counter(
+        "ff_submitted_total",
+        "lane, kind",
+        "Executions accepted; repeats are not counted.",
+    ),
+    Metric::counter("ff_replayed_total", "lane, kind", "New runs of finished executions."),
+    Metric::counter("ff_claimed_total", "lane, kind", "Executions taken by workers."),
+    Metric::counter(
+        "ff_finished_total",
+        "lane, kind, outcome",
+        "Executions that have ended: completed, failed, cancelled or expired.",
+    ),
+    Metric::counter(
+        "ff_retries_total",
+        "lane, kind, reason",
+        "Attempts that another one follows: failed, timed_out or lease_lost.",
+    ),
+    Metric::counter(
+        "ff_returned_total",
+        "lane, reason",
+        "Leases that ended before the attempt: delayed, handed_back or revoked.",
+    ),
+    Metric::counter("ff_leases_lost_total", "lane", "Leases that ran out."),
+    Metric::histogram(
+        "ff_queue_wait_seconds",
+        "lane",
+        "From the moment an execution may start to the claim that starts an attempt, including the time it is blocked on a limit.",
+    ),
+    Metric::histogram(
+        "ff_attempt_seconds",
+        "lane",
+        "From the claim that starts an attempt to its end, including the time for which it is delayed or handed back.",
+    ),
     Metric::histogram(
         "ff_claim_seconds",
         "lane, outcome",
@@ -105,51 +146,35 @@ pub const METRICS: &[Metric] = &[
     ),
 ];
 
-/// Users name lanes and dimensions, and every label is kept for ever: after so many, the others have
-/// one in common.
-const MOST_NAMES: usize = 200;
+static DIMENSIONS: Names = Names::new();
+static WORK: Work = Work::new();
 
-/// The label for what those have in common that are too many.
-pub const OTHERS: &str = "others";
-
-/// Names that have a label of their own.
-#[derive(Debug, Default)]
-pub struct Names(Mutex<BTreeSet<String>>);
-
-impl Names {
-    /// No names yet.
-    pub const fn new() -> Names {
-        Names(Mutex::new(BTreeSet::new()))
-    }
-
-    /// The label for `name`.
-    pub fn label(&self, name: &str) -> String {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(name) {
-            return name.to_owned();
-        }
-        if known.len() >= MOST_NAMES {
-            return OTHERS.to_owned();
-        }
-        known.insert(name.to_owned());
-        name.to_owned()
-    }
+/// The label of a lane in every metric.
+pub fn lane_label(lane: &Lane) -> Arc<str> {
+    WORK.lanes.label(lane.as_str())
 }
 
-static LANES: Names = Names::new();
-static DIMENSIONS: Names = Names::new();
+/// Counts changes that are durable.
+pub fn count(changes: &[Counted]) {
+    WORK.count(changes);
+}
+
+/// The process has installed its recorder. Counters are resolved once and kept, so those from before,
+/// which count nothing, are resolved again.
+pub fn recorder_is_installed() {
+    WORK.resolve_again();
+}
 
 /// One look for work, measured from its start until it is dropped.
 pub(crate) struct Look {
-    lane: String,
+    lane: Arc<str>,
     outcome: &'static str,
     began: Instant,
 }
 
 impl Look {
     pub(crate) fn start(lane: &Lane) -> Look {
-        let lane = LANES.label(lane.as_str());
-        Look { lane, outcome: "dropped", began: Instant::now() }
+        Look { lane: lane_label(lane), outcome: "dropped", began: Instant::now() }
     }
 
     /// It has ended so.
@@ -165,7 +190,7 @@ impl Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
-        let (lane, outcome) = (std::mem::take(&mut self.lane), self.outcome);
+        let (lane, outcome) = (self.lane.clone(), self.outcome);
         metrics::histogram!("ff_claim_seconds", "lane" => lane, "outcome" => outcome)
             .record(self.began.elapsed().as_secs_f64());
     }
@@ -219,19 +244,4 @@ pub(crate) fn clock_step(direction: &'static str) {
 /// How far the store's time is ahead of its clock.
 pub(crate) fn clock_offset(offset: Millis) {
     metrics::gauge!("ff_clock_offset_seconds").set(offset.get() as f64 / 1_000.0);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_bounded() {
-        let names = Names::new();
-        for number in 0..MOST_NAMES {
-            assert_eq!(names.label(&format!("n{number}")), format!("n{number}"));
-        }
-        assert_eq!(names.label("one more"), OTHERS);
-        assert_eq!(names.label("n0"), "n0");
-    }
 }

@@ -5,6 +5,7 @@
 //! asks for its token, its answer is not understood, or it tells of a failure itself.
 
 mod answers;
+mod bulk;
 mod claiming;
 mod connect;
 mod explained;

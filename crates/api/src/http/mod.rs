@@ -3,6 +3,7 @@
 //! Requests refuse unknown and repeated fields. A user's `input` or `result` is kept as the bytes
 //! it came in; it is never decoded and encoded again.
 
+mod bulk;
 mod content;
 mod holder;
 mod lane;
@@ -18,6 +19,7 @@ mod submit;
 mod tags;
 mod worker;
 
+pub use bulk::{BulkFilter, BulkRequest};
 pub use content::Content;
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,

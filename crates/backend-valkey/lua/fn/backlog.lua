@@ -1,4 +1,4 @@
--- How much waits, and for what, a slice at a time.
+-- How much waits and for what, and how much runs, a slice at a time.
 --
 -- keys: routing keys. args: the routing key and the place in its partition to go on from ('' for the
 --       start), about how many queues, budgets and quotas are counted.
@@ -6,6 +6,7 @@
 --   w how-many                           workers
 --   q routing-key name how-many score requirements    a queue; without a score it holds nothing
 --   b routing-key name how-many          those that wait for NAMESPACE:KIND:NAME
+--   a routing-key name how-many          those that run, of the lane of this queue
 
 local row = {}
 
@@ -22,6 +23,34 @@ end
 -- Those that wait for one limit, class by class.
 function row.b(k, route, name)
   return {'b', route, string.sub(name, 1, -C.CLASS_NAME - 2), call('ZCARD', ff.blocked.key(k, name))}
+end
+
+-- The queue that one came from that a claim or a grant holds; nil if no worker runs it.
+local function running(k, name)
+  local bytes = call('GET', k.exec .. string.sub(name, 17))
+  if not bytes or string.byte(bytes) ~= C.FORMAT or string.byte(bytes, 2) ~= C.ACTIVE then
+    return nil
+  end
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole then
+    return nil
+  end
+  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  return tail_whole and ff.queue.name(ns, lane, '') or nil
+end
+
+-- Adds a row for each lane of which some run.
+local function add_running(k, route, found, reply)
+  local lanes = {}
+  for _, name in ipairs(found) do
+    local queue = running(k, name)
+    if queue then
+      lanes[queue] = (lanes[queue] or 0) + 1
+    end
+  end
+  for queue, count in pairs(lanes) do
+    reply[#reply + 1] = {'a', route, queue, count}
+  end
 end
 
 -- Queues behind a place, CURSOR or 0:HOW-MANY, and the next place. A small set comes whole, in one
@@ -47,16 +76,19 @@ local function names(k, kind, cursor, count)
     return queues(k, cursor, count)
   end
   local from = cursor == '0' and '-' or '(' .. cursor
-  local page = call('ZRANGEBYLEX', k.blockers, from, '+', 'LIMIT', 0, count)
+  local of = kind == 'a' and k.requests or k.blockers
+  local page = call('ZRANGEBYLEX', of, from, '+', 'LIMIT', 0, count)
   return page, #page == count and page[count] or '0'
 end
 
--- Where to go on: queues come first, then budgets and quotas.
+-- Where to go on: queues come first, then budgets and quotas, then what is held.
+local FOLLOWING = {q = 'b', b = 'a', a = ''}
+
 local function next_place(kind, cursor)
   if cursor ~= '0' then
     return kind, cursor
   end
-  return kind == 'q' and 'b' or '', '0'
+  return FOLLOWING[kind] or '', '0'
 end
 
 -- The number of the partition to go on from; the first one if it is not served here.
@@ -70,7 +102,7 @@ local function start(keys, from)
 end
 
 register('backlog', function(keys, args)
-  local limit, reply = tonumber(args[3]), {now(), '', ''}
+  local limit, reply, held = tonumber(args[3]), {now(), '', ''}, 0
   local first, resumes = start(keys, args[1])
   for i = first, #keys do
     local route = keys[i]
@@ -84,13 +116,19 @@ register('backlog', function(keys, args)
       reply[#reply + 1] = {'w', call('ZLEXCOUNT', k.resources, '[worker:', '(worker;')}
     end
     while kind ~= '' do
-      if #reply - 3 >= limit then
+      local room = kind == 'a' and C.BACKLOG_HELD - held or limit - (#reply - 3)
+      if room <= 0 then
         reply[2], reply[3] = route, kind .. cursor
         return reply
       end
-      local found, following = names(k, kind, cursor, limit - (#reply - 3))
-      for _, name in ipairs(found) do
-        reply[#reply + 1] = row[kind](k, route, name)
+      local found, following = names(k, kind, cursor, room)
+      if kind == 'a' then
+        held = held + #found
+        add_running(k, route, found, reply)
+      else
+        for _, name in ipairs(found) do
+          reply[#reply + 1] = row[kind](k, route, name)
+        end
       end
       kind, cursor = next_place(kind, following)
     end

@@ -3,8 +3,8 @@
 -- args: for each its id, namespace, fence, salt, what the record remembers of the exit, 1 if the
 --       result lives in the record or 2 if it has a key of its own, and what the record says of
 --       the result, packed; then the result.
--- reply: for each 1, its record as it was if budgets and quotas had admitted it, or 0 if the caller
---       does not plainly hold it, which the general way decides; then nothing is written.
+-- reply: for each {now, its record as it was}, or 0 if the caller does not plainly hold it, which the
+--       general way decides; then nothing is written.
 
 local function complete(k, now, packed, bytes_out)
   local id, namespace, fence, new_salt, at = ff.hold(packed)
@@ -20,7 +20,7 @@ local function complete(k, now, packed, bytes_out)
   if not whole or ns ~= namespace or timer <= now then
     return 0
   end
-  local was, admitted = holder, limits >= 2
+  local was = holder
   limits, admission = limits % 2, ''
   state, why, until_at, timeout_at, cancel_by = C.FINISHED, C.SUCCESS, now, 0, 0
   counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)
@@ -34,7 +34,7 @@ local function complete(k, now, packed, bytes_out)
     struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   ff.save.arm(k, id, timer, now)
   call('ZREM', k.requests, string.sub(was, 1, 16) .. id)
-  return admitted and bytes or 1
+  return {now, bytes}
 end
 
 register('complete', function(keys, args)

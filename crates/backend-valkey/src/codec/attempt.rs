@@ -15,6 +15,7 @@
 //! | 2 + n | the holder's last progress report, MessagePack |
 //! | rest | its failure, MessagePack |
 
+use ff_core::Time;
 use ff_core::record::{Attempt, AttemptEnd, EndReason};
 use ff_core::state::Worker;
 
@@ -35,6 +36,13 @@ const FAILED: u64 = REASONS.len() as u64;
 
 /// The stored number of how a completed attempt ended.
 pub(crate) const COMPLETED: u64 = 0;
+
+/// When the attempt in `bytes` was first claimed.
+pub(crate) fn started(bytes: &[u8]) -> Result<Time, Unreadable> {
+    let mut from = Unpacker(bytes);
+    from.raw(6 + 1 + 4 + 4)?;
+    Ok(time(from.number::<6>()?))
+}
 
 /// An attempt as bytes.
 pub(crate) fn encode(attempt: &Attempt) -> Result<Vec<u8>, Unreadable> {

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod bytes;
+mod glance;
 mod inline;
 mod record;
 
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt};
 pub(crate) use bytes::Packer;
+pub(crate) use glance::Glance;
 pub(crate) use inline::{INLINE, Inline};
 pub(crate) use record::{
     FENCE, FENCE_AT, FORMAT, INPUT_AT, LIMITS_AT, NO_SCORE, SCORE_AT, StateCode, Stored,

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use ff_core::machine::{Complete, Reply, Settlement};
 use ff_core::record::Exited;
 use ff_store::StoreError;
+use ff_store::metrics::{self, Counted};
 use redis::Value;
 
 use super::hold;
-use crate::codec::{self, Inline};
+use crate::codec::{self, Glance, Inline};
 use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::{decode, unwritable};
@@ -35,11 +36,24 @@ pub(super) fn read(
     complete: &Complete,
     answer: Value,
 ) -> Result<Option<Reply>, StoreError> {
-    if let Value::Int(number) = answer {
-        return Ok((number == 1).then(|| Exited::Completed.into()));
+    if let Value::Int(_) = answer {
+        return Ok(None);
     }
-    let record = decode(complete.hold.target.execution, &reply::bytes(answer)?)?.record;
-    let stopped = record.admission.map(|admission| Settlement::stopped(&record, admission));
-    store.settlements.push(stopped);
+    let mut answer = reply::list(answer)?.into_iter();
+    let mut next = || answer.next().ok_or_else(reply::missing);
+    let (now, bytes) = (reply::time(&next()?)?, reply::bytes(next()?)?);
+    match Glance::at(&bytes) {
+        Ok(Glance { lane, kind, started, is_admitted }) => {
+            metrics::count(&[Counted::completed(lane, kind, now.since(started))]);
+            if is_admitted {
+                let record = decode(complete.hold.target.execution, &bytes)?.record;
+                let admission = record.admission;
+                let stopped = admission.map(|admission| Settlement::stopped(&record, admission));
+                store.settlements.push(stopped);
+            }
+        }
+        // It is completed, whatever else it says.
+        Err(error) => tracing::warn!(%error, "a completed record cannot be read"),
+    }
     Ok(Some(Exited::Completed.into()))
 }

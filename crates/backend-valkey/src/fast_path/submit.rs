@@ -6,6 +6,7 @@ use ff_core::machine::{self, Command, Loaded, Reply, Step, Submit, Submitted};
 use ff_core::state::{Intent, State};
 use ff_core::{Execution, Refusal, Time, When};
 use ff_store::StoreError;
+use ff_store::metrics::{self, Counted};
 use redis::Value;
 
 use crate::codec::{self, Inline, Packer, StateCode};
@@ -61,6 +62,7 @@ pub(super) fn read(
         true => State::Queued { why: Intent::Fresh },
         false => State::Delayed { until: Time::MAX, why: ff_core::state::DelayReason::Start },
     };
+    metrics::count(&[Counted::submitted(&submit.lane, &submit.kind)]);
     let (execution, state) = (submit.id, state.public());
     Ok(Some(Submitted { execution, created: true, state, warnings: Vec::new() }.into()))
 }

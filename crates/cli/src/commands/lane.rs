@@ -23,7 +23,7 @@ pub(crate) struct Lane {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List lanes with settings or waiting work, and their counts.
+    /// List lanes with settings or work, and how much waits and runs in each.
     Ls(Ls),
     /// Show a lane's settings.
     Show(Which),
@@ -167,7 +167,7 @@ impl Ls {
             (Some(last), _) => session.next(parse::continued("lane ls", self.limit, last)),
             (None, Some(first)) => session.next(format_args!("lane show {}", first.lane)),
             (None, None) => {
-                session.output.talk("nothing waits in a lane, and no lane has settings");
+                session.output.talk("nothing waits or runs in a lane, and no lane has settings");
             }
         }
         Ok(Verdict::Good)

@@ -4,9 +4,11 @@ pub(crate) mod attempts;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod budget;
+mod bulk;
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod delete;
 pub(crate) mod dev;
 pub(crate) mod docs;
 pub(crate) mod explain;
@@ -80,6 +82,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Input(command) => command.run(session).await,
         Command::Cancel(command) => command.run(session).await,
         Command::Replay(command) => command.run(session).await,
+        Command::Delete(command) => command.run(session).await,
         Command::Priority(command) => command.run(session).await,
         Command::Tags(command) => command.run(session).await,
         Command::Revoke(command) => command.run(session).await,

@@ -18,9 +18,10 @@ pub(crate) fn table(
     if page.lanes.is_empty() {
         return String::new();
     }
-    let heading = ["LANE", "STATE", "WAITING", "BLOCKED", "OLDEST", "LIMIT", "SINCE", "NOTE"];
-    let table = Table::new(heading, 1).numbers(&[2, 3, 4, 5]);
-    let mut table = table.fit(&[0, 7], columns);
+    let heading =
+        ["LANE", "STATE", "WAITING", "ACTIVE", "BLOCKED", "OLDEST", "LIMIT", "SINCE", "NOTE"];
+    let table = Table::new(heading, 1).numbers(&[2, 3, 4, 5, 6]);
+    let mut table = table.fit(&[0, 8], columns);
     for view in &page.lanes {
         let since = view.since.map(|since| when::relative(since, now));
         let work = view.work.clone().unwrap_or_default();
@@ -30,6 +31,7 @@ pub(crate) fn table(
             view.lane.to_string(),
             word(view).to_owned(),
             amount::grouped(work.waiting),
+            amount::grouped(work.active),
             amount::grouped(work.blocked),
             oldest.unwrap_or_else(dash),
             view.max_active.map_or_else(dash, |most| amount::grouped(most.into())),

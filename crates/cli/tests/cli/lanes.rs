@@ -23,7 +23,8 @@ fn what_is_said_of_a_lane_is_shown() {
     let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
     let lines: Vec<_> = list.lines().collect();
     assert!(
-        lines[0].starts_with("LANE  STATE             WAITING  BLOCKED  OLDEST  LIMIT  SINCE"),
+        lines[0]
+            .starts_with("LANE  STATE             WAITING  ACTIVE  BLOCKED  OLDEST  LIMIT  SINCE"),
         "{list}"
     );
     assert!(
@@ -34,7 +35,8 @@ fn what_is_said_of_a_lane_is_shown() {
     let page = ff.json(&["lane", "ls", "--limit", "1"]);
     assert_eq!((&page["lanes"][0]["lane"], &page["next"]), (&json!("k"), &json!("k")));
     let mut listed = both.clone();
-    listed["work"] = json!({"waiting": 0, "unroutable": 0, "blocked": 0, "oldest": null});
+    listed["work"] =
+        json!({"waiting": 0, "active": 0, "unroutable": 0, "blocked": 0, "oldest": null});
     assert_eq!(ff.json(&["lane", "ls", "--after", "k"])["lanes"], json!([listed]));
 
     let open = ff.json(&["lane", "resume", "l"]);

@@ -6,6 +6,7 @@
 mod backup;
 mod bad_input;
 mod budgets;
+mod bulk;
 mod check;
 mod dev;
 mod docs;

@@ -18,6 +18,8 @@ const OTHERS: &[&[&str]] = &[
     &["input", ID],
     &["cancel", ID],
     &["replay", ID, "--run", "0"],
+    &["replay", "--lane", "default"],
+    &["delete", ID],
     &["priority", ID, "7"],
     &["tags", ID, "a=b"],
     &["revoke", ID],

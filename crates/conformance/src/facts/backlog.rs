@@ -1,7 +1,7 @@
-//! The census: how much waits, and for what.
+//! The census: how much waits and for what, and how much runs.
 
 use ff_core::limits::Blocker;
-use ff_core::machine::Submit;
+use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::{Capabilities, Lane, ResourceKind};
 use ff_store::backlog::Queued;
 
@@ -57,6 +57,41 @@ pub(crate) async fn work_that_is_taken_is_not_counted(g: Fixture) {
     g.held().await;
     assert_eq!(queued(&g, &Lane::default()).await, None);
     assert_eq!(g.backend().backlog().await.unwrap().blocked.len(), 0);
+}
+
+pub(crate) async fn what_runs_is_counted_by_lane(g: Fixture) {
+    let active = async || g.backend().backlog().await.unwrap().active;
+    assert_eq!(active().await, [].into());
+    for _ in 0..3 {
+        g.held().await;
+    }
+    g.submit(Submit { lane: lane("other"), ..g.work() }).await;
+    let other = g.take(ClaimRequest { lane: lane("other"), ..g.claim() }).await.remove(0);
+    g.elsewhere().held().await;
+    g.waiting().await;
+    let key = |g: &Fixture, lane| (g.namespace.clone(), lane);
+    let (here, there) = (key(&g, Lane::default()), key(&g.elsewhere(), Lane::default()));
+    let both = [(here.clone(), 3), (there.clone(), 1)];
+    assert_eq!(
+        active().await,
+        both.clone().into_iter().chain([(key(&g, lane("other")), 1)]).collect()
+    );
+    g.complete(&other, "done").await.unwrap();
+    assert_eq!(active().await, both.into());
+    // What is only reserved does not run.
+    g.granted().await;
+    assert_eq!(active().await, [(here, 3), (there, 1)].into());
+}
+
+pub(crate) async fn more_runs_than_one_slice_of_a_count_reads(g: Fixture) {
+    for _ in 0..2 {
+        for _ in 0..150 {
+            g.waiting().await;
+        }
+        g.take(ClaimRequest { max: 150, ..g.claim() }).await;
+    }
+    let active = g.backend().backlog().await.unwrap().active;
+    assert_eq!(active, [((g.namespace.clone(), Lane::default()), 300)].into());
 }
 
 pub(crate) async fn who_waits_for_a_quota_is_counted(g: Fixture) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES, PRIORITY};
 use ff_core::machine::{
-    Action, Cancel, CancelHeld, Claim, ClaimGranted, ClaimRequest, Complete, Delay, Fail,
+    Action, Cancel, CancelHeld, Claim, ClaimGranted, ClaimRequest, Complete, Delay, Delete, Fail,
     GrantNext, HandBack, LeaseRef, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags,
     Submit, Target, Tick,
 };
@@ -39,6 +39,7 @@ const SORTS: &[(u32, Make)] = &[
     (5, |g, v| Some(g.set_priority(v).into())),
     (5, |g, v| Some(g.set_tags(v).into())),
     (8, |g, v| Some(g.replay(v)?.into())),
+    (3, |g, v| Some(g.delete(v)?.into())),
     (18, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
     (3, |g, _| Some(g.limit())),
     (10, |g, v| g.admit(v)),
@@ -192,6 +193,15 @@ impl Generator {
         let run =
             one(&mut self.rng, &[0, 0, 0, 0, 0, 0, 1, u32::MAX]).wrapping_add(record.run.number);
         Some(Replay { target: self.target_of(record), run })
+    }
+
+    fn delete(&mut self, view: View<'_>) -> Option<Delete> {
+        let finished = |record: &Execution| record.outcome().is_some();
+        let record = match self.rng.u8(..10) {
+            0..8 => self.some(view, finished)?,
+            _ => self.some(view, |_| true)?,
+        };
+        Some(Delete { target: self.target_of(record) })
     }
 
     fn repeat(&mut self) -> Option<Action> {

@@ -10,6 +10,7 @@ mod cancel;
 mod claim;
 mod complete;
 mod delay;
+mod delete;
 mod ending;
 mod facts;
 mod fail;
@@ -42,6 +43,7 @@ pub use cancel::{Cancel, CancelHeld};
 pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
 pub use complete::Complete;
 pub use delay::Delay;
+pub use delete::Delete;
 pub use facts::{Facts, Moves, Subject};
 pub use fail::Fail;
 pub use grant::GrantNext;
@@ -168,6 +170,7 @@ actions!(
     SetPriority,
     SetTags,
     Replay,
+    Delete,
     Tick,
     Register,
     Heartbeat,

@@ -24,8 +24,8 @@ use ff_core::{
 };
 
 use crate::fixture::make::{
-    cancel, claim, claim_granted, complete, delay, fail, grant, hand_back, id, ms, renew, replay,
-    request, submit, target,
+    cancel, claim, claim_granted, complete, delay, delete, fail, grant, hand_back, id, ms, renew,
+    replay, request, submit, target,
 };
 use crate::fixture::{Fixture, Moved, START, invariants, report, strangers};
 
@@ -91,6 +91,7 @@ fn every_state_of_an_execution_without_a_deadline_keeps_the_invariants() {
         (Node::Active, Verb::Tick(DueAction::Deadline), Node::Expired),
         (Node::Cancelling, Verb::Tick(DueAction::Deadline), Node::Expired),
         (Node::Expired, Verb::Replay, Node::Queued),
+        (Node::Expired, Verb::Delete, Node::Absent),
         (Node::Expired, Verb::Tick(DueAction::Retention), Node::Absent),
         (Node::Active, Verb::Delay, Node::Delayed),
         (Node::Active, Verb::Fail, Node::Delayed),
@@ -142,7 +143,7 @@ fn check_state(fixture: &Fixture) {
 /// What must hold of a move.
 fn check_move(fixture: &Fixture) {
     invariants::every_move_is_in_the_table(fixture);
-    invariants::finished_records_change_only_by_retention_or_replay(fixture);
+    invariants::finished_records_change_only_by_removal_or_replay(fixture);
     invariants::epochs_grow_by_one_per_lease(fixture);
     invariants::leaving_active_cleans_up(fixture);
     invariants::indexes_are_the_predicate(fixture);
@@ -209,6 +210,7 @@ fn operator_actions(record: &Execution) -> Vec<Action> {
         cancel(id, Some(STEP)).into(),
         cancel(id, Some(ms(200))).into(),
         replay(id, record.run.number.saturating_sub(1)).into(),
+        delete(id).into(),
     ];
     if record.run.number + 1 < RUNS {
         actions.push(replay(id, record.run.number).into());

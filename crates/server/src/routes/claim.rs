@@ -55,7 +55,6 @@ pub(crate) async fn claim(
     // The connection gets a turn: if its client has gone meanwhile, this is as far as it comes.
     tokio::task::yield_now().await;
     let claimed = taken.delivered();
-    metrics::claimed(&claimed);
     if claimed == Claimed::default() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }

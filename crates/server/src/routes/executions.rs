@@ -39,7 +39,6 @@ pub(crate) async fn submit(
     let submit = command(&state, scope.namespace, request)?;
     let answers = state.backend.submit(vec![submit]).await?;
     let submitted = one(answers)?;
-    metrics::submitted(submitted.created.into());
     let status = match submitted.created {
         true => StatusCode::CREATED,
         false => StatusCode::OK,
@@ -63,8 +62,6 @@ pub(crate) async fn submit_batch(
     let commands = commands.map(|request| command(&state, namespace.clone(), request));
     let commands = commands.collect::<Result<_, _>>()?;
     let answers = state.backend.submit(commands).await?;
-    let new = answers.iter().flatten().filter(|submitted| submitted.created).count();
-    metrics::submitted(new as u64);
     answers.iter().filter_map(|answer| answer.as_ref().err()).for_each(metrics::refused);
     let answers = answers.iter().map(|answer| SubmitAnswer {
         submitted: answer.as_ref().ok().map(SubmittedView::from),

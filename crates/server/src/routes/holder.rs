@@ -119,9 +119,7 @@ pub(crate) async fn usage(
 }
 
 fn exit(answer: Result<Exited, StoreError>) -> Result<JsonBody<ExitView>, ApiError> {
-    let view = ExitView::from(answer.inspect_err(metrics::refused)?);
-    metrics::exit(&view.outcome);
-    Ok(JsonBody(view))
+    Ok(JsonBody(ExitView::from(answer.inspect_err(metrics::refused)?)))
 }
 
 /// Refuses a body that names another execution than the path.

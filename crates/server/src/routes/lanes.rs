@@ -37,7 +37,7 @@ pub(crate) struct LanesQuery {
     configured: bool,
 }
 
-/// The lanes that have settings and those in which something waits, in the order of their names.
+/// The lanes that have settings and those in which something waits or runs, in the order of their names.
 #[utoipa::path(get, path = "/v1/lanes", tag = "lanes", params(LanesQuery), responses(
     (status = 200, description = "One page.", body = LanePageView),
     Problems

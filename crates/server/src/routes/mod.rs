@@ -1,5 +1,6 @@
 //! The handlers: read the request, call the backend, write the answer. They decide nothing.
 
+pub(crate) mod bulk;
 pub(crate) mod claim;
 pub(crate) mod executions;
 pub(crate) mod holder;

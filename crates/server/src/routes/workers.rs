@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use ff_api::http::schema::Name;
 use ff_api::http::{
     BatchComplete, BeatStatus, BeatView, ClaimGrantedRequest, ClaimedView, ExitAnswer, ExitAnswers,
-    ExitView, GrantRequest, GrantedView, HeartbeatView, Leases,
+    GrantRequest, GrantedView, HeartbeatView, Leases,
 };
 use ff_core::machine::{Granted, LeaseRef, Renewed, Target};
 use ff_core::record::Exited;
@@ -125,7 +125,6 @@ pub(crate) async fn claim_granted(
 ) -> Result<JsonBody<ClaimedView>, ApiError> {
     let claim = request.command(who.namespace, who.name)?;
     let claimed = state.backend.claim_granted(claim).await.inspect_err(metrics::refused)?;
-    metrics::claimed(&claimed);
     Ok(JsonBody(ClaimedView::from(&claimed)))
 }
 
@@ -135,11 +134,7 @@ fn holds(namespace: &Namespace, request: &Leases) -> Result<Vec<LeaseRef>, Refus
 
 fn exits(answers: Vec<Result<Exited, StoreError>>) -> ExitAnswers {
     let answers = answers.into_iter().map(|answer| match answer {
-        Ok(exited) => {
-            let exit = ExitView::from(exited);
-            metrics::exit(&exit.outcome);
-            ExitAnswer { exit: Some(exit), error: None }
-        }
+        Ok(exited) => ExitAnswer { exit: Some(exited.into()), error: None },
         Err(error) => {
             metrics::refused(&error);
             ExitAnswer { exit: None, error: Some(error::view(&error)) }

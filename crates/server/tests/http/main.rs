@@ -9,6 +9,7 @@ mod bad_input;
 mod bad_json;
 mod bounds;
 mod browser;
+mod bulk;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;

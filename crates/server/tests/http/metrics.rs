@@ -1,6 +1,6 @@
 //! What the server counts is what it documents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
@@ -140,6 +140,69 @@ async fn every_metric_is_emitted_and_every_emitted_one_is_documented() {
     assert!(text.contains("ff_audit_violations{rule=\"counted\"} 0\n"), "{text}");
     assert!(text.contains("method=\"other\"") && !text.contains("MADEUP"), "labels are bounded");
     assert!(!text.contains(&execution), "no label names an execution");
+}
+
+#[tokio::test]
+async fn the_dashboard_shows_metrics_that_exist_with_labels_that_they_have() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana/flowfabric.json");
+    let board: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let panels = board["panels"].as_array().unwrap();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let lists = board["templating"]["list"].as_array().unwrap();
+    let asked = lists.iter().filter_map(|list| list["query"]["query"].as_str());
+    let queries: Vec<_> =
+        targets.map(|target| target["expr"].as_str().unwrap()).chain(asked).collect();
+    assert!(queries.len() > 30, "{} queries", queries.len());
+    let documented: BTreeMap<_, _> =
+        ff_server::metrics().map(|metric| (metric.name, metric.labels)).collect();
+    let mut shown = BTreeSet::new();
+    for query in queries {
+        let words = || query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let named = words().find(|word| word.starts_with("ff_")).map(name);
+        let named = named.unwrap_or_else(|| panic!("no metric in {query}"));
+        let labels = documented.get(named).unwrap_or_else(|| panic!("{named} in {query}"));
+        let by = query.split_once("by (").map_or("", |(_, by)| by.split_once(')').unwrap().0);
+        for label in by.split(", ").filter(|by| !["", "le", "instance"].contains(by)) {
+            assert!(labels.split(", ").any(|has| has == label), "{label} of {named} in {query}");
+        }
+        shown.extend(words().filter(|word| word.starts_with("ff_")).map(name));
+    }
+    assert_eq!(shown.iter().find(|name| !documented.contains_key(**name)), None);
+    for title in ["Throughput", "Waiting", "Running", "Failures", "Limits", "Scanners"] {
+        assert!(panels.iter().any(|panel| panel["title"] == title), "{title}");
+    }
+    assert!(shown.contains("ff_leases_lost_total") && shown.contains("ff_active"), "{shown:?}");
+}
+
+/// Times are the store's: the clock of the process has not moved.
+#[tokio::test]
+async fn waits_and_attempts_are_measured_by_the_time_of_the_store() {
+    let server = Fixture::start().await;
+    let (lane, namespace): (Lane, Namespace) = ("timed".parse().unwrap(), Namespace::default());
+    let client = server.client();
+    let submit = Submit { lane: lane.clone(), ..Submit::new(client.new_id(&namespace, None)) };
+    client.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    server.clock.advance(Millis::from_secs(90));
+    let take = ff_core::machine::ClaimRequest { lane, ..claim() };
+    let held = client.claim(take, Millis::ZERO).await.unwrap().assignments.remove(0);
+    let text = scraped(&server).await;
+    assert!(text.contains("ff_active{lane=\"timed\"} 1\n"), "{text}");
+    server.clock.advance(Millis::from_secs(7));
+    let complete = Complete { hold: held.hold(), result: Default::default() };
+    client.complete(vec![complete]).await.unwrap().remove(0).unwrap();
+    let text = scraped(&server).await;
+    for line in [
+        "ff_queue_wait_seconds_bucket{lane=\"timed\",le=\"60\"} 0\n",
+        "ff_queue_wait_seconds_bucket{lane=\"timed\",le=\"300\"} 1\n",
+        "ff_queue_wait_seconds_sum{lane=\"timed\"} 90\n",
+        "ff_attempt_seconds_sum{lane=\"timed\"} 7\n",
+        "ff_finished_total{lane=\"timed\",kind=\"task\",outcome=\"completed\"} 1\n",
+        "ff_leases_lost_total{lane=\"timed\"} 0\n",
+        "ff_active{lane=\"timed\"} 0\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use ff_core::{
     WorkerInstanceId,
 };
 
-use super::{Answer, Engine, LimitsBackend, done, only};
+use super::{Answer, BulkBackend, Engine, LimitsBackend, done, only};
 use crate::error::StoreError;
 use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
@@ -26,7 +26,7 @@ use crate::store::{ResourceScan, Store};
 
 /// Submits, inspects and controls executions.
 #[async_trait]
-pub trait ClientBackend: LimitsBackend {
+pub trait ClientBackend: LimitsBackend + BulkBackend {
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;
 

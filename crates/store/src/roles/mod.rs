@@ -1,5 +1,6 @@
 //! What the rest of the system sees of a store: three roles, written once for all stores.
 
+mod bulk;
 mod client;
 mod limits;
 mod maintenance;
@@ -11,6 +12,7 @@ use ff_core::Refusal;
 use ff_core::bounds::BATCH;
 use ff_core::machine::{Action, Command, Reply};
 
+pub use bulk::{Bulk, BulkAction, BulkBackend, BulkSlice, BulkVerb, REFUSALS};
 pub use client::{ClientBackend, LaneUpdate, LaneView};
 pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;

@@ -1,0 +1,40 @@
+//! Delete: an operator removes a finished execution before its retention is over.
+
+use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::refusal::Refusal;
+use crate::state::State;
+use crate::table::Verb;
+
+/// Removes the execution with its payloads and attempts. Its idempotency key is free again. A repeated
+/// call finds nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delete {
+    /// Which execution.
+    pub target: Target,
+}
+
+impl Decide for Delete {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.target.execution, Verb::Delete)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        match record.state {
+            State::Finished { .. } => Ok(Step::write(context.remove(record), Reply::Done)),
+            _ => Err(Refusal::WrongState {
+                command: "delete",
+                state: record.public_state(),
+                needs: "finished",
+            }),
+        }
+    }
+}
