@@ -3,8 +3,8 @@
 use ff_store::ClientBackend;
 use serde_json::{Value, json};
 
-use crate::common::Fixture;
-use crate::common::raw::{Answer, ask, post};
+use crate::fixture::Fixture;
+use crate::fixture::raw::{Answer, ask, post};
 
 async fn bulk(server: &Fixture, body: Value) -> Answer {
     ask(server.address, post("/v1/executions/bulk", body.to_string())).await
