@@ -14,7 +14,7 @@ use ff_store::optimistic::Optimistic;
 use ff_store::{StoreError, outage};
 use redis::Value;
 
-use crate::codec::{self, Inline, Packer, Stored};
+use crate::codec::{self, Inline, Packer, Stored, format};
 use crate::constants::PAGE_LEAST;
 use crate::error::{Fault, Kind};
 use crate::heads::{BestOf, Pick, Queue};
@@ -330,21 +330,28 @@ impl Claiming {
     fn args<'a>(&'a self, entropy: u64, pick: &'a Pick) -> Vec<Arg<'a>> {
         let claim = &self.claim;
         let mut packer = Packer(Vec::with_capacity(128));
-        packer.raw(claim.request.as_bytes());
-        packer.number::<2>(claim.first.into());
-        packer.number::<2>(claim.max.into());
-        packer.number::<4>((entropy as u32).into());
-        packer.number::<8>(pick.bound.unwrap_or(i64::MAX) as u64);
-        packer.number::<1>((claim.admissions != Admissions::Any).into());
-        packer.bytes::<1>(claim.worker.id.as_str().as_bytes());
-        packer.bytes::<1>(claim.worker.instance.as_str().as_bytes());
+        let request = format::Claim {
+            request: *claim.request.as_bytes(),
+            first: claim.first.into(),
+            max: claim.max.into(),
+            new_salt: codec::salt(entropy),
+            bound: pick.bound.unwrap_or(i64::MAX),
+            passes: (claim.admissions != Admissions::Any).into(),
+            worker: claim.worker.id.as_str().as_bytes(),
+            instance: claim.worker.instance.as_str().as_bytes(),
+        };
+        request.pack(&mut packer);
         let mut admitted = Packer::default();
         for one in claim.admissions.only().into_iter().flatten() {
-            let needs = &one.request.needs;
-            admitted.raw(keys::id(needs.execution).as_bytes());
-            admitted.raw(&codec::admission_name(one.request.id));
-            admitted.number::<6>(one.usable_until.as_ms());
-            admitted.number::<8>(needs.version.get());
+            let version = one.request.needs.version;
+            let one = format::Admitted {
+                id: keys::id_bytes(one.request.needs.execution),
+                name: codec::admission_name(one.request.id),
+                usable_until: one.usable_until.as_ms(),
+                counter: version.counter(),
+                salt: codec::salt(version.get()),
+            };
+            one.pack(&mut admitted);
         }
         let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0), Cow::Owned(admitted.0)];
         let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);

@@ -9,7 +9,8 @@ use ff_core::state::Intent;
 use ff_core::{LeaseId, Time};
 use ff_store::optimistic::MAX_AGE_MS;
 
-use crate::codec::{self, StateCode};
+use crate::codec;
+use crate::keys::ADMISSION_CLASS;
 
 /// How many partitions one call over many reads. While a function runs the server does nothing else,
 /// so everything that a function visits has a bound here, and none takes more than a few milliseconds.
@@ -62,23 +63,9 @@ pub(crate) fn lua() -> String {
     let last_start = codec::whys().iter().rposition(|why| why.starts_attempt()).unwrap_or(0);
     let constants = [
         ("FORMAT", codec::FORMAT as i64),
-        ("QUEUED", StateCode::QUEUED as i64),
-        ("DELAYED", StateCode::DELAYED as i64),
-        ("BLOCKED", StateCode::BLOCKED as i64),
-        ("LIMITS_AT", codec::LIMITS_AT as i64 + 1),
-        ("ACTIVE", StateCode::ACTIVE as i64),
-        ("FINISHED", StateCode::FINISHED as i64),
-        ("SUCCESS", StateCode::SUCCESS as i64),
-        ("COMPLETED", codec::COMPLETED as i64),
-        ("FRESH", place(codec::whys(), &Intent::Fresh)),
+        ("END_COMPLETED", codec::completed_attempt() as i64),
+        ("INTENT_FRESH", place(codec::whys(), &Intent::Fresh)),
         ("LAST_START", last_start as i64),
-        // Lua counts bytes from 1.
-        ("FENCE_FROM", codec::FENCE_AT as i64 + 1),
-        ("FENCE_TO", (codec::FENCE_AT + codec::FENCE) as i64),
-        ("SCORE_AT", codec::SCORE_AT as i64 + 1),
-        ("INPUT_AT", codec::INPUT_AT as i64 + 1),
-        ("HERE", 1),
-        ("OWN_KEY", 2),
         ("NO_SCORE", codec::NO_SCORE),
         ("INLINE", codec::INLINE as i64),
         ("TIME_MAX", Time::MAX.as_ms() as i64),
@@ -89,15 +76,17 @@ pub(crate) fn lua() -> String {
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),
         ("ADMISSION_LOOKAHEAD", ADMISSION_LOOKAHEAD as i64),
-        // The name of an admission class: 16 hexadecimal digits.
-        ("CLASS_NAME", 16),
+        ("CLASS_NAME", ADMISSION_CLASS as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
         ("ATTEMPTS", DUMP_ATTEMPTS as i64),
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];
-    let fields: Vec<_> =
-        constants.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let fields: Vec<_> = constants
+        .iter()
+        .chain(codec::format::LUA)
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
     format!("local ff = {{}}\nlocal C = {{{}}}\n", fields.join(", "))
 }
 

@@ -13,6 +13,7 @@ mod constants;
 mod error;
 mod fast_path;
 mod heads;
+mod indexes;
 mod keys;
 mod layout;
 mod library;

@@ -10,18 +10,18 @@
 local row = {}
 
 function row.q(k, route, name)
-  local key, ns, lane, class = ff.any_queue_key(k, name)
+  local key, ns, lane, class = ff.key.any_queue(k, name)
   local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
   if not head then
     return {'q', route, name, 0, '', ''}
   end
-  local requires = class ~= '' and call('HGET', ff.queue.classes_key(k, ns, lane), class)
+  local requires = class ~= '' and call('HGET', ff.key.classes(k, ns, lane), class)
   return {'q', route, name, call('ZCARD', key), head, requires or ''}
 end
 
 -- Those that wait for one limit, class by class.
 function row.b(k, route, name)
-  return {'b', route, string.sub(name, 1, -C.CLASS_NAME - 2), call('ZCARD', ff.blocked.key(k, name))}
+  return {'b', route, ff.name.limit(name), call('ZCARD', ff.key.blocked(k, name))}
 end
 
 -- Queues behind a place, CURSOR or 0:HOW-MANY, and the next place. A small set comes whole, in one
