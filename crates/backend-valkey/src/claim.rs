@@ -36,26 +36,26 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
     if claim.admissions != Admissions::Any {
         return claiming.pass(store, entropy).await;
     }
-    let mut looked = false;
+    let mut has_scanned = false;
     let queue = (claim.namespace.clone(), claim.lane.clone());
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
-        let is_looked_for = store.is_looked_for(&queue);
+        let is_discovered = store.has_fresh_scan(&queue);
         let open = claiming.open(store);
-        match store.heads.pick(&queue, &claim.capabilities, max, is_looked_for, open) {
+        match store.heads.pick(&queue, &claim.capabilities, max, is_discovered, open) {
             Some(pick) => {
                 if !claiming.ask(store, entropy, &queue, pick).await? {
                     break;
                 }
             }
-            None if looked || claiming.has_some() || is_looked_for => break,
+            None if has_scanned || claiming.has_some() || is_discovered => break,
             None => {
-                store.look(vec![queue.clone()]).await?;
-                looked = true;
+                store.refresh_heads(vec![queue.clone()]).await?;
+                has_scanned = true;
             }
         }
     }
-    claiming.look_further(store).await;
+    claiming.scan_further(store).await;
     claiming.answer()
 }
 
@@ -196,7 +196,7 @@ impl Claiming {
 
     /// Where something must be admitted, others of the same queue may be too: as many are told as are
     /// still wanted.
-    async fn look_further(&mut self, store: &Shared) {
+    async fn scan_further(&mut self, store: &Shared) {
         let (told, most) = (self.all.needs_admission.len(), usize::from(self.claim.max));
         if told == 0 || told >= most {
             return;
@@ -208,7 +208,7 @@ impl Claiming {
                 let new = more.into_iter().filter(|one| !known.contains(&one.execution));
                 self.all.needs_admission.extend(new);
             }
-            Err(error) => outage::failed(&error, "a claim looks in one place only"),
+            Err(error) => outage::failed(&error, "a claim scans one partition only"),
         }
     }
 
@@ -289,12 +289,12 @@ impl Claiming {
                 Err(error) => return Err(error),
             };
             let lanes = vec![queue.clone()];
-            let looked = match claimed.assignments.is_empty() {
-                true => store.learn(lanes).await.map(drop),
-                false => store.look(lanes).await,
+            let scanned = match claimed.assignments.is_empty() {
+                true => store.scan_heads(lanes).await.map(drop),
+                false => store.refresh_heads(lanes).await,
             };
-            if let Err(error) = looked {
-                outage::failed(&error, "cannot look for work");
+            if let Err(error) = scanned {
+                outage::failed(&error, "cannot scan for work");
             }
             // It has given what it has: what cannot be read there holds up no other partition.
             self.aside.insert(pick.partition);
@@ -387,7 +387,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// `None` leaves the claim to the general way.
+    /// `None` leaves the claim to the slow path.
     fn read(answer: Value) -> Result<Option<Answer>, StoreError> {
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);

@@ -15,11 +15,11 @@ use crate::keys::ADMISSION_CLASS;
 /// How many partitions one call over many reads. While a function runs the server does nothing else,
 /// so everything that a function visits has a bound here, and none takes more than a few milliseconds.
 pub(crate) const CALL_PARTITIONS: usize = 64;
-/// How many lanes, each in one partition, one look reads.
+/// How many lanes, each in one partition, one scan for work reads.
 pub(crate) const PEEK_LANES: usize = 256;
 /// How many queues of classes they have at most in all, beside one of each without requirements.
 pub(crate) const PEEK_CLASSES: usize = 512;
-/// How many queues, budgets and quotas one slice of a census counts, about.
+/// How many queues, budgets and quotas one slice of a count of the backlog reads, about.
 pub(crate) const BACKLOG_SLICE: usize = 16;
 /// How many entries of all partitions one page of timers or of a listing reads, about.
 pub(crate) const PAGE_ENTRIES: usize = 1_000;
@@ -33,9 +33,9 @@ pub(crate) const DUMP_ENTRIES: usize = 500;
 pub(crate) const DUMP_BYTES: usize = 256 << 10;
 /// How many earlier attempts of an execution stand in such a page; more are read in pages of as many.
 pub(crate) const DUMP_ATTEMPTS: usize = 16;
-/// How many entries one page of a repair looks at.
+/// How many entries one page of a repair examines.
 pub(crate) const REPAIR_ENTRIES: usize = 200;
-/// How many empty queues are taken out of their registries after one census.
+/// How many empty queues are taken out of their registries after one count of the backlog.
 pub(crate) const SWEEP_QUEUES: usize = 200;
 /// How many commands one call carries.
 pub(crate) const CALL_COMMANDS: usize = 100;
@@ -45,8 +45,8 @@ pub(crate) const RESOURCES: usize = ff_core::bounds::PAGE;
 /// What one call visits at most, for the reference page.
 pub const BOUNDS: &[(&str, usize)] = &[
     ("partitions that one call over many reads", CALL_PARTITIONS),
-    ("lanes, each in one partition, of one look for work", PEEK_LANES),
-    ("queues of classes of one look for work", PEEK_CLASSES),
+    ("lanes, each in one partition, of one scan for work", PEEK_LANES),
+    ("queues of classes of one scan for work", PEEK_CLASSES),
     ("queues, budgets and quotas of one slice of a count of what waits", BACKLOG_SLICE),
     ("queues that hold nothing and are forgotten after one count", SWEEP_QUEUES),
     ("entries of one page of timers or of a listing", PAGE_ENTRIES),
