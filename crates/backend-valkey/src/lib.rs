@@ -30,6 +30,7 @@ mod rows;
 mod slow_path;
 mod startup;
 mod store;
+mod unfinished;
 mod url;
 mod walk;
 

@@ -37,6 +37,7 @@ use crate::library::Library;
 use crate::link::Link;
 use crate::options::Options;
 use crate::slow_path::General;
+use crate::unfinished::Unfinished;
 use crate::{backlog, claim, constants, discovery, query, repair, reply, resource, rows, startup};
 
 /// A store on Valkey.
@@ -55,6 +56,7 @@ pub struct Shared {
     pub(crate) settlements: SettlementQueue,
     pub(crate) discovery: Discovery,
     pub(crate) emptied: Emptied,
+    pub(crate) unfinished: Unfinished,
     /// Names this process in its announcements, which it need not hear.
     pub(crate) origin: [u8; 8],
 }
@@ -93,6 +95,7 @@ impl ValkeyStore {
             settlements: SettlementQueue::default(),
             discovery: Discovery::default(),
             emptied: Emptied::default(),
+            unfinished: Unfinished::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
         let tasks = discovery::start(&shared).await;
@@ -200,10 +203,17 @@ impl Shared {
         self.more_work(queue, requires.clone());
     }
 
-    /// Runs commands of one verb, one call per partition, all partitions at once.
+    /// Runs commands of one verb, one call per partition, all partitions at once. Ticks of what is
+    /// known to be unfinished are left to the slow path.
     async fn fast_path(&self, verb: Verb, run: &[(usize, &Command, u16)]) -> Vec<(usize, Outcome)> {
         let mut by_partition: BTreeMap<u16, Vec<(usize, &Command)>> = BTreeMap::new();
+        let mut left = Vec::new();
         for (index, command, partition) in run {
+            let subject = command.action.facts().subject.execution();
+            if verb == Verb::Retire && subject.is_some_and(|id| self.unfinished.take(id)) {
+                left.push((*index, Outcome::General));
+                continue;
+            }
             by_partition.entry(*partition).or_default().push((*index, *command));
         }
         let calls = by_partition.into_iter().map(|(partition, group)| async move {
@@ -211,7 +221,8 @@ impl Shared {
             let outcomes = fast_path::run(self, verb, partition, &commands).await;
             group.into_iter().map(|(index, _)| index).zip(outcomes).collect::<Vec<_>>()
         });
-        futures_util::future::join_all(calls).await.into_iter().flatten().collect()
+        left.extend(futures_util::future::join_all(calls).await.into_iter().flatten());
+        left
     }
 
     /// Refuses what no state could accept, and what this store cannot route.
