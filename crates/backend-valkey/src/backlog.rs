@@ -14,7 +14,6 @@ use tokio::time::{Instant, sleep};
 use crate::constants::{BACKLOG_SLICE, SWEEP_QUEUES};
 use crate::keys;
 use crate::link::Arg;
-use crate::look;
 use crate::reply;
 use crate::store::Shared;
 
@@ -30,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// A queue of one partition, by name.
 type Name = (u16, String);
 
-/// What the last census found empty. What two in a row find empty is taken out of its registry.
+/// What the last count found empty. What two in a row find empty is taken out of its registry.
 #[derive(Debug, Default)]
 pub(crate) struct Emptied(std::sync::Mutex<HashSet<Name>>);
 
@@ -120,13 +119,13 @@ impl Count {
         }
         let name = std::str::from_utf8(&name).map_err(|_| reply::missing())?;
         if kind == "a" {
-            let queue = look::queue(name).ok_or_else(reply::missing)?;
+            let queue = discovery::queue(name).ok_or_else(reply::missing)?;
             *self.backlog.active.entry(queue).or_default() += count;
             return Ok(());
         }
         match reply::maybe_number(&next()?)? {
             Some(head) => {
-                let queue = look::queue(name).ok_or_else(reply::missing)?;
+                let queue = keys::parse_queue(name).ok_or_else(reply::missing)?;
                 let requires = Capabilities::parse(&reply::text(next()?)?);
                 let requires = requires.unwrap_or_else(|error| {
                     tracing::warn!(%error, queue = name, "the class of a queue cannot be read");
@@ -143,7 +142,7 @@ impl Count {
     }
 }
 
-/// Takes queues that were empty in the last census too out of their registries.
+/// Takes queues that were empty in the last count too out of their registries.
 async fn sweep(store: &Shared, empty: Vec<Name>) -> Result<(), StoreError> {
     let twice = {
         let mut last = store.emptied.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

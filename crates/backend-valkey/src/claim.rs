@@ -16,7 +16,7 @@ use ff_store::optimistic::Optimistic;
 use ff_store::{StoreError, outage};
 use redis::Value;
 
-use crate::codec::{self, Inline, Packer, Stored};
+use crate::codec::{self, Inline, Packer, Stored, format};
 use crate::constants::PAGE_LEAST;
 use crate::error::{Fault, Kind};
 use crate::heads::{BestOf, Pick, Queue};
@@ -38,26 +38,26 @@ pub(crate) async fn run(store: &Shared, claim: &Claim, entropy: u64) -> Result<R
     if claim.admissions != Admissions::Any {
         return claiming.pass(store, entropy).await;
     }
-    let mut looked = false;
+    let mut has_scanned = false;
     let queue = (claim.namespace.clone(), claim.lane.clone());
     for _ in 0..MOST_PICKS {
         let max = usize::from(claiming.claim.max);
-        let is_looked_for = store.is_looked_for(&queue);
+        let is_discovered = store.has_fresh_scan(&queue);
         let open = claiming.open(store);
-        match store.heads.pick(&queue, &claim.capabilities, max, is_looked_for, open) {
+        match store.heads.pick(&queue, &claim.capabilities, max, is_discovered, open) {
             Some(pick) => {
                 if !claiming.ask(store, entropy, &queue, pick).await? {
                     break;
                 }
             }
-            None if looked || claiming.has_some() || is_looked_for => break,
+            None if has_scanned || claiming.has_some() || is_discovered => break,
             None => {
-                store.look(vec![queue.clone()]).await?;
-                looked = true;
+                store.refresh_heads(vec![queue.clone()]).await?;
+                has_scanned = true;
             }
         }
     }
-    claiming.look_further(store).await;
+    claiming.scan_further(store).await;
     claiming.answer()
 }
 
@@ -198,7 +198,7 @@ impl Claiming {
 
     /// Where something must be admitted, others of the same queue may be too: as many are told as are
     /// still wanted.
-    async fn look_further(&mut self, store: &Shared) {
+    async fn scan_further(&mut self, store: &Shared) {
         let (told, most) = (self.all.needs_admission.len(), usize::from(self.claim.max));
         if told == 0 || told >= most {
             return;
@@ -210,7 +210,7 @@ impl Claiming {
                 let new = more.into_iter().filter(|one| !known.contains(&one.execution));
                 self.all.needs_admission.extend(new);
             }
-            Err(error) => outage::failed(&error, "a claim looks in one place only"),
+            Err(error) => outage::failed(&error, "a claim scans one partition only"),
         }
     }
 
@@ -291,12 +291,12 @@ impl Claiming {
                 Err(error) => return Err(error),
             };
             let lanes = vec![queue.clone()];
-            let looked = match claimed.assignments.is_empty() {
-                true => store.learn(lanes).await.map(drop),
-                false => store.look(lanes).await,
+            let scanned = match claimed.assignments.is_empty() {
+                true => store.scan_heads(lanes).await.map(drop),
+                false => store.refresh_heads(lanes).await,
             };
-            if let Err(error) = looked {
-                outage::failed(&error, "cannot look for work");
+            if let Err(error) = scanned {
+                outage::failed(&error, "cannot scan for work");
             }
             // It has given what it has: what cannot be read there holds up no other partition.
             self.aside.insert(pick.partition);
@@ -332,21 +332,28 @@ impl Claiming {
     fn args<'a>(&'a self, entropy: u64, pick: &'a Pick) -> Vec<Arg<'a>> {
         let claim = &self.claim;
         let mut packer = Packer(Vec::with_capacity(128));
-        packer.raw(claim.request.as_bytes());
-        packer.number::<2>(claim.first.into());
-        packer.number::<2>(claim.max.into());
-        packer.number::<4>((entropy as u32).into());
-        packer.number::<8>(pick.bound.unwrap_or(i64::MAX) as u64);
-        packer.number::<1>((claim.admissions != Admissions::Any).into());
-        packer.bytes::<1>(claim.worker.id.as_str().as_bytes());
-        packer.bytes::<1>(claim.worker.instance.as_str().as_bytes());
+        let request = format::Claim {
+            request: *claim.request.as_bytes(),
+            first: claim.first.into(),
+            max: claim.max.into(),
+            new_salt: codec::salt(entropy),
+            bound: pick.bound.unwrap_or(i64::MAX),
+            passes: (claim.admissions != Admissions::Any).into(),
+            worker: claim.worker.id.as_str().as_bytes(),
+            instance: claim.worker.instance.as_str().as_bytes(),
+        };
+        request.pack(&mut packer);
         let mut admitted = Packer::default();
         for one in claim.admissions.only().into_iter().flatten() {
-            let needs = &one.request.needs;
-            admitted.raw(keys::id(needs.execution).as_bytes());
-            admitted.raw(&codec::admission_name(one.request.id));
-            admitted.number::<6>(one.usable_until.as_ms());
-            admitted.number::<8>(needs.version.get());
+            let version = one.request.needs.version;
+            let one = format::Admitted {
+                id: keys::id_bytes(one.request.needs.execution),
+                name: codec::admission_name(one.request.id),
+                usable_until: one.usable_until.as_ms(),
+                counter: version.counter(),
+                salt: codec::salt(version.get()),
+            };
+            one.pack(&mut admitted);
         }
         let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0), Cow::Owned(admitted.0)];
         let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
@@ -382,7 +389,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// `None` leaves the claim to the general way.
+    /// `None` leaves the claim to the slow path.
     fn read(answer: Value) -> Result<Option<Answer>, StoreError> {
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);

@@ -9,16 +9,17 @@ use ff_core::state::Intent;
 use ff_core::{LeaseId, Time};
 use ff_store::optimistic::MAX_AGE_MS;
 
-use crate::codec::{self, StateCode};
+use crate::codec;
+use crate::keys::ADMISSION_CLASS;
 
 /// How many partitions one call over many reads. While a function runs the server does nothing else,
 /// so everything that a function visits has a bound here, and none takes more than a few milliseconds.
 pub(crate) const CALL_PARTITIONS: usize = 64;
-/// How many lanes, each in one partition, one look reads.
+/// How many lanes, each in one partition, one scan for work reads.
 pub(crate) const PEEK_LANES: usize = 256;
 /// How many queues of classes they have at most in all, beside one of each without requirements.
 pub(crate) const PEEK_CLASSES: usize = 512;
-/// How many queues, budgets and quotas one slice of a census counts, about.
+/// How many queues, budgets and quotas one slice of a count of the backlog reads, about.
 pub(crate) const BACKLOG_SLICE: usize = 16;
 /// How many executions in a hold it reads.
 pub(crate) const BACKLOG_HELD: usize = 128;
@@ -34,9 +35,9 @@ pub(crate) const DUMP_ENTRIES: usize = 500;
 pub(crate) const DUMP_BYTES: usize = 256 << 10;
 /// How many earlier attempts of an execution stand in such a page; more are read in pages of as many.
 pub(crate) const DUMP_ATTEMPTS: usize = 16;
-/// How many entries one page of a repair looks at.
+/// How many entries one page of a repair examines.
 pub(crate) const REPAIR_ENTRIES: usize = 200;
-/// How many empty queues are taken out of their registries after one census.
+/// How many empty queues are taken out of their registries after one count of the backlog.
 pub(crate) const SWEEP_QUEUES: usize = 200;
 /// How many commands one call carries.
 pub(crate) const CALL_COMMANDS: usize = 100;
@@ -46,8 +47,8 @@ pub(crate) const RESOURCES: usize = ff_core::bounds::PAGE;
 /// What one call visits at most, for the reference page.
 pub const BOUNDS: &[(&str, usize)] = &[
     ("partitions that one call over many reads", CALL_PARTITIONS),
-    ("lanes, each in one partition, of one look for work", PEEK_LANES),
-    ("queues of classes of one look for work", PEEK_CLASSES),
+    ("lanes, each in one partition, of one scan for work", PEEK_LANES),
+    ("queues of classes of one scan for work", PEEK_CLASSES),
     ("queues, budgets and quotas of one slice of a count of what waits", BACKLOG_SLICE),
     ("executions in a hold of one slice of a count of what runs", BACKLOG_HELD),
     ("queues that hold nothing and are forgotten after one count", SWEEP_QUEUES),
@@ -65,23 +66,9 @@ pub(crate) fn lua() -> String {
     let last_start = codec::whys().iter().rposition(|why| why.starts_attempt()).unwrap_or(0);
     let constants = [
         ("FORMAT", codec::FORMAT as i64),
-        ("QUEUED", StateCode::QUEUED as i64),
-        ("DELAYED", StateCode::DELAYED as i64),
-        ("BLOCKED", StateCode::BLOCKED as i64),
-        ("LIMITS_AT", codec::LIMITS_AT as i64 + 1),
-        ("ACTIVE", StateCode::ACTIVE as i64),
-        ("FINISHED", StateCode::FINISHED as i64),
-        ("SUCCESS", StateCode::SUCCESS as i64),
-        ("COMPLETED", codec::COMPLETED as i64),
-        ("FRESH", place(codec::whys(), &Intent::Fresh)),
+        ("END_COMPLETED", codec::completed_attempt() as i64),
+        ("INTENT_FRESH", place(codec::whys(), &Intent::Fresh)),
         ("LAST_START", last_start as i64),
-        // Lua counts bytes from 1.
-        ("FENCE_FROM", codec::FENCE_AT as i64 + 1),
-        ("FENCE_TO", (codec::FENCE_AT + codec::FENCE) as i64),
-        ("SCORE_AT", codec::SCORE_AT as i64 + 1),
-        ("INPUT_AT", codec::INPUT_AT as i64 + 1),
-        ("HERE", 1),
-        ("OWN_KEY", 2),
         ("NO_SCORE", codec::NO_SCORE),
         ("INLINE", codec::INLINE as i64),
         ("TIME_MAX", Time::MAX.as_ms() as i64),
@@ -93,15 +80,17 @@ pub(crate) fn lua() -> String {
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),
         ("ADMISSION_LOOKAHEAD", ADMISSION_LOOKAHEAD as i64),
-        // The name of an admission class: 16 hexadecimal digits.
-        ("CLASS_NAME", 16),
+        ("CLASS_NAME", ADMISSION_CLASS as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
         ("ATTEMPTS", DUMP_ATTEMPTS as i64),
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];
-    let fields: Vec<_> =
-        constants.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let fields: Vec<_> = constants
+        .iter()
+        .chain(codec::format::LUA)
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
     format!("local ff = {{}}\nlocal C = {{{}}}\n", fields.join(", "))
 }
 

@@ -1,9 +1,8 @@
 //! What this process believes the heads of queues to be, partition by partition.
 //!
 //! Belief is a hint: it says where to claim first. It comes from this process's own calls, from
-//! announcements and from looking at the lanes that somebody waits on. Only a
-//! queue that was found empty is forgotten, and only if nothing better was heard since the question
-//! was asked.
+//! announcements and from scans of the lanes that claims wait on. Only a queue that was found empty
+//! is forgotten, and only if nothing better was heard since the question was asked.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,14 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ff_core::placement::PRIORITY_STEP;
 use ff_core::{Capabilities, Lane, Namespace};
 
-/// How many classes one claim looks at, unless it asks for more executions than that.
+/// How many classes one claim reads, unless it asks for more executions than that.
 const CLASSES_PER_CLAIM: usize = 8;
 
-/// How many classes one claim looks at, however many executions it asks for.
+/// How many classes one claim reads, however many executions it asks for.
 const MOST_CLASSES: usize = 64;
 
-/// How many heads are remembered; more are forgotten but for those that are being claimed, and looked
-/// for when somebody asks.
+/// How many heads are remembered; more are forgotten but for those that are being claimed, and scanned
+/// for when a claim asks.
 const MOST_HEADS: usize = 50_000;
 
 /// A queue of every partition.
@@ -67,7 +66,7 @@ impl Head {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pick {
     pub(crate) partition: u16,
-    /// The classes to look at, best first.
+    /// The classes to read, best first.
     pub(crate) classes: Vec<String>,
     /// The highest score to take after the first: what another partition has of higher priority
     /// comes before the rest.
@@ -82,7 +81,7 @@ fn bound(other: i64) -> i64 {
     other + PRIORITY_STEP / 2
 }
 
-/// Where to look for more than one partition has.
+/// Where to scan for more than one partition has.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BestOf {
     pub(crate) partitions: BTreeSet<u16>,
@@ -123,7 +122,7 @@ impl Heads {
 
     /// The best place for a worker with these capabilities that wants `max`. A place with more than
     /// is being claimed comes first; a worker that is called when there is more goes to no other.
-    /// Only partitions that are `open` are looked at. The claim is under way until it is
+    /// Only partitions that are `open` are considered. The claim is under way until it is
     /// [settled](Self::settle).
     pub(crate) fn pick(
         &self,
@@ -262,13 +261,14 @@ impl Heads {
         left
     }
 
-    /// What has been learned so far, to give to [`Heads::looked`].
+    /// What has been learned so far, to give to [`Heads::scanned`].
     pub(crate) fn learned(&self) -> u64 {
         self.state().learned
     }
 
-    /// What was seen since `asked`: all heads of these queues in these partitions, and some of others.
-    pub(crate) fn looked(
+    /// What a scan has seen since `asked`: all heads of these queues in these partitions, and some of
+    /// others.
+    pub(crate) fn scanned(
         &self,
         asked: u64,
         whole: &HashMap<Queue, HashSet<u16>>,

@@ -17,8 +17,18 @@ const ALPHABET: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijkl
 /// How long an encoded id is.
 pub(crate) const ID: usize = 22;
 
+/// How long the request is that an entry of a claim begins with.
+pub(crate) const REQUEST: usize = 16;
+
+/// How long the name of an admission class is, in hexadecimal digits.
+pub(crate) const ADMISSION_CLASS: usize = 16;
+
 /// Sixteen bytes as text.
 pub(crate) fn encode(bytes: &[u8; 16]) -> String {
+    characters(bytes).iter().map(|byte| char::from(*byte)).collect()
+}
+
+fn characters(bytes: &[u8; 16]) -> [u8; ID] {
     let mut number = u128::from_be_bytes(*bytes);
     let mut text = [0; ID];
     // 22 characters hold 132 bits: the last one carries two, shifted up.
@@ -28,7 +38,7 @@ pub(crate) fn encode(bytes: &[u8; 16]) -> String {
         *place = ALPHABET[(number & 0b11_1111) as usize];
         number >>= 6;
     }
-    text.iter().map(|byte| char::from(*byte)).collect()
+    text
 }
 
 /// The sixteen bytes that `text` stands for.
@@ -48,6 +58,11 @@ pub(crate) fn decode(text: &[u8]) -> Option<[u8; 16]> {
 /// The text of an execution in keys and indexes.
 pub(crate) fn id(id: ExecutionId) -> String {
     encode(id.as_bytes())
+}
+
+/// The same as bytes.
+pub(crate) fn id_bytes(id: ExecutionId) -> [u8; ID] {
+    characters(id.as_bytes())
 }
 
 /// The execution that `text` names.
@@ -212,12 +227,12 @@ pub(crate) fn parse_waiting(name: &[u8]) -> Option<(Namespace, Blocker, Admissio
 
 /// The name of an admission class; names have the order of classes.
 pub(crate) fn admission_class(class: AdmissionClass) -> String {
-    format!("{:016x}", class.get())
+    format!("{:0width$x}", class.get(), width = ADMISSION_CLASS)
 }
 
 /// The admission class that `name` names.
 pub(crate) fn parse_admission_class(name: &[u8]) -> Option<AdmissionClass> {
-    let name = std::str::from_utf8(name).ok().filter(|name| name.len() == 16)?;
+    let name = std::str::from_utf8(name).ok().filter(|name| name.len() == ADMISSION_CLASS)?;
     u64::from_str_radix(name, 16).ok().map(AdmissionClass::from_stored)
 }
 
@@ -227,6 +242,28 @@ pub(crate) fn queue(namespace: &Namespace, lane: &Lane, class: &str) -> String {
         "" => format!("{namespace}:{lane}"),
         class => format!("{namespace}:{lane}:{class}"),
     }
+}
+
+/// The lane of a queue, whatever its class: NAMESPACE:LANE.
+pub(crate) fn lane_of(queue: &str) -> &str {
+    let end = queue.match_indices(':').nth(1).map_or(queue.len(), |(end, _)| end);
+    &queue[..end]
+}
+
+/// The namespace and the lane of a queue, whatever its class.
+pub(crate) fn parse_queue(queue: &str) -> Option<(Namespace, Lane)> {
+    let (namespace, lane) = lane_of(queue).split_once(':')?;
+    Some((Namespace::new(namespace).ok()?, Lane::new(lane).ok()?))
+}
+
+/// Where the number of partitions of a store is kept.
+pub(crate) fn partition_count(prefix: &str) -> String {
+    format!("{prefix}:config:partitions")
+}
+
+/// A second key of the partition that `route` routes to. It never exists, as the first does not.
+pub(crate) fn beside_route(route: &str) -> Option<String> {
+    route.ends_with('}').then(|| format!("{route}:still"))
 }
 
 #[cfg(test)]
@@ -246,6 +283,16 @@ mod tests {
         }
         assert_eq!(decode(b"short"), None);
         assert_eq!(decode(&[b'!'; ID]), None);
+    }
+
+    #[test]
+    fn a_queue_names_its_lane() {
+        for (queue, class) in [("ns:lane", ""), ("ns:lane:class", "class")] {
+            assert_eq!(lane_of(queue), "ns:lane");
+            let (namespace, lane) = parse_queue(queue).unwrap_or_default();
+            assert_eq!(self::queue(&namespace, &lane, class), queue);
+        }
+        assert_eq!(parse_queue("nothing"), None);
     }
 
     #[test]

@@ -3,22 +3,23 @@
 //! What runs once or more per execution is one atomic function on the server (submit, claim,
 //! complete, renew, retire); everything else loads, decides in Rust and commits if nothing that was
 //! decided on has changed. A function that meets anything but the plain case writes nothing and
-//! leaves the command to that general way, so no refusal is decided twice.
+//! leaves the command to that slow path, so no refusal is decided twice.
 
 mod backlog;
 mod ceiling;
 mod claim;
 mod codec;
 mod constants;
+mod discovery;
 mod error;
 mod fast_path;
 mod heads;
+mod indexes;
 mod keys;
 mod layout;
 mod library;
 mod link;
 mod loading;
-mod look;
 mod options;
 mod probe;
 mod query;
@@ -29,6 +30,7 @@ mod rows;
 mod slow_path;
 mod startup;
 mod store;
+mod unfinished;
 mod url;
 mod walk;
 

@@ -235,8 +235,12 @@ pub(crate) async fn due(
             }
             let (mut seen, mut last) = (0, None);
             while let (Some(due), Some(id)) = (values.next(), values.next()) {
+                let is_finished = reply::number(&values.next().ok_or_else(reply::missing)?)? == 1;
                 seen += 1;
                 let Some(id) = entry(&reply::bytes(id)?) else { continue };
+                if !is_finished {
+                    store.unfinished.note(id);
+                }
                 last = Some((reply::moment(&due)?, id));
                 timers.due.extend(last);
             }

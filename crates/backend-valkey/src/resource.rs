@@ -1,4 +1,4 @@
-//! Resources as they are stored: what functions look at, then MessagePack.
+//! Resources as they are stored: what functions read, then MessagePack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,8 @@ use ff_store::store::ORDERED_WAITERS;
 use ff_store::{BlockedClass, BlockedScan, PartitionSet, ResourceScan, StoreError};
 use redis::Cmd;
 
+use crate::codec::format::{self, gate};
+use crate::codec::{Packer, Unpacker};
 use crate::constants::RESOURCES;
 use crate::keys;
 use crate::link::Arg;
@@ -17,34 +19,40 @@ use crate::reply;
 use crate::slow_path::entry;
 use crate::store::Shared;
 
-/// How long the part that functions look at is: version, gate and timer.
-const HEAD: usize = 8 + 1 + 6;
-
 /// The bytes of `resource`.
 pub(crate) fn encode(resource: &Resource) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = resource.version.get().to_be_bytes().to_vec();
-    bytes.push(resource.as_lane().map_or(0, gate));
-    let timer = resource.timer().map_or(0, |at| at.as_ms());
-    bytes.extend(&timer.to_be_bytes()[2..]);
+    let head = format::Resource {
+        version: resource.version.get().to_be_bytes(),
+        gate: resource.as_lane().map_or(0, gate),
+        timer: resource.timer().map_or(0, |at| at.as_ms()),
+    };
+    let mut packer = Packer::default();
+    head.pack(&mut packer);
+    let mut bytes = packer.0;
     rmp_serde::encode::write(&mut bytes, resource).map_err(|error| {
         StoreError::Corrupt(format!("{:?} cannot be written: {error}", resource.key))
     })?;
     Ok(bytes)
 }
 
-/// The lane settings that functions check: 1 claims are refused, 2 submits are refused, 4 its
-/// own quota must admit what is claimed, 8 it says what its submits ask for.
-fn gate(lane: &LaneState) -> u8 {
-    let said = [lane.paused, lane.draining, lane.is_limited(), lane.has_defaults()];
-    said.into_iter().rev().fold(0, |gate, bit| 2 * gate + u8::from(bit))
+/// The lane settings that functions check.
+fn gate(lane: &LaneState) -> u64 {
+    let flags = [
+        (lane.paused, gate::PAUSED),
+        (lane.draining, gate::DRAINING),
+        (lane.is_limited(), gate::LIMITED),
+        (lane.has_defaults(), gate::DEFAULTS),
+    ];
+    flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag)
 }
 
 /// What is stored for `key`.
 pub(crate) fn decode(key: &ResourceKey, bytes: &[u8]) -> Result<Resource, StoreError> {
     let unreadable = |why: String| StoreError::Corrupt(format!("{key:?}: {why}"));
-    let body = bytes.get(HEAD..).ok_or_else(|| unreadable("is too short".into()))?;
+    let mut body = Unpacker(bytes);
+    format::Resource::unpack(&mut body).map_err(|_| unreadable("is too short".into()))?;
     let found: Resource =
-        rmp_serde::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
+        rmp_serde::from_slice(body.0).map_err(|error| unreadable(error.to_string()))?;
     match found.key == *key && encode(&found)? == bytes {
         true => Ok(found),
         false => Err(unreadable("says otherwise than its place and its head".into())),

@@ -11,7 +11,6 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
 use ff_core::{
     Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId, ResourceKey,
-    Time,
 };
 use ff_store::StoreError;
 use ff_store::audit::{ResourceEntry, Row, Rows};
@@ -19,6 +18,7 @@ use redis::Value;
 
 use crate::codec::{self, Stored, Unreadable};
 use crate::constants::{DUMP_ATTEMPTS, DUMP_BYTES, DUMP_ENTRIES};
+use crate::indexes::INDEXES;
 use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::named;
@@ -96,24 +96,14 @@ async fn attempts(store: &Shared, id: ExecutionId, sender: &Sender) -> Result<bo
 /// them because it has many.
 fn rows(value: Value, partition: u16) -> (Vec<Row>, Option<ExecutionId>) {
     let mut fields = reply::list(value).unwrap_or_default().into_iter();
-    let kind = fields.next().map(reply::text).and_then(Result::ok).unwrap_or_default();
-    let read = match kind.as_str() {
+    let letter = fields.next().map(reply::text).and_then(Result::ok).unwrap_or_default();
+    let read = match letter.as_str() {
         "l" => execution(fields),
-        kind => read(kind, fields, partition).map(|rows| (rows, None)),
+        letter => read(letter, fields, partition).map(|rows| (rows, None)),
     };
     read.unwrap_or_else(|why| {
-        let place = match kind.as_str() {
-            "l" => "an entry of a list",
-            "a" => "an entry of what needs attention",
-            "k" => "an idempotency key",
-            "t" => "a timer",
-            "h" => "an entry of a claim",
-            "q" => "an entry of a queue",
-            "b" => "an entry of those that wait",
-            "r" => "a resource",
-            "d" => "a timer of a resource",
-            _ => "a class",
-        };
+        let index = INDEXES.iter().find(|index| letter.starts_with(index.letter));
+        let place = index.map_or("an entry of no index", |index| index.entry);
         (vec![Row::Unreadable { place: place.into(), why: why.to_string() }], None)
     })
 }
@@ -122,8 +112,8 @@ fn rows(value: Value, partition: u16) -> (Vec<Row>, Option<ExecutionId>) {
 fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Option<ExecutionId>), StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
     let namespace = name::<Namespace>(next()?)?;
-    let created = reply::time(&next()?)?;
     let id = named(&reply::bytes(next()?)?)?;
+    let created = reply::time(&next()?)?;
     let mut rows = Vec::new();
     if let Some(bytes) = reply::maybe_bytes(next()?)? {
         rows.push(match Stored::decode(id, &bytes) {
@@ -155,43 +145,35 @@ fn blob(execution: ExecutionId, part: BlobPart, len: &Value) -> Result<Row, Stor
     Ok(Row::Blob(BlobKey { execution, part }, len))
 }
 
-fn read(kind: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<Row>, StoreError> {
+/// The rows of an entry: what its index is of, member and score, or field and value.
+fn read(letter: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<Row>, StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
-    let entry = |entry: Entry, id: ExecutionId| Ok(vec![Row::Entry(entry, id)]);
-    match kind {
+    let (of, member, value) = (next()?, reply::bytes(next()?)?, next()?);
+    let entry = |entry: Entry, id: &[u8]| Ok(vec![Row::Entry(entry, named(id)?)]);
+    match letter {
         "a" => {
-            let namespace = name::<Namespace>(next()?)?;
-            let created = reply::time(&next()?)?;
-            let id = named(&reply::bytes(next()?)?)?;
-            entry(Entry::Attention(namespace, Attention::Failed, created), id)
+            let (namespace, created) = (name::<Namespace>(of)?, reply::time(&value)?);
+            entry(Entry::Attention(namespace, Attention::Failed, created), &member)
         }
         "k" => {
-            let namespace = name::<Namespace>(next()?)?;
-            let key = name::<IdempotencyKey>(next()?)?;
-            let id = named(&reply::bytes(next()?)?)?;
-            entry(Entry::Key(namespace, key), id)
+            let key = name::<IdempotencyKey>(Value::BulkString(member.into()))?;
+            entry(Entry::Key(name::<Namespace>(of)?, key), &reply::bytes(value)?)
         }
-        "t" => {
-            let due: Time = reply::time(&next()?)?;
-            let id = named(&reply::bytes(next()?)?)?;
-            entry(Entry::Timer(due), id)
-        }
+        "t" => entry(Entry::Timer(reply::time(&value)?), &member),
         "h" => {
-            let member = reply::bytes(next()?)?;
-            let (request, id) = member.split_at_checked(16).ok_or_else(reply::missing)?;
-            let request: [u8; 16] = request.try_into().map_err(|_| reply::missing())?;
-            let request = RequestId::new(u128::from_be_bytes(request));
-            entry(Entry::Request(request), named(id)?)
+            let (request, id) =
+                member.split_at_checked(keys::REQUEST).ok_or_else(reply::missing)?;
+            let request: [u8; keys::REQUEST] = request.try_into().map_err(|_| reply::missing())?;
+            entry(Entry::Request(RequestId::new(u128::from_be_bytes(request))), id)
         }
         "b" => {
-            let name = reply::bytes(next()?)?;
-            let (namespace, on, class) = keys::parse_waiting(&name).ok_or_else(reply::missing)?;
-            let score = Score::from_stored(reply::number(&next()?)?);
-            let id = named(&reply::bytes(next()?)?)?;
-            entry(Entry::Blocked(namespace, on, class, score), id)
+            let waiting = keys::parse_waiting(&reply::bytes(of)?);
+            let (namespace, on, class) = waiting.ok_or_else(reply::missing)?;
+            let score = Score::from_stored(reply::number(&value)?);
+            entry(Entry::Blocked(namespace, on, class, score), &member)
         }
         "r" => {
-            let key = resource(partition, &reply::bytes(next()?)?)?;
+            let key = resource(partition, &member)?;
             let bytes = reply::maybe_bytes(next()?)?;
             let found = bytes.map(|bytes| resource::decode(&key, &bytes)).transpose()?;
             let found = found.map(|found| Row::Resource(Box::new(found)));
@@ -199,30 +181,29 @@ fn read(kind: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<R
             Ok(found.into_iter().chain([listed]).collect())
         }
         "d" => {
-            let due = reply::time(&next()?)?;
-            let key = resource(partition, &reply::bytes(next()?)?)?;
+            let (due, key) = (reply::time(&value)?, resource(partition, &member)?);
             Ok(vec![Row::ResourceEntry(key, ResourceEntry::Timer(due))])
         }
         "q" => {
-            let namespace = name::<Namespace>(next()?)?;
-            let lane = name::<Lane>(next()?)?;
-            let requires = reply::maybe_bytes(next()?)?;
-            let score = Score::from_stored(reply::number(&next()?)?);
-            let id = named(&reply::bytes(next()?)?)?;
-            let Some(requires) = requires else {
+            let (namespace, lane) = queue(of)?;
+            let score = Score::from_stored(reply::number(&value)?);
+            let Some(requires) = reply::maybe_bytes(next()?)? else {
+                let id = named(&member)?;
                 let place = format!("the place of {id} in queue {namespace}:{lane}");
                 return Ok(vec![Row::Unreadable { place, why: "nobody knows its class".into() }]);
             };
             let class = class(&requires)?;
-            entry(Entry::Queue(QueueEntry { namespace, lane, class, score }), id)
+            entry(Entry::Queue(QueueEntry { namespace, lane, class, score }), &member)
         }
         _ => {
-            let namespace = name::<Namespace>(next()?)?;
-            let lane = name::<Lane>(next()?)?;
-            let class = class(&reply::bytes(next()?)?)?;
+            let ((namespace, lane), class) = (queue(of)?, class(&reply::bytes(value)?)?);
             Ok(vec![Row::Class(LaneClass { namespace, lane, class })])
         }
     }
+}
+
+fn queue(name: Value) -> Result<(Namespace, Lane), StoreError> {
+    keys::parse_queue(&reply::text(name)?).ok_or_else(reply::missing)
 }
 
 fn class(requires: &[u8]) -> Result<Capabilities, StoreError> {

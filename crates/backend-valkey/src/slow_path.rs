@@ -1,4 +1,4 @@
-//! The general way: load what a command must see, let the machine decide, commit if nothing that
+//! The slow path: load what a command must see, let the machine decide, commit if nothing that
 //! was decided on has changed.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ use crate::reply;
 use crate::resource;
 use crate::store::Shared;
 
-/// One command on its general way, in the one partition it concerns.
+/// One command on the slow path, in the one partition it concerns.
 pub(crate) struct General<'a> {
     pub(crate) store: &'a Shared,
     pub(crate) partition: u16,
@@ -102,7 +102,7 @@ impl Optimistic for General<'_> {
 }
 
 impl General<'_> {
-    /// The general way of `command` in `partition`.
+    /// The slow path of `command` in `partition`.
     pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
         General { store, partition, settles: !command.action.facts().adds }
     }

@@ -6,6 +6,7 @@ use ff_core::bounds::PARTITIONS;
 use ff_store::StoreError;
 use redis::{Cmd, Value};
 
+use crate::keys;
 use crate::link::{Link, Node};
 use crate::loading;
 use crate::options::{Options, Topology};
@@ -29,7 +30,7 @@ pub(crate) async fn check(
 
 /// The number of partitions, fixed when the store is opened for the first time.
 pub(crate) async fn partitions(link: &Link, asked: Option<u16>) -> Result<u16, StoreError> {
-    let key = format!("{}:config:partitions", link.prefix());
+    let key = keys::partition_count(link.prefix());
     let mut get = Cmd::new();
     get.arg("GET").arg(&key);
     let mut stored = text(link.send(get.clone()).await?);

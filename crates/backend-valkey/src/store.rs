@@ -1,4 +1,4 @@
-//! The store: hot commands go to their functions, the rest the general way.
+//! The store: hot commands go to their functions, the rest takes the slow path.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -29,20 +29,21 @@ use tokio::task::AbortHandle;
 
 use crate::backlog::Emptied;
 use crate::claim::MOST_PICKS;
+use crate::discovery::Discovery;
 use crate::fast_path::{self, Outcome, Verb};
 use crate::heads::{Heads, News, Queue};
 use crate::keys::{self, Keys};
 use crate::library::Library;
 use crate::link::Link;
-use crate::look::Looking;
 use crate::options::Options;
 use crate::slow_path::General;
-use crate::{backlog, claim, constants, look, query, repair, reply, resource, rows, startup};
+use crate::unfinished::Unfinished;
+use crate::{backlog, claim, constants, discovery, query, repair, reply, resource, rows, startup};
 
 /// A store on Valkey.
 pub struct ValkeyStore {
     shared: Arc<Shared>,
-    /// What listens and looks for this process, as long as the store is open.
+    /// What listens and scans for this process, as long as the store is open.
     tasks: Vec<AbortHandle>,
 }
 
@@ -53,8 +54,9 @@ pub struct Shared {
     pub(crate) heads: Heads,
     pub(crate) wakeups: Wakeups,
     pub(crate) settlements: SettlementQueue,
-    pub(crate) looking: Looking,
+    pub(crate) discovery: Discovery,
     pub(crate) emptied: Emptied,
+    pub(crate) unfinished: Unfinished,
     /// Names this process in its announcements, which it need not hear.
     pub(crate) origin: [u8; 8],
 }
@@ -91,11 +93,12 @@ impl ValkeyStore {
             heads: Heads::default(),
             wakeups: Wakeups::default(),
             settlements: SettlementQueue::default(),
-            looking: Looking::default(),
+            discovery: Discovery::default(),
             emptied: Emptied::default(),
+            unfinished: Unfinished::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
-        let tasks = look::start(&shared).await;
+        let tasks = discovery::start(&shared).await;
         Ok(ValkeyStore { shared, tasks })
     }
 }
@@ -106,7 +109,7 @@ pub async fn backend(options: &Options) -> Result<Engine<ValkeyStore>, StoreErro
 }
 
 impl Shared {
-    /// Runs one command the general way, in the partition it concerns.
+    /// Runs one command on the slow path, in the partition it concerns.
     pub(crate) async fn slow_path(
         &self,
         command: &Command,
@@ -137,7 +140,7 @@ impl Shared {
             return self.slow_path(command, at.among(self.keys.partitions()).number()).await;
         }
         let queue = (grant.namespace.clone(), grant.lane.clone());
-        self.look(vec![queue.clone()]).await?;
+        self.refresh_heads(vec![queue.clone()]).await?;
         if let Some(one) = grant.admissions.only().into_iter().flatten().next() {
             let partition = self.keys.partition(one.request.needs.execution);
             return self.slow_path(command, partition).await;
@@ -200,10 +203,17 @@ impl Shared {
         self.more_work(queue, requires.clone());
     }
 
-    /// Runs commands of one verb, one call per partition, all partitions at once.
+    /// Runs commands of one verb, one call per partition, all partitions at once. Ticks of what is
+    /// known to be unfinished are left to the slow path.
     async fn fast_path(&self, verb: Verb, run: &[(usize, &Command, u16)]) -> Vec<(usize, Outcome)> {
         let mut by_partition: BTreeMap<u16, Vec<(usize, &Command)>> = BTreeMap::new();
+        let mut left = Vec::new();
         for (index, command, partition) in run {
+            let subject = command.action.facts().subject.execution();
+            if verb == Verb::Retire && subject.is_some_and(|id| self.unfinished.take(id)) {
+                left.push((*index, Outcome::General));
+                continue;
+            }
             by_partition.entry(*partition).or_default().push((*index, *command));
         }
         let calls = by_partition.into_iter().map(|(partition, group)| async move {
@@ -211,7 +221,8 @@ impl Shared {
             let outcomes = fast_path::run(self, verb, partition, &commands).await;
             group.into_iter().map(|(index, _)| index).zip(outcomes).collect::<Vec<_>>()
         });
-        futures_util::future::join_all(calls).await.into_iter().flatten().collect()
+        left.extend(futures_util::future::join_all(calls).await.into_iter().flatten());
+        left
     }
 
     /// Refuses what no state could accept, and what this store cannot route.
@@ -241,7 +252,7 @@ impl Store for ValkeyStore {
                 continue;
             };
             // A stretch of commands of one verb goes to the server together. One on the same
-            // execution as another has to wait, for that may be left to the general way.
+            // execution as another has to wait, for that may be left to the slow path.
             let (mut executions, mut keys) = (HashSet::new(), HashSet::new());
             let stretch = batch[at..].iter().enumerate().map_while(|(index, command)| {
                 let (_, id) = Verb::of(&command.action).filter(|(its, _)| *its == verb)?;

@@ -1,4 +1,4 @@
-//! A walk over all indexes of one partition, some at a time, for functions that read or mend them.
+//! A walk over all indexes of one partition, some at a time, for functions that read or repair them.
 //!
 //! The names of indexes are read from the registries of the partition at its start: what comes later
 //! is for the next walk.
@@ -9,6 +9,8 @@ use ff_store::StoreError;
 use redis::{Cmd, Value, cmd};
 
 use crate::constants::WALK_INDEXES;
+use crate::indexes::{Each, INDEXES, Index};
+use crate::keys;
 use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
@@ -24,25 +26,26 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// A walk over the indexes of `partition`: lists come first, for they lead to every record that
-    /// is whole, and the classes of lanes before queues, of which the last may be all that names a
-    /// lane.
+    /// A walk over all indexes of `partition`.
     pub(crate) async fn over(store: &Shared, partition: u16) -> Result<Walk, StoreError> {
         let namespaces = registry(store, partition, "namespaces", "SSCAN", 1).await?;
         // An ordered set answers a score behind each name.
         let blockers = registry(store, partition, "blockers", "ZSCAN", 2).await?;
         let queues = registry(store, partition, "queues", "SSCAN", 1).await?;
-        let lane = |queue: &String| queue.splitn(3, ':').take(2).collect::<Vec<_>>().join(":");
-        let lanes: BTreeSet<_> = queues.iter().map(lane).collect();
-        let mut names = Vec::new();
-        let mut add = |letter: char, of: &BTreeSet<String>| {
-            names.extend(of.iter().map(|of| format!("{letter}{of}")));
-        };
+        let lanes = queues.iter().map(|queue| keys::lane_of(queue).to_owned()).collect();
         let one = BTreeSet::from([String::new()]);
-        let all = [('l', &namespaces), ('a', &namespaces), ('k', &namespaces), ('t', &one)];
-        let rest = [('h', &one), ('b', &blockers), ('c', &lanes), ('q', &queues)];
-        let resources = [('r', &one), ('d', &one)];
-        all.into_iter().chain(rest).chain(resources).for_each(|(letter, of)| add(letter, of));
+        let names = |index: &Index| {
+            let of = match index.each {
+                Each::Partition => &one,
+                Each::Namespace => &namespaces,
+                Each::Blocker => &blockers,
+                Each::Lane => &lanes,
+                Each::Queue => &queues,
+            };
+            let name = |of: &String| format!("{}{of}", index.letter);
+            of.iter().map(name).collect::<Vec<_>>()
+        };
+        let names = INDEXES.iter().flat_map(names).collect();
         Ok(Walk { names, done: 0, place: b"0".to_vec() })
     }
 

@@ -6,7 +6,7 @@
 register('ahead', function(keys, args)
   local name, score, id, count = args[1], tonumber(args[2]), args[3], 0
   for _, route in ipairs(keys) do
-    count = count + ff.rank(ff.queue_key(ff.keys(route), name), score, id, true)
+    count = count + ff.rank(ff.key.queue(ff.keys(route), name), score, id, true)
   end
   return count
 end, {'no-writes', 'allow-cross-slot-keys'}, 3, nil, {2})

@@ -11,24 +11,24 @@
 local row = {}
 
 function row.q(k, route, name)
-  local key, ns, lane, class = ff.any_queue_key(k, name)
+  local key, ns, lane, class = ff.key.any_queue(k, name)
   local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
   if not head then
     return {'q', route, name, 0, '', ''}
   end
-  local requires = class ~= '' and call('HGET', ff.queue.classes_key(k, ns, lane), class)
+  local requires = class ~= '' and call('HGET', ff.key.classes(k, ns, lane), class)
   return {'q', route, name, call('ZCARD', key), head, requires or ''}
 end
 
 -- Those that wait for one limit, class by class.
 function row.b(k, route, name)
-  return {'b', route, string.sub(name, 1, -C.CLASS_NAME - 2), call('ZCARD', ff.blocked.key(k, name))}
+  return {'b', route, ff.name.limit(name), call('ZCARD', ff.key.blocked(k, name))}
 end
 
--- The queue that one came from that a claim or a grant holds; nil if no worker runs it.
+-- The queue of an execution that a claim or a grant holds; nil if no worker runs it.
 local function running(k, name)
-  local bytes = call('GET', k.exec .. string.sub(name, 17))
-  if not bytes or string.byte(bytes) ~= C.FORMAT or string.byte(bytes, 2) ~= C.ACTIVE then
+  local bytes = call('GET', ff.key.record(k, ff.name.requested(name)))
+  if not bytes or string.byte(bytes) ~= C.FORMAT or string.byte(bytes, C.STATE_AT) ~= C.STATE_ACTIVE then
     return nil
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
@@ -36,7 +36,7 @@ local function running(k, name)
     return nil
   end
   local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
-  return tail_whole and ff.queue.name(ns, lane, '') or nil
+  return tail_whole and ff.name.queue(ns, lane, '') or nil
 end
 
 -- Adds a row for each lane of which some run.

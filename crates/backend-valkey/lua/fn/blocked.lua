@@ -11,8 +11,8 @@ register('blocked', function(keys, args)
   for _, route in ipairs(keys) do
     local k = ff.keys(route)
     for _, waiting in ipairs(ff.blocked.classes(k, name, from, classes)) do
-      local class = {string.sub(waiting, -C.CLASS_NAME)}
-      local page = call('ZRANGE', ff.blocked.key(k, waiting), 0, each - 1, 'WITHSCORES')
+      local class = {ff.name.admission_class(waiting)}
+      local page = call('ZRANGE', ff.key.blocked(k, waiting), 0, each - 1, 'WITHSCORES')
       for i = 1, #page, 2 do
         class[#class + 1] = page[i + 1]
         class[#class + 1] = page[i]

@@ -1,18 +1,18 @@
 -- Completes executions of one partition for their holders, each on its own.
 --
--- args: for each its id, namespace, fence, salt, what the record remembers of the exit, 1 if the
---       result lives in the record or 2 if it has a key of its own, and what the record says of
---       the result, packed; then the result.
+-- args: for each its id, namespace, fence, salt, what the record remembers of the exit, where the
+--       result belongs (C.PLACE_HERE or C.PLACE_OWN_KEY), and what the record says of it, packed; then
+--       the result.
 -- reply: for each {now, its record as it was}, or 0 if the caller does not plainly hold it, which the
---       general way decides; then nothing is written.
+--       slow path decides; then nothing is written.
 
 local function complete(k, now, packed, bytes_out)
-  local id, namespace, fence, new_salt, at = ff.hold(packed)
-  local bytes = id and ff.held(k, id, fence)
+  local id, namespace, fence, new_salt, at = ff.lease.shown(packed)
+  local bytes = id and ff.lease.held(k, id, fence)
   if not bytes then
     return 0
   end
-  local told, exited, place, said = pcall(struct.unpack, '>c33BI2c0', packed, at)
+  local told, $completion = pcall(struct.unpack, '>$COMPLETION', packed, at)
   if not told then
     return 0
   end
@@ -20,20 +20,22 @@ local function complete(k, now, packed, bytes_out)
   if not whole or ns ~= namespace or timer <= now then
     return 0
   end
-  local was = holder
-  limits, admission = limits % 2, ''
-  state, why, until_at, timeout_at, cancel_by = C.FINISHED, C.SUCCESS, now, 0, 0
+  local record, was = ff.key.record(k, id), holder
+  if bit.band(limits, C.LIMITS_ADMITTED) ~= 0 then
+    limits, admission = limits - C.LIMITS_ADMITTED, ''
+  end
+  state, why, until_at = C.STATE_FINISHED, C.OUTCOME_SUCCESS, now
+  timeout_at, cancel_by = 0, 0
   counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)
   holder, exit, detail, attempt = '', exited, said, ff.attempt.complete(attempt, now)
-  result_at, result = place, bytes_out
-  if result_at == C.OWN_KEY then
-    call('SET', k.exec .. id .. ':out:' .. run, bytes_out)
+  result_place, result = place, bytes_out
+  if result_place == C.PLACE_OWN_KEY then
+    call('SET', ff.key.result(record, run), bytes_out)
     result = ''
   end
-  call('SET', k.exec .. id,
-    struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
+  call('SET', record, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   ff.save.arm(k, id, timer, now)
-  call('ZREM', k.requests, string.sub(was, 1, 16) .. id)
+  call('ZREM', k.requests, ff.name.request(was, id))
   return {now, bytes}
 end
 

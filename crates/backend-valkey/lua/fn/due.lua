@@ -3,7 +3,14 @@
 -- keys: routing keys. args: time and id after which to begin (0 and '' for the start), how many of
 --       each partition at most.
 -- reply: {now, for each {time of the first timer that is not due or '', the resources whose timers
---       are due, then time and id of each execution whose timer is}}.
+--       are due, then time and id of each execution whose timer is, and 1 if it is finished (else 0)}}.
+
+-- Whether the record of id says that it is finished, whatever is in its place.
+local function is_finished(k, id)
+  local at = C.STATE_AT - 1
+  local read, byte = pcall(call, 'GETRANGE', ff.key.record(k, id), at, at)
+  return read and string.byte(byte) == C.STATE_FINISHED
+end
 
 local function due(k, now, after, after_id, limit)
   local earliest = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2]
@@ -35,6 +42,7 @@ local function due(k, now, after, after_id, limit)
     end
     found[#found + 1] = page[i + 1]
     found[#found + 1] = page[i]
+    found[#found + 1] = is_finished(k, page[i]) and 1 or 0
   end
   return found
 end

@@ -2,14 +2,13 @@
 -- by their length.
 --
 -- args: place in the first index to go on from ('0' for the start), about how many entries and bytes
---       at most, then the names of one or more indexes (see lib/indexes).
+--       at most, then the names of one or more indexes (see lib/placement).
 -- reply: {how many of the indexes were read to their end, place in the next one, then rows}. A row is
---       the letter of its index and its fields:
---   l namespace created id record? input-length? {run, length, ...} {number, attempt, ...}?
---   a namespace created id        k namespace key id         t due id       h request+id
---   q namespace lane requires? score id                      c namespace lane requires
---   b namespace:kind:name:class score id
---   r name resource?                                         d due name
+--       the letter of its index, what that is of, member and score (or field and value) of an entry;
+--       behind it come
+--   l        record?, length of the input?, {run, length of its result, ...}, {number, attempt, ...}?
+--   q        what the class of the queue requires?
+--   r        the resource?
 --       An execution with many attempts has none in its row.
 
 -- How long a payload under its own key is; false if there is none.
@@ -18,12 +17,12 @@ local function length(key)
   return (bytes > 0 or call('EXISTS', key) == 1) and bytes
 end
 
-local function results(exec, r)
+local function results(record, r)
   local found = {}
   if r then
     for run = 0, math.min(r.run, C.RUNS) do
-      local here = run == r.run and r.result_at == C.HERE
-      local bytes = here and #r.result or length(exec .. ':out:' .. run)
+      local here = run == r.run and r.result_place == C.PLACE_HERE
+      local bytes = here and #r.result or length(ff.key.result(record, run))
       if bytes then
         found[#found + 1] = run
         found[#found + 1] = bytes
@@ -33,51 +32,20 @@ local function results(exec, r)
   return found
 end
 
-local function attempts(exec)
-  return call('HLEN', exec .. ':att') <= C.ATTEMPTS and call('HGETALL', exec .. ':att')
+local function attempts(record)
+  local key = ff.key.attempts(record)
+  return call('HLEN', key) <= C.ATTEMPTS and call('HGETALL', key)
 end
 
-local row = {}
+-- What comes behind an entry, by the letter of its index.
+local behind = {}
 
-function row.l(k, ns, created, id)
-  local exec = k.exec .. id
-  local bytes = call('GET', exec)
+function behind.l(k, _, id)
+  local record = ff.key.record(k, id)
+  local bytes = call('GET', record)
   local r = bytes and ff.record.unpack(bytes)
-  local input = r and r.input_at == C.HERE and #r.input or length(exec .. ':in')
-  return {'l', ns, created, id, bytes, input, results(exec, r), attempts(exec)}
-end
-
-function row.a(_, ns, created, id)
-  return {'a', ns, created, id}
-end
-
-function row.k(_, ns, key, id)
-  return {'k', ns, key, id}
-end
-
-function row.t(_, _, due, id)
-  return {'t', due, id}
-end
-
-function row.h(_, _, _, member)
-  return {'h', member}
-end
-
-function row.b(_, name, score, id)
-  return {'b', name, score, id}
-end
-
-function row.r(k, _, _, name)
-  return {'r', name, call('GET', ff.resource.key(k, name))}
-end
-
-function row.d(_, _, due, name)
-  return {'d', due, name}
-end
-
-function row.c(_, lane, _, requires)
-  local ns, name = ff.queue.parts(lane)
-  return {'c', ns, name, requires}
+  local input = r and r.input_place == C.PLACE_HERE and #r.input or length(ff.key.input(record))
+  return bytes, input, results(record, r), attempts(record)
 end
 
 -- What the executions of a class require, of which its lane does not know; false if nobody knows.
@@ -86,10 +54,21 @@ local function required(k, id, class)
   return r and r.class == class and r.requires
 end
 
-function row.q(k, queue, score, id)
-  local ns, lane, class = ff.queue.parts(queue)
-  local known = class == '' and '' or call('HGET', ff.queue.classes_key(k, ns, lane), class)
-  return {'q', ns, lane, known or required(k, id, class), score, id}
+function behind.q(k, queue, id)
+  local ns, lane, class = ff.name.parts(queue)
+  local known = class == '' and '' or call('HGET', ff.key.classes(k, ns, lane), class)
+  return known or required(k, id, class)
+end
+
+function behind.r(k, _, name)
+  return call('GET', ff.key.resource(k, name))
+end
+
+local function nothing()
+end
+
+local function row(k, letter, of, member, value)
+  return {letter, of, member, value, (behind[letter] or nothing)(k, of, member)}
 end
 
 -- How many bytes a row has, about.
@@ -107,10 +86,10 @@ end
 -- A page of an index. Answers the next place, or nil at its end, and how much is left of the page.
 local page = {}
 
-function page.ordered(k, index, offset, limit, bytes, reply)
-  local members = call('ZRANGE', index.key, offset, offset + limit - 1, 'WITHSCORES')
+function page.ordered(k, letter, of, key, offset, limit, bytes, reply)
+  local members = call('ZRANGE', key, offset, offset + limit - 1, 'WITHSCORES')
   for i = 1, #members, 2 do
-    local found = row[index.letter](k, index.of, members[i + 1], members[i])
+    local found = row(k, letter, of, members[i], members[i + 1])
     reply[#reply + 1], bytes = found, bytes - size(found)
     if bytes <= 0 and i + 1 < #members then
       return string.format('%.0f', offset + (i + 1) / 2), bytes
@@ -119,10 +98,10 @@ function page.ordered(k, index, offset, limit, bytes, reply)
   return #members == 2 * limit and string.format('%.0f', offset + limit) or nil, bytes
 end
 
-function page.hashed(k, index, cursor, limit, bytes, reply)
-  local found = call('HSCAN', index.key, cursor, 'COUNT', limit)
+function page.hashed(k, letter, of, key, cursor, limit, bytes, reply)
+  local found = call('HSCAN', key, cursor, 'COUNT', limit)
   for i = 1, #found[2], 2 do
-    reply[#reply + 1] = row[index.letter](k, index.of, found[2][i], found[2][i + 1])
+    reply[#reply + 1] = row(k, letter, of, found[2][i], found[2][i + 1])
     bytes = bytes - size(reply[#reply])
   end
   return found[1] ~= '0' and found[1] or nil, bytes
@@ -134,9 +113,9 @@ register('dump', function(keys, args)
   local k, place, limit, bytes = ff.keys(keys[1]), args[1], tonumber(args[2]), tonumber(args[3])
   local reply = {0, '0'}
   for i = 4, #args do
-    local index = ff.index(k, args[i])
+    local index, of, key = ff.index(k, args[i])
     local left = limit - (#reply - 2)
-    place, bytes = page[index.kind](k, index, place, left, bytes, reply)
+    place, bytes = page[index.kind](k, index.letter, of, key, place, left, bytes, reply)
     if place then
       reply[2] = place
       break

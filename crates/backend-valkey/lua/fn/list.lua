@@ -19,7 +19,7 @@ end
 
 register('list', function(keys, args)
   local ns, which, created, after_id, limit = unpack(args)
-  local key = which == 'list' and ff.list_key or ff.save.attention_key
+  local key = which == 'list' and ff.key.list or ff.key.attention
   local reply = {}
   for i, route in ipairs(keys) do
     reply[i] = {}

@@ -15,7 +15,7 @@ local function with_records(k, ids)
   local found = {}
   for _, id in ipairs(ids) do
     found[#found + 1] = id
-    found[#found + 1] = call('GET', k.exec .. id)
+    found[#found + 1] = call('GET', ff.key.record(k, id))
   end
   return found
 end
@@ -23,7 +23,7 @@ end
 local answer = {}
 
 function answer.r(k, args, at)
-  return call('GET', k.exec .. args[at]), at + 1
+  return call('GET', ff.key.record(k, args[at])), at + 1
 end
 
 function answer.k(k, args, at)
@@ -34,7 +34,7 @@ function answer.n(k, args, at)
   local last = at + 3 + tonumber(args[at + 3])
   local keys, ids = {}, {}
   for i = at + 4, last do
-    keys[#keys + 1] = ff.queue_key(k, ff.queue.name(args[at], args[at + 1], args[i]))
+    keys[#keys + 1] = ff.key.queue(k, ff.name.queue(args[at], args[at + 1], args[i]))
   end
   local limit = tonumber(args[at + 2])
   local found = ff.queue.best(keys, limit)
@@ -45,15 +45,15 @@ function answer.n(k, args, at)
 end
 
 function answer.h(k, args, at)
-  local from, ids = args[at], {}
-  for i, member in ipairs(call('ZRANGEBYLEX', k.requests, '[' .. from, '(' .. from .. '\255')) do
-    ids[i] = string.sub(member, 17)
+  local ids = {}
+  for i, entry in ipairs(call('ZRANGEBYLEX', k.requests, ff.name.beginning(args[at]))) do
+    ids[i] = ff.name.requested(entry)
   end
   return with_records(k, ids), at + 1
 end
 
 function answer.c(k, args, at)
-  local classes = ff.queue.classes_key(k, args[at], args[at + 1])
+  local classes = ff.key.classes(k, args[at], args[at + 1])
   return call('HLEN', classes) - call('HEXISTS', classes, args[at + 2]), at + 3
 end
 
@@ -62,12 +62,14 @@ function answer.i(k, args, at)
   if not r then
     return false, at + 1
   end
-  return r.input_at == C.OWN_KEY and call('GET', k.exec .. args[at] .. ':in') or
-    (r.input_at == C.HERE and r.input), at + 1
+  if r.input_place == C.PLACE_OWN_KEY then
+    return call('GET', ff.key.input(ff.key.record(k, args[at]))), at + 1
+  end
+  return r.input_place == C.PLACE_HERE and r.input, at + 1
 end
 
 function answer.g(k, args, at)
-  return call('GET', ff.resource.key(k, args[at])), at + 1
+  return call('GET', ff.key.resource(k, args[at])), at + 1
 end
 
 -- How many arguments a question has; one for candidates has as many classes as it says besides.

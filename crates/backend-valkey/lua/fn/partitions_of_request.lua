@@ -4,10 +4,11 @@
 -- reply: the routing keys of those partitions.
 
 register('partitions_of_request', function(keys, args)
-  local reply, from = {}, args[1]
+  local reply = {}
+  local from, to = ff.name.beginning(args[1])
   for _, route in ipairs(keys) do
     local requests = ff.keys(route).requests
-    local members = call('ZRANGEBYLEX', requests, '[' .. from, '(' .. from .. '\255', 'LIMIT', 0, 1)
+    local members = call('ZRANGEBYLEX', requests, from, to, 'LIMIT', 0, 1)
     if members[1] then
       reply[#reply + 1] = route
     end

@@ -1,26 +1,27 @@
--- The first timer of partitions and the heads of some lanes in them, to find what nobody announced.
+-- The first timer of partitions and the heads of some lanes in them, to find what no announcement told.
 --
--- keys: routing keys. args: how many classes of a lane in one partition are looked at, then the names
+-- keys: routing keys. args: how many classes of a lane in one partition are read, then the names
 --       of one or more lanes. Of more classes, some are drawn at random.
 -- reply: for each partition {routing key, time of the first timer or '', then for each lane
---       {1 if all its classes were looked at (else 0), then class, head score, how many it holds and
+--       {1 if all its classes were read (else 0), then class, head score, how many it holds and
 --       requirements of each queue that holds something}}.
 
-local function look(k, name, class, requires, into)
-  local key = ff.queue_key(k, class == '' and name or name .. ':' .. class)
-  local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  if head then
+local function head(k, lane, class, requires, into)
+  local key = ff.key.queue(k, ff.name.queue_in(lane, class))
+  local score = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if score then
     local at = #into
-    into[at + 1], into[at + 2], into[at + 3], into[at + 4] = class, head, call('ZCARD', key), requires
+    into[at + 1], into[at + 2], into[at + 3], into[at + 4] = class, score, call('ZCARD', key), requires
   end
 end
 
 local function lane(k, name, most)
   local found = {1}
-  look(k, name, '', '', found)
-  local classes = call('HRANDFIELD', ff.queue.classes_key(k, ff.queue.parts(name)), most, 'WITHVALUES')
+  head(k, name, '', '', found)
+  local ns, lane = ff.name.parts(name)
+  local classes = call('HRANDFIELD', ff.key.classes(k, ns, lane), most, 'WITHVALUES')
   for i = 1, #classes, 2 do
-    look(k, name, classes[i], classes[i + 1], found)
+    head(k, name, classes[i], classes[i + 1], found)
   end
   if #classes >= 2 * most then
     found[1] = 0

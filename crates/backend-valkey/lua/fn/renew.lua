@@ -2,11 +2,11 @@
 --
 -- args: for each its id, namespace, fence and salt, packed.
 -- reply: for each {until, time by which it must stop or 0}, or {} if the caller does not plainly
---       hold it, which the general way decides; then nothing is written.
+--       hold it, which the slow path decides; then nothing is written.
 
 local function renew(k, now, packed)
-  local id, namespace, fence, new_salt = ff.hold(packed)
-  local bytes = id and ff.held(k, id, fence)
+  local id, namespace, fence, new_salt = ff.lease.shown(packed)
+  local bytes = id and ff.lease.held(k, id, fence)
   if not bytes then
     return {}
   end
@@ -18,7 +18,7 @@ local function renew(k, now, packed)
   until_at = ff.after(now, lease_ttl)
   timer = ff.earliest(ff.earliest(until_at, timeout_at, deadline), cancel_by)
   counter, salt = counter + 1, new_salt
-  call('SET', k.exec .. id,
+  call('SET', ff.key.record(k, id),
     struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   if timer ~= was then
     ff.save.arm(k, id, timer, now)

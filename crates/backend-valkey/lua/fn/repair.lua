@@ -3,10 +3,12 @@
 -- the same call, or from its absence; a record that cannot be read is neither.
 --
 -- args: place in the first index to go on from ('0' for the start), how many entries at most, then
---       the names of one or more indexes (see lib/indexes).
+--       the names of one or more indexes (see lib/placement).
 -- reply: {how many of the indexes were gone through to their end, place in the next one, how many
---       entries were looked at, how many of them had no record, how much was missing, and how much a
+--       entries were examined, how many of them had no record, how much was missing, and how much a
 --       record disowned}.
+
+local REMOVE = {ordered = 'ZREM', hashed = 'HDEL'}
 
 -- The record of id; nil when there is none, false when it cannot be read, whatever is in its place.
 local function record(k, id)
@@ -23,11 +25,11 @@ end
 -- had its turn; one that is not was on its way out, if its retention is over.
 local function rescue(k, id, r, found)
   local unknown = call('SADD', k.namespaces, r.ns)
-  if unknown == 0 and call('ZSCORE', ff.list_key(k, r.ns), id) then
+  if unknown == 0 and call('ZSCORE', ff.key.list(k, r.ns), id) then
     return
   end
   found.unplaced = found.unplaced + unknown
-  if r.state == C.FINISHED and ff.retired_at(r.until_at, r.retention) <= found.now then
+  if r.state == C.STATE_FINISHED and ff.retired_at(r.until_at, r.retention) <= found.now then
     ff.save.remove(k, id, r.ns, r.attention, r.key, r.run)
     ff.save.close(k, r.ns, r.lane, r.class)
     found.unplaced = found.unplaced + 1
@@ -40,109 +42,86 @@ local function fixed(found)
   return found.unwritten + found.unplaced + found.leftover
 end
 
--- Looks at one entry. Tells whether all was well with it.
-local function look(k, index, member, value, found)
-  local before, id = fixed(found), index.id(member, value)
+-- Examines one entry. Tells whether all was well with it.
+local function examine(k, index, of, key, member, value, found)
+  local before, id = fixed(found), index.id and index.id(member, value) or member
   local r = record(k, id)
   found.examined = found.examined + 1
   if r == nil then
-    found.unwritten = found.unwritten + call(index.remove, index.key, member)
+    found.unwritten = found.unwritten + call(REMOVE[index.kind], key, member)
     call('DEL', ff.save.names(k, id, 0))
   elseif r then
-    local visit = index.lists and place or rescue
+    local visit = index.letter == 'l' and place or rescue
     visit(k, id, r, found)
-    if not index.owns(r, id, member) then
-      found.leftover = found.leftover + call(index.remove, index.key, member)
+    if not ff.owns(index, of, r, id, member) then
+      found.leftover = found.leftover + call(REMOVE[index.kind], key, member)
     end
   end
   return fixed(found) == before
 end
 
--- Looks at a page of an index from a place on. Answers the next place, or nil at the end.
+-- Examines a page of an index from a place on. Answers the next place, or nil at the end.
 local read = {}
 
--- What was put right may have moved, so that much is looked at again.
-function read.ordered(k, index, offset, limit, found)
-  local page, well = call('ZRANGE', index.key, offset, offset + limit - 1), 0
+-- What was put right may have moved, so that much is examined again.
+local function page_of(key, offset, limit, examine_one)
+  local page, well = call('ZRANGE', key, offset, offset + limit - 1), 0
   for _, member in ipairs(page) do
-    if look(k, index, member, nil, found) then
+    if examine_one(member) then
       well = well + 1
     end
   end
   return #page == limit and string.format('%.0f', offset + well) or nil
 end
 
-function read.hashed(k, index, cursor, limit, found)
-  local page = call('HSCAN', index.key, cursor, 'COUNT', limit)
+function read.ordered(k, index, of, key, offset, limit, found)
+  return page_of(key, offset, limit, function(member)
+    return examine(k, index, of, key, member, nil, found)
+  end)
+end
+
+function read.hashed(k, index, of, key, cursor, limit, found)
+  local page = call('HSCAN', key, cursor, 'COUNT', limit)
   for i = 1, #page[2], 2 do
-    look(k, index, page[2][i], page[2][i + 1], found)
+    examine(k, index, of, key, page[2][i], page[2][i + 1], found)
   end
   return page[1] ~= '0' and page[1] or nil
 end
 
-function read.classes(k, index, cursor, limit, found)
-  local page = call('HSCAN', index.key, cursor, 'COUNT', limit)
+function read.classes(k, _, lane, key, cursor, limit, found)
+  local page = call('HSCAN', key, cursor, 'COUNT', limit)
   for i = 1, #page[2], 2 do
     local class = page[2][i]
     found.examined = found.examined + 1
-    if call('EXISTS', ff.queue_key(k, index.of .. ':' .. class)) == 0 then
-      found.leftover = found.leftover + call('HDEL', index.key, class)
+    if call('EXISTS', ff.key.queue(k, ff.name.queue_in(lane, class))) == 0 then
+      found.leftover = found.leftover + call('HDEL', key, class)
     end
   end
   return page[1] ~= '0' and page[1] or nil
 end
 
--- An entry of no resource goes; the timer of a resource is as it says. What cannot be read, whatever
--- is in its place, is left alone. Tells whether all was well.
-local function resource(k, name, found)
-  local read, bytes = pcall(call, 'GET', ff.resource.key(k, name))
-  found.examined = found.examined + 1
-  if not read then
-    return true
-  end
-  if not bytes then
-    found.unwritten = found.unwritten + call('ZREM', k.resources, name)
-      + call('ZREM', k.resource_timers, name)
-    return false
-  end
-  local _, timer = ff.resource.head(bytes)
-  if not timer then
-    return true
-  end
-  local missing = call('ZADD', k.resources, 0, name)
-  local extra = 0
-  if timer ~= 0 then
-    missing = missing + call('ZADD', k.resource_timers, 'CH', timer, name)
-  else
-    extra = call('ZREM', k.resource_timers, name)
-  end
-  found.unplaced, found.leftover = found.unplaced + missing, found.leftover + extra
-  return missing + extra == 0
-end
-
-function read.resources(k, index, offset, limit, found)
-  local page, well = call('ZRANGE', index.key, offset, offset + limit - 1), 0
-  for _, name in ipairs(page) do
-    if resource(k, name, found) then
-      well = well + 1
-    end
-  end
-  return #page == limit and string.format('%.0f', offset + well) or nil
+function read.resources(k, _, _, key, offset, limit, found)
+  return page_of(key, offset, limit, function(name)
+    local unwritten, missing, extra = ff.resource.place(k, name)
+    found.examined, found.unwritten = found.examined + 1, found.unwritten + unwritten
+    found.unplaced, found.leftover = found.unplaced + missing, found.leftover + extra
+    return unwritten + missing + extra == 0
+  end)
 end
 
 register('repair', function(keys, args)
   local k, place_in, limit, done = ff.keys(keys[1]), args[1], tonumber(args[2]), 0
   local found = {now = now(), examined = 0, unwritten = 0, unplaced = 0, leftover = 0}
   -- Where a slot is being moved, what is not here yet looks absent. There the server refuses this.
-  call('EXISTS', k.idx .. 'never', k.idx .. 'nowhere')
+  call('EXISTS', ff.key.absent(k))
   for i = 3, #args do
-    local index = ff.index(k, args[i])
-    place_in = read[index.kind](k, index, place_in, limit - found.examined, found)
+    local index, of, key = ff.index(k, args[i])
+    place_in = read[index.kind](k, index, of, key, place_in, limit - found.examined, found)
     if place_in then
       break
     end
     if index.close then
-      index.close()
+      index.close(k, of)
     end
     done, place_in = i - 2, '0'
     if found.examined >= limit then

@@ -5,13 +5,13 @@
 
 register('resources', function(keys, args)
   local k, kind, ns, after, limit = ff.keys(keys[1]), unpack(args)
-  local from = kind .. ':' .. ns .. ':'
-  local names = call('ZRANGEBYLEX', k.resources, '(' .. from .. after, '(' .. from .. '\255',
-    'LIMIT', 0, tonumber(limit))
+  local all = ff.name.resource(kind, ns, '')
+  local _, to = ff.name.beginning(all)
+  local names = call('ZRANGEBYLEX', k.resources, '(' .. all .. after, to, 'LIMIT', 0, tonumber(limit))
   local reply = {}
   for _, name in ipairs(names) do
     reply[#reply + 1] = name
-    reply[#reply + 1] = call('GET', ff.resource.key(k, name))
+    reply[#reply + 1] = call('GET', ff.key.resource(k, name))
   end
   return reply
 end, {'no-writes'}, 4, nil, {4})

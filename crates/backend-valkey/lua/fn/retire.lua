@@ -2,15 +2,15 @@
 --
 -- args: ids.
 -- reply: for each 1 if it was removed, 2 if there was none, 0 if time may have something else to do
---       to it, which the general way decides.
+--       to it, which the slow path decides.
 
 local function retire(k, now, id, closing)
-  local bytes = call('GET', k.exec .. id)
+  local bytes = call('GET', ff.key.record(k, id))
   if not bytes then
     call('ZREM', k.timer, id)
     return 2
   end
-  if string.byte(bytes) ~= C.FORMAT or string.byte(bytes, 2) ~= C.FINISHED then
+  if string.byte(bytes) ~= C.FORMAT or string.byte(bytes, C.STATE_AT) ~= C.STATE_FINISHED then
     return 0
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
@@ -22,7 +22,7 @@ local function retire(k, now, id, closing)
     return 0
   end
   ff.save.remove(k, id, ns, attention, key, run)
-  local name = ff.queue.name(ns, lane, class)
+  local name = ff.name.queue(ns, lane, class)
   closing[name] = closing[name] or {ns, lane, class}
   return 1
 end

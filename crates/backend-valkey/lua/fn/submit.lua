@@ -5,10 +5,10 @@
 --       its input if that has a key of its own (else '').
 -- reply: for each {1, state, score of the head it became or ''}, or {0} if the id or the key is
 --       known, the lane is draining, has defaults or is full of classes or the record cannot be read,
---       which the general way decides; then nothing is written.
+--       which the slow path decides; then nothing is written.
 
 local function submit(k, now, gates, origin, packed, own_input)
-  local named, id, fixed, at = pcall(struct.unpack, '>c22B', packed)
+  local named, $submission, at = pcall(struct.unpack, '>$SUBMISSION', packed)
   if not named then
     return {0}
   end
@@ -18,11 +18,11 @@ local function submit(k, now, gates, origin, packed, own_input)
   end
   local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, packed, tail_at)
   if not tail_whole or (key ~= '' and ff.save.owner(k, ns, key))
-    or (class ~= '' and call('HLEN', ff.queue.classes_key(k, ns, lane)) >= C.CLASSES)
+    or (class ~= '' and call('HLEN', ff.key.classes(k, ns, lane)) >= C.CLASSES)
   then
     return {0}
   end
-  local queue = ff.queue.name(ns, lane, class)
+  local queue = ff.name.queue(ns, lane, class)
   if gates[queue] == nil then
     local _, draining, _, defaults = ff.gate(k, queue)
     gates[queue] = draining or defaults
@@ -34,19 +34,25 @@ local function submit(k, now, gates, origin, packed, own_input)
   if deadline ~= 0 then
     deadline = ff.after(now, deadline)
   end
-  if state == C.DELAYED and fixed == 0 then
+  if state == C.STATE_DELAYED and fixed == 0 then
     until_at = ff.after(now, until_at)
   end
-  if state == C.DELAYED and until_at <= now then
-    state, why, until_at = C.QUEUED, C.FRESH, 0
+  if state == C.STATE_DELAYED and until_at <= now then
+    state, why, until_at = C.STATE_QUEUED, C.INTENT_FRESH, 0
   end
-  score = state == C.QUEUED and math.min(now - priority * C.PRIORITY_STEP, C.SCORE_MAX) or C.NO_SCORE
+  score = C.NO_SCORE
+  if state == C.STATE_QUEUED then
+    score = math.min(now - priority * C.PRIORITY_STEP, C.SCORE_MAX)
+  end
   timer = ff.earliest(deadline, until_at)
   local bytes =
     struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(packed, rest_at))
-  local own = input_at == C.OWN_KEY and own_input
-  if not ff.save.create(k, id, bytes, ns, created, key, timer, now, own) then
+  local own = input_place == C.PLACE_OWN_KEY and own_input
+  if not ff.save.create(k, id, bytes, ns, created, key, own) then
     return {0}
+  end
+  if timer ~= 0 then
+    ff.save.arm(k, id, timer, now)
   end
   local head = score ~= C.NO_SCORE and ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   return {1, state, head or ''}

@@ -1,27 +1,26 @@
--- The newest attempt of a record, as bytes. What ends it comes first.
+-- The newest attempt of a record, as bytes. What ends it comes first; its failure follows its fields.
 
-local START = '>I6BI4I4I6c18I1c0I1c0I2c0'
+local ATTEMPT, ENDED = '>$ATTEMPT', '>$ENDING' .. 'c0'
 
 ff.attempt = {}
 
 -- A new attempt, begun now.
-function ff.attempt.start(number, run, now, lease, worker, instance)
-  return struct.pack(START, 0, 0, number, run, now, lease,
-    #worker, worker, #instance, instance, 0, '')
+function ff.attempt.start(number, run, started, lease, worker, instance)
+  local ended, reason, progress = 0, 0, ''
+  return struct.pack(ATTEMPT, $packed_attempt)
 end
 
 -- The same attempt under its newest lease; nil if it cannot be read.
-function ff.attempt.continue(attempt, lease, worker, instance)
-  local whole, ended, reason, number, run, started, _, _, _, progress, rest =
-    pcall(struct.unpack, START, attempt)
+function ff.attempt.continue(bytes, new_lease, new_worker, new_instance)
+  local whole, $attempt, rest = pcall(struct.unpack, ATTEMPT, bytes)
   if not whole then
     return nil
   end
-  return struct.pack(START, ended, reason, number, run, started, lease,
-    #worker, worker, #instance, instance, #progress, progress) .. string.sub(attempt, rest)
+  lease, worker, instance = new_lease, new_worker, new_instance
+  return struct.pack(ATTEMPT, $packed_attempt) .. string.sub(bytes, rest)
 end
 
 -- The attempt, completed now.
-function ff.attempt.complete(attempt, now)
-  return struct.pack('>I6Bc0', now, C.COMPLETED, string.sub(attempt, 8))
+function ff.attempt.complete(bytes, now)
+  return struct.pack(ENDED, now, C.END_COMPLETED, string.sub(bytes, C.ATTEMPT_NUMBER_AT))
 end

@@ -11,12 +11,12 @@
 -- The record that a change was decided on and the one it makes, each false where there is none; nil
 -- if something has changed.
 local function examined(k, id, before, new)
-  local bytes, after = call('GET', k.exec .. id), new ~= '' and ff.record.unpack(new)
+  local bytes, after = call('GET', ff.key.record(k, id)), new ~= '' and ff.record.unpack(new)
   if after == nil then
     return nil
   end
   if bytes then
-    local was = string.sub(bytes, 5, 12) == before and ff.record.unpack(bytes)
+    local was = string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before and ff.record.unpack(bytes)
     return was and {was, after}
   end
   local is_new = before == '' and after
@@ -26,35 +26,35 @@ end
 -- A payload is stored in the record when it is short, else under its own key.
 local function place(payload)
   if #payload <= C.INLINE then
-    return C.HERE, payload
+    return C.PLACE_HERE, payload
   end
-  return C.OWN_KEY, ''
+  return C.PLACE_OWN_KEY, ''
 end
 
 local function create(k, now, origin, id, r, payload)
-  r.input_at, r.input = place(payload)
-  local own_input = r.input_at == C.OWN_KEY and payload
-  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, r.timer, now, own_input)
-  return r.score ~= C.NO_SCORE
-    and ff.queue.join(k, id, r.score, r.ns, r.lane, r.class, r.requires, origin)
+  r.input_place, r.input = place(payload)
+  local own_input = r.input_place == C.PLACE_OWN_KEY and payload
+  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, own_input)
+  return ff.save.enter(k, id, r, now, origin)
 end
 
 local function update(k, now, origin, id, was, r, part, payload, number, attempt)
-  local exec = k.exec .. id
+  local record = ff.key.record(k, id)
   if number ~= '' then
-    call('HSET', exec .. ':att', number, attempt)
+    call('HSET', ff.key.attempts(record), number, attempt)
   end
-  r.input_at, r.input, r.result_at, r.result = was.input_at, was.input, was.result_at, was.result
+  r.input_place, r.input = was.input_place, was.input
+  r.result_place, r.result = was.result_place, was.result
   if r.run ~= was.run then
-    if was.result_at == C.HERE then
-      call('SET', exec .. ':out:' .. was.run, was.result)
+    if was.result_place == C.PLACE_HERE then
+      call('SET', ff.key.result(record, was.run), was.result)
     end
-    r.result_at, r.result = 0, ''
+    r.result_place, r.result = C.PLACE_NONE, ''
   end
   if part == 'out' then
-    r.result_at, r.result = place(payload)
-    if r.result_at == C.OWN_KEY then
-      call('SET', exec .. ':out:' .. r.run, payload)
+    r.result_place, r.result = place(payload)
+    if r.result_place == C.PLACE_OWN_KEY then
+      call('SET', ff.key.result(record, r.run), payload)
     end
   end
   return ff.save.update(k, id, was, r, now, origin)
@@ -64,6 +64,9 @@ local function remove(k, id, was)
   ff.save.remove(k, id, was.ns, was.attention, was.key, was.run)
   ff.save.close(k, was.ns, was.lane, was.class)
 end
+
+-- How many arguments come before the records, and how many each has.
+local BEFORE, EACH = 3, 7
 
 -- Whether the change at a place is of a resource: an id has no colon.
 local function is_resource(args, at)
@@ -77,7 +80,7 @@ ff.commit = function(keys, args)
     return {2}
   end
   local changes = {}
-  for at = 4, #args, 7 do
+  for at = BEFORE + 1, #args, EACH do
     local change
     if is_resource(args, at) then
       change = ff.resource.examined(k, args[at], args[at + 1], args[at + 2])
@@ -91,7 +94,7 @@ ff.commit = function(keys, args)
   end
   local reply = {1}
   for i, change in ipairs(changes) do
-    local at, was, after = 4 + (i - 1) * 7, change[1], change[2]
+    local at, was, after = BEFORE + 1 + (i - 1) * EACH, change[1], change[2]
     local id, head = args[at], nil
     if is_resource(args, at) then
       if args[at + 3] ~= 'guard' then

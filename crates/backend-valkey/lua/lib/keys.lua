@@ -1,5 +1,6 @@
--- The keys of one partition, made from the routing key of a call, PREFIX:{p:N}. They are made once
--- and remembered: making strings is most of what a short function does.
+-- The keys of one partition, made from the routing key of a call, PREFIX:{p:N}. No other file puts
+-- the text of a key together. What many calls use is made once and remembered: making strings is most
+-- of what a short function does.
 
 -- Names of lanes and namespaces are remembered until there are so many: the interpreter's collector
 -- visits what is remembered, again and again, in the middle of calls.
@@ -11,7 +12,7 @@ local function forget(k)
   k.lists = {}
   k.queue_keys = {}
   k.classed = {} -- whether a queue is that of a class with requirements
-  k.gates = {} -- where it is said what the lane of a queue goes by
+  k.lanes = {} -- the settings of the lane of a queue
   k.generation = generation
 end
 
@@ -44,6 +45,7 @@ local function bounded()
   end
 end
 
+-- The keys that a partition has one of.
 ff.keys = function(route)
   local k = known[route]
   if not k then
@@ -55,7 +57,29 @@ ff.keys = function(route)
   return k
 end
 
-ff.list_key = function(k, ns)
+-- Those it has many of.
+ff.key = {}
+
+-- The record of an execution.
+function ff.key.record(k, id)
+  return k.exec .. id
+end
+
+-- Beside a record: an input that is too long for it, the results of its runs, its earlier attempts.
+function ff.key.input(record)
+  return record .. ':in'
+end
+
+function ff.key.result(record, run)
+  return record .. ':out:' .. run
+end
+
+function ff.key.attempts(record)
+  return record .. ':att'
+end
+
+-- Of a namespace: its executions, those that failed, and those with an idempotency key.
+function ff.key.list(k, ns)
   local key = k.lists[ns]
   if not key then
     key = k.idx .. 'list:' .. ns
@@ -65,23 +89,58 @@ ff.list_key = function(k, ns)
   return key
 end
 
--- The queue of a class, for one who goes through all of them: nothing is remembered. Answers the
--- parts of its name too.
-ff.any_queue_key = function(k, name)
-  local ns, lane, class = string.match(name, '^([^:]*):([^:]*):?(.*)$')
-  local key = k.idx .. 'lane:' .. ns .. ':' .. lane .. ':eligible' .. (class == '' and '' or ':' .. class)
-  return key, ns, lane, class
+function ff.key.attention(k, ns)
+  return k.idx .. 'attention:' .. ns .. ':failed'
 end
 
--- The queue of a class; name is NAMESPACE:LANE, with :CLASS unless that is ''.
-ff.queue_key = function(k, name)
+function ff.key.idempotency(k, ns)
+  return k.idx .. 'keys:' .. ns
+end
+
+-- The classes of a lane that hold something, but for the one without requirements.
+function ff.key.classes(k, ns, lane)
+  return k.idx .. 'lane:' .. ns .. ':' .. lane .. ':classes'
+end
+
+-- A queue, for one who goes through all of them: nothing is remembered. Answers the parts of its name
+-- too.
+function ff.key.any_queue(k, name)
+  local ns, lane, class = ff.name.parts(name)
+  local key = k.idx .. 'lane:' .. ns .. ':' .. lane .. ':eligible'
+  return ff.name.queue_in(key, class), ns, lane, class
+end
+
+-- A queue by its name.
+function ff.key.queue(k, name)
   local key = k.queue_keys[name]
   if not key then
     local ns, lane, class
-    key, ns, lane, class = ff.any_queue_key(k, name)
+    key, ns, lane, class = ff.key.any_queue(k, name)
     bounded()
     k.queue_keys[name], k.classed[name] = key, class ~= ''
-    k.gates[name] = k.prefix .. ':lane:' .. k.tag .. ':' .. ns .. ':' .. lane
+    k.lanes[name] = k.prefix .. ':lane:' .. k.tag .. ':' .. ns .. ':' .. lane
   end
   return key
+end
+
+-- The settings of the lane of a queue.
+function ff.key.lane(k, name)
+  ff.key.queue(k, name)
+  return k.lanes[name]
+end
+
+-- Executions that wait for a limit, all of one class, by NAMESPACE:KIND:NAME:CLASS.
+function ff.key.blocked(k, name)
+  return k.idx .. 'blocked:' .. name
+end
+
+-- A resource, by KIND:NAMESPACE:NAME.
+function ff.key.resource(k, name)
+  local kind, rest = string.match(name, '^(%l+):(.*)$')
+  return k.prefix .. ':' .. kind .. ':' .. k.tag .. ':' .. rest
+end
+
+-- Two keys that never exist.
+function ff.key.absent(k)
+  return k.idx .. 'never', k.idx .. 'nowhere'
 end

@@ -1,27 +1,15 @@
--- The queues of a partition: one ordered set for each class of a lane. The registry of the
+-- The queues of a partition: one sorted set for each class of a lane. The registry of the
 -- partition names every queue that holds something, and for a while some that no longer do.
 
 ff.queue = {}
 
--- NAMESPACE:LANE, with :CLASS unless that is ''.
-function ff.queue.name(ns, lane, class)
-  return class == '' and ns .. ':' .. lane or ns .. ':' .. lane .. ':' .. class
-end
-
--- Namespace, lane and class of such a name.
-function ff.queue.parts(name)
-  return string.match(name, '^([^:]*):([^:]*):?(.*)$')
-end
-
--- The classes of a lane that hold something, but for the one without requirements.
-function ff.queue.classes_key(k, ns, lane)
-  return k.idx .. 'lane:' .. ns .. ':' .. lane .. ':classes'
-end
+-- In the place of a calling process, which would not listen to itself: all shall hear.
+local NOBODY = '--------'
 
 -- Registers a queue that holds something.
 function ff.queue.open(k, name, ns, lane, class, requires)
   if class ~= '' then
-    call('HSET', ff.queue.classes_key(k, ns, lane), class, requires)
+    call('HSET', ff.key.classes(k, ns, lane), class, requires)
   end
   call('SADD', k.queues, name)
 end
@@ -37,8 +25,8 @@ end
 -- Puts an execution in its place. A better head than before is registered and announced, and
 -- answered as its score; anything else answers false.
 function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
-  local name = ff.queue.name(ns, lane, class)
-  local key = ff.queue_key(k, name)
+  local name = ff.name.queue(ns, lane, class)
+  local key = ff.key.queue(k, name)
   call('ZADD', key, score, id)
   if call('ZRANGE', key, 0, 0)[1] ~= id then
     return false
@@ -47,17 +35,31 @@ function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   return ff.queue.announce(k, score, ns, lane, class, requires, origin)
 end
 
+-- Puts a queued execution into its queue as it should be; answers how much was missing.
+function ff.queue.put(k, id, r)
+  local name = ff.name.queue(r.ns, r.lane, r.class)
+  local missing = call('ZADD', ff.key.queue(k, name), 'CH', r.score, id)
+  if r.class ~= '' then
+    missing = missing + call('HSETNX', ff.key.classes(k, r.ns, r.lane), r.class, r.requires)
+  end
+  missing = missing + call('SADD', k.queues, name)
+  if missing > 0 then
+    ff.queue.join(k, id, r.score, r.ns, r.lane, r.class, r.requires, NOBODY)
+  end
+  return missing
+end
+
 -- The class of a queue that holds nothing any more is not one of its lane.
 function ff.queue.close(k, name)
-  local ns, lane, class = ff.queue.parts(name)
+  local ns, lane, class = ff.name.parts(name)
   if class ~= '' then
-    call('HDEL', ff.queue.classes_key(k, ns, lane), class)
+    call('HDEL', ff.key.classes(k, ns, lane), class)
   end
 end
 
 -- Takes a queue that holds nothing out of the registry. Tells whether it was there.
 function ff.queue.forget(k, name)
-  if call('EXISTS', ff.queue_key(k, name)) == 1 then
+  if call('EXISTS', ff.key.queue(k, name)) == 1 then
     return false
   end
   ff.queue.close(k, name)
@@ -66,8 +68,8 @@ end
 
 -- Takes an execution out of its queue.
 function ff.queue.leave(k, id, r)
-  local name = ff.queue.name(r.ns, r.lane, r.class)
-  local key = ff.queue_key(k, name)
+  local name = ff.name.queue(r.ns, r.lane, r.class)
+  local key = ff.key.queue(k, name)
   call('ZREM', key, id)
   if r.class ~= '' and call('EXISTS', key) == 0 then
     ff.queue.close(k, name)

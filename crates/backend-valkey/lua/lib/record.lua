@@ -1,8 +1,13 @@
--- The record of an execution as bytes and as a table. build.rs lists its fields; the codec in Rust
--- writes the same ones in the same order. Times are milliseconds, 0 where there is none.
+-- The record of an execution as bytes and as a table. build/format.rs lists its fields, for this and
+-- for the codec in Rust. Times are milliseconds, 0 where there is none.
 
 -- CHANGED is a record whose tail stays as it is.
-ff.record = {HEAD = '>$HEAD', TAIL = '>$TAIL', CHANGED = '>$HEADc0', WHOLE = '>$HEAD$TAILc0'}
+ff.record = {
+  HEAD = '>$HEAD',
+  TAIL = '>$TAIL',
+  CHANGED = '>$HEAD' .. 'c0',
+  WHOLE = '>$HEAD$TAIL' .. 'c0',
+}
 
 -- The record in bytes; nil when it is damaged, or another release wrote it in a format of its own.
 function ff.record.unpack(bytes)
@@ -27,7 +32,7 @@ end
 
 -- The record of id; nil when there is none, false when it cannot be read.
 function ff.record.get(k, id)
-  local bytes = call('GET', k.exec .. id)
+  local bytes = call('GET', ff.key.record(k, id))
   if not bytes then
     return nil
   end

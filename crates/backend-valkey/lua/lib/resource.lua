@@ -1,19 +1,14 @@
--- The resources of a partition: workers, the state of lanes. A name is KIND:NAMESPACE:NAME. What is
--- stored begins with what functions look at; the rest only the engine reads.
+-- The resources of a partition: workers, lanes, budgets, quotas, tickets. A name is
+-- KIND:NAMESPACE:NAME. What is stored begins with what functions read: version, the gate of a lane
+-- (see ff.gate) and timer, 0 where there is none. The rest only the engine reads.
 
--- Version, the gate of a lane (see ff.gate) and timer, 0 where there is none.
-local HEAD = '>c8BI6'
+local HEAD = '>$RESOURCE'
 
 ff.resource = {}
 
-function ff.resource.key(k, name)
-  local kind, rest = string.match(name, '^(%l+):(.*)$')
-  return k.prefix .. ':' .. kind .. ':' .. k.tag .. ':' .. rest
-end
-
 -- Version and timer of what is stored; nil if it cannot be read.
 function ff.resource.head(bytes)
-  local whole, version, _, timer = pcall(struct.unpack, HEAD, bytes)
+  local whole, $resource = pcall(struct.unpack, HEAD, bytes)
   if whole then
     return version, timer
   end
@@ -22,15 +17,16 @@ end
 -- A resource that is to become these bytes ('' to remove it) and the bytes it has, false if there are
 -- none; nil if it no longer has this version ('' if there must be none), or the bytes are damaged.
 function ff.resource.examined(k, name, version, bytes)
-  local key = ff.resource.key(k, name)
+  local key = ff.key.resource(k, name)
   local was = call('GET', key)
-  if (was and string.sub(was, 1, 8) or '') == version and (bytes == '' or ff.resource.head(bytes)) then
+  local found = was and string.sub(was, C.RESOURCE_VERSION_FROM, C.RESOURCE_VERSION_TO) or ''
+  if found == version and (bytes == '' or ff.resource.head(bytes)) then
     return {key, was}
   end
 end
 
--- Writes an examined resource, or removes it. Whoever waits for a lane hears that something was said
--- of it.
+-- Writes an examined resource, or removes it. A change of lane settings is announced: claims that wait
+-- on the lane read it again.
 function ff.resource.put(k, name, examined, bytes)
   local key, was = examined[1], examined[2]
   if bytes == '' then
@@ -55,16 +51,43 @@ function ff.resource.put(k, name, examined, bytes)
   end
 end
 
--- The settings of a queue's lane: whether it refuses claims, whether it refuses submits, whether
--- its own quota must admit what is claimed, and whether it says what its submits ask for.
-function ff.gate(k, queue)
-  ff.queue_key(k, queue)
-  local byte = call('GETRANGE', k.gates[queue], 8, 8)
-  local gate = byte == '' and 0 or string.byte(byte)
-  return gate % 2 >= 1, gate % 4 >= 2, gate % 8 >= 4, gate % 16 >= 8
+-- Makes the entries of a resource agree with it. Answers how many entries had no resource, how much was
+-- missing and how much was too much. What cannot be read, whatever is in its place, is left alone.
+function ff.resource.place(k, name)
+  local read, bytes = pcall(call, 'GET', ff.key.resource(k, name))
+  if not read then
+    return 0, 0, 0
+  end
+  if not bytes then
+    return call('ZREM', k.resources, name) + call('ZREM', k.resource_timers, name), 0, 0
+  end
+  local _, timer = ff.resource.head(bytes)
+  if not timer then
+    return 0, 0, 0
+  end
+  local missing = call('ZADD', k.resources, 0, name)
+  if timer ~= 0 then
+    return 0, missing + call('ZADD', k.resource_timers, 'CH', timer, name), 0
+  end
+  return 0, missing, call('ZREM', k.resource_timers, name)
 end
 
--- Whether budgets, quotas or its lane must admit what has this limits, and have not.
+-- The settings of a queue's lane: whether it refuses claims, whether it refuses submits, whether
+-- its own quota must admit what is claimed, and whether it has defaults for its submits.
+function ff.gate(k, queue)
+  local at = C.RESOURCE_GATE_AT - 1
+  local byte = call('GETRANGE', ff.key.lane(k, queue), at, at)
+  if byte == '' then
+    return false, false, false, false
+  end
+  local gate = string.byte(byte)
+  return bit.band(gate, C.GATE_PAUSED) ~= 0, bit.band(gate, C.GATE_DRAINING) ~= 0,
+    bit.band(gate, C.GATE_LIMITED) ~= 0, bit.band(gate, C.GATE_DEFAULTS) ~= 0
+end
+
+-- Whether an execution with these flags must be admitted and is not: it names budgets or quotas, or
+-- its lane has a limit.
 function ff.asks(limits, limited)
-  return limits == 1 or limits == 0 and limited
+  return bit.band(limits, C.LIMITS_ADMITTED) == 0
+    and (limited or bit.band(limits, C.LIMITS_NAMED) ~= 0)
 end

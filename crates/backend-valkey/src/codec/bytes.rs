@@ -11,9 +11,24 @@ impl Packer {
         self.0.extend_from_slice(&number.to_be_bytes()[8 - N..]);
     }
 
+    /// The low `N` bytes of a signed number.
+    pub(crate) fn signed<const N: usize>(&mut self, number: i64) {
+        self.number::<N>(number as u64);
+    }
+
     /// Bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
+    }
+
+    /// All of it, which has `N` bytes.
+    ///
+    /// # Panics
+    /// If it has not.
+    pub(crate) fn fixed<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&self.0);
+        bytes
     }
 
     /// How many bytes there are, in `N` bytes, and the bytes.
@@ -38,6 +53,17 @@ impl<'a> Unpacker<'a> {
     pub(crate) fn number<const N: usize>(&mut self) -> Result<u64, Short> {
         let bytes = self.raw(N)?;
         Ok(bytes.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
+    }
+
+    /// A signed number of `N` bytes.
+    pub(crate) fn signed<const N: usize>(&mut self) -> Result<i64, Short> {
+        let unused = 64 - 8 * N as u32;
+        Ok(((self.number::<N>()? << unused) as i64) >> unused)
+    }
+
+    /// `N` bytes as they are.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
+        self.raw(N)?.try_into().map_err(|_| Short)
     }
 
     /// Bytes as they are.

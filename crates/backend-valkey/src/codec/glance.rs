@@ -1,12 +1,12 @@
-//! What is told of a completion, read from the bytes of a record without the rest of it.
+//! What metrics need of a completed execution, read from its bytes without decoding all of it.
 
 use ff_core::{Kind, Lane, Time};
 
 use super::bytes::{Short, Unpacker};
-use super::record::{ADMITTED, FENCE_AT, LIMITS_AT};
+use super::format::{self, limits};
 use super::{Unreadable, attempt, word};
 
-/// The little of a held record that is told of its completion.
+/// The few facts about a completed execution that metrics and settlements need.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Glance {
     pub(crate) lane: Lane,
@@ -21,25 +21,13 @@ impl Glance {
     /// Reads what lies in `bytes`, passing over all else.
     pub(crate) fn at(bytes: &[u8]) -> Result<Glance, Unreadable> {
         let mut from = Unpacker(bytes);
-        from.raw(LIMITS_AT)?;
-        let is_admitted = from.number::<1>()? >= ADMITTED;
-        from.raw(FENCE_AT - LIMITS_AT - 1 + 6 + 4)?;
-        from.bytes::<1>()?;
-        from.bytes::<1>()?;
-        let started = attempt::started(from.bytes::<2>()?)?;
-        from.bytes::<2>()?;
-        from.bytes::<2>()?;
-        for _ in 0..3 {
-            from.bytes::<1>()?;
-        }
-        from.raw(2 + 6 + 6 + 4 + 4 + 8)?;
-        let lane = word(from.bytes::<1>()?)?;
-        from.bytes::<1>()?;
-        for _ in 0..3 {
-            from.bytes::<2>()?;
-        }
-        let kind = word(first_text(from.0)?)?;
-        Ok(Glance { lane, kind, started, is_admitted })
+        let fields = format::Record::unpack(&mut from)?;
+        Ok(Glance {
+            lane: word(fields.lane)?,
+            kind: word(first_text(from.0)?)?,
+            started: attempt::started(fields.attempt)?,
+            is_admitted: fields.limits & limits::ADMITTED != 0,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::Unreadable;
+use super::format::place;
 
 /// A payload of at most so many bytes is kept in the record; a longer one has a key of its own.
 pub(crate) const INLINE: usize = 256;
@@ -31,9 +32,9 @@ impl Inline {
     /// The number of where it is.
     pub(crate) fn place(&self) -> u64 {
         match self {
-            Inline::None => 0,
-            Inline::Here(_) => 1,
-            Inline::OwnKey => 2,
+            Inline::None => place::NONE,
+            Inline::Here(_) => place::HERE,
+            Inline::OwnKey => place::OWN_KEY,
         }
     }
 
@@ -44,11 +45,11 @@ impl Inline {
         }
     }
 
-    pub(super) fn at(place: u64, bytes: &[u8]) -> Result<Inline, Unreadable> {
-        match place {
-            0 => Ok(Inline::None),
-            1 => Ok(Inline::Here(Bytes::copy_from_slice(bytes))),
-            2 => Ok(Inline::OwnKey),
+    pub(super) fn at(number: u64, bytes: &[u8]) -> Result<Inline, Unreadable> {
+        match number {
+            place::NONE => Ok(Inline::None),
+            place::HERE => Ok(Inline::Here(Bytes::copy_from_slice(bytes))),
+            place::OWN_KEY => Ok(Inline::OwnKey),
             _ => Err(Unreadable::new("a payload is nowhere")),
         }
     }

@@ -1,28 +1,34 @@
 //! How records and attempts are written: fixed numbers first, then short sections, so that both
 //! Rust and the functions on the server read and write them without a parser.
 //!
-//! The bytes are a stored format, numbered by their first byte. `lua/lib/record.lua` is the other
-//! reader and writer; every random history compares the two.
+//! The bytes are a stored format, numbered by their first byte, and `build/format.rs` is where it is
+//! written. `lua/lib/record.lua` is the other reader and writer; every random history compares the two.
 
 mod attempt;
 mod bytes;
+pub(crate) mod format;
 mod glance;
+mod held;
 mod inline;
+#[cfg(test)]
+mod pinned;
 mod record;
+mod state;
 
 use bytes::Short;
 use ff_core::{LeaseId, Refusal, RequestId, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use attempt::{COMPLETED, decode as attempt, encode as encode_attempt};
-pub(crate) use bytes::Packer;
-pub(crate) use glance::Glance;
-pub(crate) use inline::{INLINE, Inline};
-pub(crate) use record::{
-    FENCE, FENCE_AT, FORMAT, INPUT_AT, LIMITS_AT, NO_SCORE, SCORE_AT, StateCode, Stored,
-    admission_name, completed, encode, held_by, outcome_detail, whys,
+pub(crate) use attempt::{
+    completed as completed_attempt, decode as attempt, encode as encode_attempt,
 };
+pub(crate) use bytes::{Packer, Unpacker};
+pub(crate) use glance::Glance;
+pub(crate) use held::{admission_name, completed, held_by};
+pub(crate) use inline::{INLINE, Inline};
+pub(crate) use record::{FORMAT, NO_SCORE, Stored, encode};
+pub(crate) use state::{outcome_detail, whys};
 
 /// Why stored bytes are not what they should be.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +53,11 @@ impl From<Refusal> for Unreadable {
     }
 }
 
+/// The random bits of a version that is written with this randomness.
+pub(crate) fn salt(entropy: u64) -> [u8; 4] {
+    (entropy as u32).to_be_bytes()
+}
+
 fn time(ms: u64) -> Time {
     Time::from_ms(ms)
 }
@@ -68,16 +79,23 @@ fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     std::str::from_utf8(bytes).map_err(|_| Unreadable::new("a text is not UTF-8"))
 }
 
-pub(crate) fn pack_lease(packer: &mut Packer, lease: LeaseId) {
-    packer.raw(lease.request.as_bytes());
-    packer.number::<2>(lease.index.into());
+/// The name of a lease, as it lies in the record.
+fn lease_bytes(lease: LeaseId) -> [u8; format::LEASE] {
+    let mut packer = Packer::default();
+    let (request, index) = (*lease.request.as_bytes(), lease.index.into());
+    format::Lease { request, index }.pack(&mut packer);
+    packer.fixed()
 }
 
+/// The lease that `bytes` name.
 fn lease(bytes: &[u8]) -> Result<LeaseId, Unreadable> {
-    let (request, index) = bytes.split_at_checked(16).ok_or(Short)?;
-    let request = RequestId::new(u128::from_be_bytes(request.try_into().map_err(|_| Short)?));
-    let index = u16::from_be_bytes(index.try_into().map_err(|_| Short)?);
-    Ok(LeaseId { request, index })
+    let mut from = Unpacker(bytes);
+    let format::Lease { request, index } = format::Lease::unpack(&mut from)?;
+    let index = u16::try_from(index).map_err(|_| Short)?;
+    match from.0 {
+        [] => Ok(LeaseId { request: RequestId::new(u128::from_be_bytes(request)), index }),
+        _ => Err(Unreadable::new("the name of a lease is too long")),
+    }
 }
 
 /// A value as MessagePack; nothing is no bytes.

@@ -9,7 +9,7 @@ use ff_store::metrics::{self, Counted};
 use redis::Value;
 
 use super::hold;
-use crate::codec::{self, Glance, Inline};
+use crate::codec::{self, Glance, Inline, format};
 use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::{decode, unwritable};
@@ -22,10 +22,13 @@ pub(super) fn push<'a>(
 ) -> Result<(), StoreError> {
     let detail = codec::outcome_detail(&complete.result.shape());
     let detail = detail.map_err(|error| unwritable(complete.hold.target.execution, &error))?;
+    let completion = format::Completion {
+        exited: codec::completed(complete.hold.fence.lease, complete.digest()),
+        place: Inline::of(&complete.result.bytes).place(),
+        said: &detail,
+    };
     let mut packer = hold::pack(&complete.hold, entropy);
-    packer.raw(&codec::completed(complete.hold.fence.lease, complete.digest()));
-    packer.number::<1>(Inline::of(&complete.result.bytes).place());
-    packer.bytes::<2>(&detail);
+    completion.pack(&mut packer);
     args.push(Cow::Owned(packer.0));
     args.push(Cow::Borrowed(&complete.result.bytes));
     Ok(())

@@ -2,15 +2,18 @@
 
 use ff_core::machine::LeaseRef;
 
-use crate::codec::{self, Packer};
+use crate::codec::{self, Packer, format};
 use crate::keys;
 
 /// Id, namespace, fence and the random bits of the version that the function writes.
 pub(super) fn pack(hold: &LeaseRef, entropy: u64) -> Packer {
     let mut packer = Packer(Vec::with_capacity(128));
-    packer.raw(keys::id(hold.target.execution).as_bytes());
-    packer.bytes::<1>(hold.target.namespace.as_str().as_bytes());
-    packer.raw(&codec::held_by(&hold.fence));
-    packer.number::<4>((entropy as u32).into());
+    let hold = format::Hold {
+        id: keys::id_bytes(hold.target.execution),
+        namespace: hold.target.namespace.as_str().as_bytes(),
+        fence: codec::held_by(&hold.fence),
+        new_salt: codec::salt(entropy),
+    };
+    hold.pack(&mut packer);
     packer
 }

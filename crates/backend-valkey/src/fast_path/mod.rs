@@ -1,7 +1,7 @@
 //! Commands that are one function on the server, many at a time.
 //!
-//! A function does the plain case and writes nothing otherwise; what it leaves is run the general
-//! way, which answers for it.
+//! A function does the plain case and writes nothing otherwise; what it leaves takes the slow
+//! path, which answers for it.
 
 mod complete;
 mod hold;
@@ -25,7 +25,7 @@ use crate::store::Shared;
 pub(crate) enum Outcome {
     /// It is answered.
     Done(Result<Reply, StoreError>),
-    /// It is left to the general way.
+    /// It is left to the slow path.
     General,
 }
 

@@ -9,7 +9,7 @@ use ff_store::StoreError;
 use ff_store::metrics::{self, Counted};
 use redis::Value;
 
-use crate::codec::{self, Inline, Packer, StateCode};
+use crate::codec::{self, Inline, Packer, format};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -25,8 +25,8 @@ pub(super) fn push<'a>(
     let record = template(command)?;
     let bytes = codec::encode(&record, &input, &Inline::None);
     let mut packer = Packer(Vec::with_capacity(512));
-    packer.raw(keys::id(submit.id).as_bytes());
-    packer.number::<1>(matches!(submit.start, When::At(_)).into());
+    let fixed = matches!(submit.start, When::At(_)).into();
+    format::Submission { id: keys::id_bytes(submit.id), fixed }.pack(&mut packer);
     packer.raw(&bytes.map_err(|error| unwritable(submit.id, &error))?);
     args.push(Cow::Owned(packer.0));
     args.push(Cow::Borrowed(if input == Inline::OwnKey { &submit.input.bytes[..] } else { b"" }));
@@ -53,7 +53,7 @@ pub(super) fn read(
 ) -> Result<Option<Reply>, StoreError> {
     let answer = reply::list(answer)?;
     let [_, state, head] = &answer[..] else { return Ok(None) };
-    let queued = reply::number(state)? == StateCode::QUEUED as i64;
+    let queued = reply::number(state)? == format::state::QUEUED as i64;
     if queued {
         let queue = (submit.namespace.clone(), submit.lane.clone());
         store.has_joined(partition, &queue, &submit.requires, reply::maybe_number(head)?);

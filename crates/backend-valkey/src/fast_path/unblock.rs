@@ -7,7 +7,7 @@ use ff_core::{Capabilities, Lane, Namespace};
 use ff_store::StoreError;
 use redis::Value;
 
-use crate::codec::Packer;
+use crate::codec::{self, Packer, format};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
@@ -19,9 +19,13 @@ pub(super) fn push(
     args: &mut Vec<Arg<'_>>,
 ) -> Result<(), StoreError> {
     let mut packer = Packer(Vec::with_capacity(96));
-    packer.raw(keys::id(unblock.execution).as_bytes());
-    packer.number::<4>((entropy as u32).into());
-    packer.bytes::<1>(keys::blocker(&unblock.on).as_bytes());
+    let on = keys::blocker(&unblock.on);
+    let release = format::Release {
+        id: keys::id_bytes(unblock.execution),
+        new_salt: codec::salt(entropy),
+        on: on.as_bytes(),
+    };
+    release.pack(&mut packer);
     args.push(Cow::Owned(packer.0));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! One question to every primary that serves some of many keys.
 //!
 //! A call carries a bounded number of keys. A primary that does not answer costs its own keys alone:
-//! whoever looks for work gets what the others answered, and while there is no connection to a
+//! a scan for work gets what the others answered, and while there is no connection to a
 //! primary it is not asked.
 
 use std::sync::Arc;

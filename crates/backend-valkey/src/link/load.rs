@@ -19,7 +19,7 @@ pub(crate) async fn load(node: &Arc<Node>, library: &Library, by: Instant) -> Re
             return Err(Fault::new(Kind::Other, text).at(node.address()));
         }
         Ok(Found::None) => {}
-        // Whoever may not look may still be allowed to load.
+        // A user who may not list libraries may still be allowed to load.
         Err(fault) if fault.is_denied() => {}
         Err(fault) => return Err(fault),
     }

@@ -33,6 +33,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::Fault;
+use crate::keys;
 use crate::library::Library;
 use crate::options::{Options, Topology};
 use crate::startup;
@@ -211,11 +212,13 @@ impl Link {
         let bytes = name.len() + 64 + args.iter().map(|arg| arg.len()).sum::<usize>();
         let mut command = Cmd::with_capacity(5 + args.len(), bytes);
         command.arg("FCALL").arg(name);
-        match self.0.nodes {
-            Nodes::Cluster(_) if key.ends_with('}') => {
-                command.arg(2).arg(key).arg(format!("{key}:still"))
-            }
-            _ => command.arg(1).arg(key),
+        let second = match self.0.nodes {
+            Nodes::Cluster(_) => keys::beside_route(key),
+            Nodes::Single(_) => None,
+        };
+        match second {
+            Some(second) => command.arg(2).arg(key).arg(second),
+            None => command.arg(1).arg(key),
         };
         for arg in args {
             command.arg(&**arg);

@@ -78,7 +78,7 @@ impl Node {
         self.state.borrow().live().is_some()
     }
 
-    /// Whether it is one of several and there is no connection to it, though it has been looked for.
+    /// Whether it is one of several and there is no connection to it, though one was tried.
     pub(crate) fn is_away(&self) -> bool {
         self.patience.is_some() && matches!(*self.state.borrow(), State::Connecting(_))
     }

@@ -37,7 +37,7 @@ pub struct Reading {
     pub rewrites: u64,
 }
 
-/// A look at the servers of a store from outside, on connections of its own.
+/// Observes the servers of a store from outside, on connections of its own.
 pub struct Probe {
     options: Options,
     primaries: Vec<Arc<Node>>,

@@ -10,7 +10,7 @@ use super::send;
 use crate::link::Node;
 use crate::reply;
 
-/// Shorter calls are not looked at, in microseconds.
+/// Shorter calls are not counted, in microseconds.
 const LEAST_US: u64 = 500;
 /// How many are remembered.
 const MOST: u64 = 10_000;

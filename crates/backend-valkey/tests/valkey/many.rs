@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use ff_core::bounds::CLAIM_WAIT_MAX;
 use ff_core::limits::ExecutionLimits;
-use ff_core::machine::{ClaimRequest, Submit};
+use ff_core::machine::{ClaimRequest, Complete, Submit};
+use ff_core::policy::Policy;
 use ff_core::quota::QuotaLimits;
-use ff_core::{Lane, Millis, Namespace, ResourceName};
+use ff_core::{ExecutionId, Lane, Millis, Namespace, Payload, ResourceName, When};
 use ff_store::listing::{Filter, Listing};
 use ff_store::{
     ClientBackend, LimitsBackend, MaintenanceBackend, PartitionSet, Store, WorkerBackend, audit,
+    mint,
 };
 use ff_testkit::report;
 use ff_testkit::valkey::Server;
@@ -181,4 +183,40 @@ async fn edge_many_lanes_namespaces_and_quotas_cost_no_call_more_than_its_bound(
     print(scale, &counted);
     let long: Vec<_> = counted.iter().filter(|(_, counted)| counted.most > VISITS).collect();
     assert!(long.is_empty(), "{long:?}");
+}
+
+/// The timers that are due, once there are some.
+async fn due(process: &Process) -> Vec<ExecutionId> {
+    until("a timer to be due", async || {
+        let due = process.due(&PartitionSet::All, None, 10).await.unwrap().due;
+        (!due.is_empty()).then(|| due.into_iter().map(|(_, id)| id).collect())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_is_finished_is_asked_to_retire() {
+    let home = Home::on(Server::shared(), 4);
+    let name = home.options.prefix.as_str().to_owned();
+    let home = home.with_prelude(&counting(&name));
+    let retires = || counted(Server::shared(), &name).get("retire").map_or(0, |verb| verb.calls);
+    let process = home.open().await;
+    let policy = Policy { retention: Millis::new(1), ..Policy::default() };
+    let delayed = Submit {
+        start: When::After(Millis::new(1)),
+        policy: policy.into(),
+        ..Submit::new(mint::scattered_id())
+    };
+    let id = delayed.id;
+    process.submit(vec![delayed]).await.unwrap().remove(0).unwrap();
+    assert_eq!(due(&process).await, [id]);
+    process.tick(vec![id]).await.unwrap().remove(0).unwrap();
+    assert_eq!(retires(), 0, "it was delayed");
+    let taken = process.claim(claim(1), Millis::ZERO).await.unwrap().assignments.remove(0);
+    let done = Complete { hold: taken.hold(), result: Payload::bytes("done") };
+    process.complete(vec![done]).await.unwrap().remove(0).unwrap();
+    assert_eq!(due(&process).await, [id]);
+    process.tick(vec![id]).await.unwrap().remove(0).unwrap();
+    assert_eq!(retires(), 1, "it was finished");
+    assert_eq!(process.store().record(id).await.unwrap(), None);
 }

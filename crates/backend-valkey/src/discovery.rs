@@ -1,5 +1,5 @@
-//! How this process learns of work it did not make itself: announcements, and looks at the lanes that
-//! somebody waits on, once a second or, where there are many, in turn.
+//! How this process discovers work that it did not make itself: by announcements, and by scans of the
+//! lanes that claims wait on, once a second or, where there are many, in turn.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -15,29 +15,30 @@ use tokio::time::Instant;
 
 use crate::constants::{CALL_PARTITIONS, PEEK_CLASSES, PEEK_LANES};
 use crate::heads::{News, Queue};
+use crate::keys;
 use crate::link::{Arg, Heard};
 use crate::reply;
 use crate::store::Shared;
 
-/// How much older than the pause between two looks at a lane a look may be for waiters to rely on it.
+/// How much older than the pause between two scans of a lane a scan may be for waiters to rely on it.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How many of the lanes that somebody waits on are looked at in a second. Of more, each has its turn.
+/// How many of the lanes that claims wait on are scanned in a second. Of more, each has its turn.
 const LANES_PER_NET: usize = 256;
 
-/// Looks at lanes, shared by everybody who wants one at the same time.
+/// Scans of lanes, shared by all calls that want one at the same time.
 #[derive(Debug, Default)]
-pub(crate) struct Looking {
+pub(crate) struct Discovery {
     state: std::sync::Mutex<State>,
-    /// Whoever holds it looks.
+    /// Its holder scans.
     turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The lanes that somebody wants to be looked at.
+    /// The lanes that calls want to be scanned.
     wanted: BTreeSet<Queue>,
-    /// Until when waiters may rely on the last look at a lane.
+    /// Until when waiters may rely on the last scan of a lane.
     fresh: HashMap<Queue, Instant>,
     /// The last lane that had its turn.
     last: Option<Queue>,
@@ -46,7 +47,7 @@ struct State {
 /// How long an opening store waits until it hears everything.
 const FIRST_WORD: Duration = Duration::from_secs(2);
 
-/// Starts to listen and to look, until aborted. From here on announcements are heard, unless some
+/// Starts to listen and to scan, until aborted. From here on announcements are heard, unless some
 /// server cannot be listened to in time.
 pub(crate) async fn start(shared: &Arc<Shared>) -> Vec<AbortHandle> {
     let partitions = 0..shared.keys.partitions();
@@ -59,7 +60,7 @@ pub(crate) async fn start(shared: &Arc<Shared>) -> Vec<AbortHandle> {
         }
     };
     if tokio::time::timeout(FIRST_WORD, all).await.is_err() {
-        tracing::warn!("work of other processes is not announced yet; looking for it instead");
+        tracing::warn!("work of other processes is not announced yet; scanning for it instead");
     }
     let listen = tokio::spawn(listen(shared.clone(), heard)).abort_handle();
     let watch = tokio::spawn(watch(shared.clone())).abort_handle();
@@ -75,7 +76,7 @@ async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
                 }
             }
             Heard::Gap => {
-                shared.looking.state().fresh.clear();
+                shared.discovery.state().fresh.clear();
                 shared.wakeups.announce_maybe();
             }
         }
@@ -85,16 +86,16 @@ async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
 async fn watch(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(NET).await;
-        let lanes = shared.looking.in_turn(shared.wakeups.waited_on());
+        let lanes = shared.discovery.in_turn(shared.wakeups.waited_on());
         if !lanes.is_empty()
-            && let Err(error) = shared.look(lanes).await
+            && let Err(error) = shared.refresh_heads(lanes).await
         {
-            outage::failed(&error, "cannot look for work");
+            outage::failed(&error, "cannot scan for work");
         }
     }
 }
 
-impl Looking {
+impl Discovery {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,48 +122,48 @@ impl Looking {
 }
 
 impl Shared {
-    /// Whether those who wait on `queue` are looked for already, so that a claim that knows of no
-    /// work need not look itself.
-    pub(crate) fn is_looked_for(&self, queue: &Queue) -> bool {
-        let until = self.looking.state().fresh.get(queue).copied();
+    /// Whether scans for those who wait on `queue` are under way, so that a claim that knows of no
+    /// work need not scan itself.
+    pub(crate) fn has_fresh_scan(&self, queue: &Queue) -> bool {
+        let until = self.discovery.state().fresh.get(queue).copied();
         until.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
     }
 
-    /// Looks at `lanes`, believes what it sees and calls those who wait for it.
-    pub(crate) async fn look(&self, lanes: Vec<Queue>) -> Result<(), StoreError> {
-        for (queue, requires) in self.learn(lanes).await? {
+    /// Scans `lanes`, believes what it sees and calls those who wait for it.
+    pub(crate) async fn refresh_heads(&self, lanes: Vec<Queue>) -> Result<(), StoreError> {
+        for (queue, requires) in self.scan_heads(lanes).await? {
             self.more_work(&queue, requires);
         }
         Ok(())
     }
 
-    /// Looks at `lanes` and believes what it sees. Answers the queues that hold something. Whoever
-    /// comes while a look is under way shares the next one, and may have nobody to call.
-    pub(crate) async fn learn(
+    /// Scans `lanes` and believes what it sees. Answers the queues that hold something. Calls that
+    /// come while a scan is under way share the next one; all but one of them get no queues.
+    pub(crate) async fn scan_heads(
         &self,
         lanes: Vec<Queue>,
     ) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
-        self.looking.state().wanted.extend(lanes.iter().cloned());
-        let _turn = self.looking.turn.lock().await;
+        self.discovery.state().wanted.extend(lanes.iter().cloned());
+        let _turn = self.discovery.turn.lock().await;
         let wanted = {
-            let mut state = self.looking.state();
+            let mut state = self.discovery.state();
             match lanes.iter().any(|lane| state.wanted.contains(lane)) {
                 true => std::mem::take(&mut state.wanted),
-                // Somebody has looked at them since.
+                // Another call has scanned them since.
                 false => return Ok(Vec::new()),
             }
         };
         let wanted: Vec<_> = wanted.into_iter().collect();
-        let looked = self.peek(&wanted).await;
-        if looked.is_err() {
-            // Those who share this look have to look themselves.
-            self.looking.state().wanted.extend(wanted);
+        let scanned = self.read_heads(&wanted).await;
+        if scanned.is_err() {
+            // Those who share this scan have to scan themselves.
+            self.discovery.state().wanted.extend(wanted);
         }
-        looked
+        scanned
     }
 
     /// Reads the heads of `lanes` in all partitions, in calls of a bounded size.
-    async fn peek(&self, lanes: &[Queue]) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
+    async fn read_heads(&self, lanes: &[Queue]) -> Result<Vec<(Queue, Capabilities)>, StoreError> {
         let began = Instant::now();
         let routes = self.keys.routes();
         let partitions = routes.len().min(CALL_PARTITIONS);
@@ -171,20 +172,20 @@ impl Shared {
             let asked = self.heads.learned();
             let classes = PEEK_CLASSES / (lanes.len() * partitions);
             let name = |(namespace, lane): &Queue| -> Arg<'static> {
-                format!("{namespace}:{lane}").into_bytes().into()
+                keys::queue(namespace, lane, "").into_bytes().into()
             };
             let mut args: Vec<Arg<'_>> = vec![classes.to_string().into_bytes().into()];
             args.extend(lanes.iter().map(name));
             let mut seen = Seen::default();
             for answer in self.link.call_some("peek", &routes, &args).await?.values {
                 for partition in reply::list(answer)? {
-                    self.peeked(partition, lanes, &mut seen)?;
+                    self.note_heads(partition, lanes, &mut seen)?;
                 }
             }
             let news = seen.found.iter().map(|news| (news.queue.clone(), news.requires.clone()));
             queues.extend(news);
-            let forgot = self.heads.looked(asked, &seen.whole, seen.found);
-            let mut state = self.looking.state();
+            let forgot = self.heads.scanned(asked, &seen.whole, seen.found);
+            let mut state = self.discovery.state();
             if forgot {
                 state.fresh.clear();
             }
@@ -194,7 +195,13 @@ impl Shared {
         Ok(queues)
     }
 
-    fn peeked(&self, answer: Value, lanes: &[Queue], seen: &mut Seen) -> Result<(), StoreError> {
+    /// Notes what one partition answered.
+    fn note_heads(
+        &self,
+        answer: Value,
+        lanes: &[Queue],
+        seen: &mut Seen,
+    ) -> Result<(), StoreError> {
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
         let partition = self.keys.routed(&reply::bytes(next()?)?).ok_or_else(reply::missing)?;
@@ -223,7 +230,7 @@ impl Shared {
     /// A head has improved.
     pub(crate) fn improved(&self, news: News) {
         if self.heads.improved(news) {
-            self.looking.state().fresh.clear();
+            self.discovery.state().fresh.clear();
         }
     }
 
@@ -248,32 +255,23 @@ impl Shared {
     }
 }
 
-/// What one look has seen.
+/// What one scan has seen.
 #[derive(Default)]
 struct Seen {
     found: Vec<News>,
-    /// The partitions in which all classes of a lane were looked at.
+    /// The partitions in which all classes of a lane were read.
     whole: HashMap<Queue, HashSet<u16>>,
 }
 
 /// The news of an announcement: namespace, lane, class, score and requirements.
 fn announced(partition: u16, text: &[u8]) -> Option<News> {
     let mut parts = std::str::from_utf8(text).ok()?.splitn(5, ':');
-    let (namespace, lane, class) = (parts.next()?, parts.next()?, parts.next()?);
+    let (namespace, lane) = (parts.next()?, parts.next()?);
+    let class = parts.next()?.to_owned();
     let score = reply::score(parts.next()?.as_bytes())?;
-    news(partition, &format!("{namespace}:{lane}:{class}"), score, parts.next()?)
-}
-
-fn news(partition: u16, name: &str, score: i64, requires: &str) -> Option<News> {
-    let class = name.splitn(3, ':').nth(2).unwrap_or_default().to_owned();
-    let requires = Capabilities::parse(requires).ok()?;
-    Some(News { queue: queue(name)?, partition, class, requires, score, count: None })
-}
-
-/// The queue that has this name among those of its partition, whatever its class.
-pub(crate) fn queue(name: &str) -> Option<Queue> {
-    let mut parts = name.splitn(3, ':');
-    Some((Namespace::new(parts.next()?).ok()?, Lane::new(parts.next()?).ok()?))
+    let requires = Capabilities::parse(parts.next()?).ok()?;
+    let queue = (Namespace::new(namespace).ok()?, Lane::new(lane).ok()?);
+    Some(News { queue, partition, class, requires, score, count: None })
 }
 
 #[cfg(test)]
@@ -285,20 +283,20 @@ mod tests {
         let lane = |number: usize| Lane::new(format!("lane-{number}")).unwrap();
         let lanes: Vec<_> =
             (0..3 * LANES_PER_NET).map(|number| (Namespace::default(), lane(number))).collect();
-        let looking = Looking::default();
+        let discovery = Discovery::default();
         let first = (Namespace::default(), lane(0));
-        looking.state().fresh.insert(first.clone(), Instant::now() + NET);
+        discovery.state().fresh.insert(first.clone(), Instant::now() + NET);
         for _ in 0..2 {
             let mut seen = BTreeSet::new();
             for _ in 0..3 {
-                let turn = looking.in_turn(lanes.clone());
+                let turn = discovery.in_turn(lanes.clone());
                 assert_eq!(turn.len(), LANES_PER_NET);
                 seen.extend(turn);
             }
             assert_eq!(seen.len(), lanes.len(), "three turns reach all");
         }
-        let until = looking.state().fresh[&first];
+        let until = discovery.state().fresh[&first];
         assert!(until > Instant::now() + 2 * NET, "waiters rely on it until its next turn");
-        assert_eq!(looking.in_turn(lanes[..2].to_vec()).len(), 2);
+        assert_eq!(discovery.in_turn(lanes[..2].to_vec()).len(), 2);
     }
 }

@@ -1,0 +1,46 @@
+//! The indexes of a partition, by the letters under which functions know them: the Rust side of the
+//! table in `lua/lib/placement.lua`.
+
+/// The name of an index is its letter and what it is of: one for each of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Each {
+    /// There is one in a partition.
+    Partition,
+    /// Every namespace that has executions there.
+    Namespace,
+    /// Every limit that executions are blocked on, with their class.
+    Blocker,
+    /// Every lane that has a queue there.
+    Lane,
+    /// Every queue.
+    Queue,
+}
+
+/// One letter.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) letter: char,
+    pub(crate) each: Each,
+    /// What an entry is, in a report of what cannot be read.
+    pub(crate) entry: &'static str,
+}
+
+const fn index(letter: char, each: Each, entry: &'static str) -> Index {
+    Index { letter, each, entry }
+}
+
+/// All of them, in the order in which they are walked: lists come first, for they lead to every record
+/// that is whole, and the classes of lanes before queues, of which the last may be all that names a
+/// lane.
+pub(crate) const INDEXES: [Index; 10] = [
+    index('l', Each::Namespace, "an entry of a list"),
+    index('a', Each::Namespace, "an entry of what needs attention"),
+    index('k', Each::Namespace, "an idempotency key"),
+    index('t', Each::Partition, "a timer"),
+    index('h', Each::Partition, "an entry of a claim"),
+    index('b', Each::Blocker, "an entry of those that wait"),
+    index('c', Each::Lane, "a class"),
+    index('q', Each::Queue, "an entry of a queue"),
+    index('r', Each::Partition, "a resource"),
+    index('d', Each::Partition, "a timer of a resource"),
+];
