@@ -119,7 +119,7 @@ impl Count {
         }
         let name = std::str::from_utf8(&name).map_err(|_| reply::missing())?;
         if kind == "a" {
-            let queue = discovery::queue(name).ok_or_else(reply::missing)?;
+            let queue = keys::parse_queue(name).ok_or_else(reply::missing)?;
             *self.backlog.active.entry(queue).or_default() += count;
             return Ok(());
         }
