@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use ff_backend_memory::MemoryStore;
 use ff_core::limits::ExecutionLimits;
-use ff_core::machine::{Submit, Target};
+use ff_core::machine::{GrantOffer, Submit, Target};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Code, ExecutionId, Lane, Millis, Namespace, PublicState, ResourceName,
 };
-use ff_scheduler::{ClaimGrant, Scheduler, SchedulerConfig, SchedulerError};
+use ff_scheduler::{Scheduler, SchedulerConfig, SchedulerError};
 use ff_store::roles::Engine;
 use ff_store::{ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend, PartitionSet};
 use ff_testkit::ManualClock;
@@ -55,7 +55,7 @@ impl Lab {
         self.store.quota(&Namespace::default(), &name(quota)).await.unwrap().active
     }
 
-    async fn grant(&self, offers: &[&str]) -> Option<ClaimGrant> {
+    async fn grant(&self, offers: &[&str]) -> Option<GrantOffer> {
         let offers = Capabilities::new(offers).unwrap();
         let (namespace, lane) = (Namespace::default(), Lane::default());
         self.scheduler.claim_for_worker(&namespace, &lane, &ada(), &offers, TTL).await.unwrap()
@@ -157,11 +157,12 @@ async fn work_that_its_holder_lost_is_granted_as_a_reclaim() {
     let lab = Lab::new();
     let id = lab.submit(|submit| submit.policy.lease_ttl = Some(Millis::from_secs(1))).await;
     let (namespace, grant) = (Namespace::default(), lab.grant(&[]).await.unwrap());
-    assert_eq!(grant.clone().into_reclaim(), None);
+    assert!(!grant.reclaim);
     lab.scheduler.claim_from_grant(&namespace, &ada(), &grant).await.unwrap();
     lab.pass(Millis::from_secs(2)).await;
-    let again = lab.grant(&[]).await.unwrap().into_reclaim().unwrap();
-    let held = lab.scheduler.claim_from_reclaim_grant(&namespace, &ada(), &again).await.unwrap();
+    let again = lab.grant(&[]).await.unwrap();
+    assert!(again.reclaim);
+    let held = lab.scheduler.claim_from_grant(&namespace, &ada(), &again).await.unwrap();
     assert_eq!((held.execution, held.fence.attempt), (id, 1));
 }
 

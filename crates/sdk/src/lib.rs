@@ -43,7 +43,6 @@ mod heartbeat;
 mod limits;
 mod payload;
 mod registration;
-mod retry;
 mod round_robin;
 mod runtime;
 mod task;

@@ -16,11 +16,10 @@ use crate::context::{Shared, TaskContext};
 use crate::error::SdkError;
 use crate::extract::NeededState;
 use crate::handler::{Handler, Handling};
-use crate::retry::Backoff;
 use crate::round_robin::ServedLane;
 use crate::task::ClaimedTask;
 use crate::task_error::{self, Ending, TaskError};
-use crate::worker::FlowFabricWorker;
+use crate::worker::{FlowFabricWorker, pauses};
 
 type Route = Arc<dyn Fn(TaskContext) -> Handling + Send + Sync>;
 
@@ -190,7 +189,7 @@ struct Service {
 impl Service {
     async fn run(self: Arc<Self>, stop: CancellationToken) {
         let mut running = JoinSet::new();
-        let mut backoff = Backoff::default();
+        let mut backoff = pauses();
         while !stop.is_cancelled() {
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,
@@ -198,7 +197,7 @@ impl Service {
             };
             match claimed {
                 Ok(tasks) => {
-                    backoff = Backoff::default();
+                    backoff = pauses();
                     for task in tasks {
                         running.spawn(self.clone().serve(task));
                     }
@@ -206,7 +205,7 @@ impl Service {
                 Err(error) => {
                     tracing::warn!(%error, "cannot claim; trying again");
                     tokio::select! {
-                        () = backoff.wait() => {}
+                        () = tokio::time::sleep(backoff.pause()) => {}
                         () = stop.cancelled() => break,
                     }
                 }

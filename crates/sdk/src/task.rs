@@ -11,6 +11,7 @@ use ff_core::machine::{
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
 use ff_core::{Category, Code, IdempotencyKey, Payload, When};
+use ff_store::retry::{Backoff, repeated};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,6 @@ use crate::dropped::{Dropped, Drops};
 use crate::error::{SdkError, shorten};
 use crate::heartbeat::{Heartbeat, KeptLease};
 use crate::limits::amounts_of;
-use crate::retry::Backoff;
 
 /// Why a holder should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -352,19 +352,15 @@ async fn insist<T, F>(pulse: &KeptLease, call: impl Fn() -> F) -> Result<T, Stor
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
-    loop {
-        let error = match call().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        let over = tokio::time::Instant::now() >= pulse.ends();
-        if over || !error.is_retryable() {
-            return Err(error);
+    let again = |error: &StoreError, _| {
+        let again = error.is_retryable() && tokio::time::Instant::now() < pulse.ends();
+        if again {
+            tracing::warn!(execution = %pulse.hold.target.execution, %error, "a call is repeated");
         }
-        tracing::warn!(execution = %pulse.hold.target.execution, %error, "a call is repeated");
-        backoff.wait().await;
-    }
+        again
+    };
+    let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+    repeated(backoff, again, |_| call()).await
 }
 
 async fn hand_back(backend: Arc<dyn WorkerBackend>, hold: LeaseRef) -> Result<Exited, StoreError> {

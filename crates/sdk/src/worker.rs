@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ff_core::machine::{Assignment, ClaimRequest};
 use ff_core::state::Worker;
 use ff_core::{Lane, Millis};
+use ff_store::retry::{Backoff, repeated};
 use ff_store::roles::Registering;
-use ff_store::{WorkerBackend, mint};
+use ff_store::{StoreError, WorkerBackend, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::background::{Background, Heartbeats};
 use crate::blocking::Handlers;
@@ -17,10 +20,12 @@ use crate::dropped::Drops;
 use crate::error::SdkError;
 use crate::heartbeat::Heartbeat;
 use crate::registration::Presence;
-use crate::retry::Backoff;
 use crate::round_robin::Turns;
 use crate::task::ClaimedTask;
 use crate::time::millis;
+
+/// How long a call that takes work is repeated for a caller that waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connected worker. A permit is taken before anything is claimed and travels with the task.
 pub struct FlowFabricWorker {
@@ -148,15 +153,9 @@ impl FlowFabricWorker {
             max,
             retry: false,
         };
-        let claimed = match self.config.backend.claim(claim.clone(), wait).await {
-            // The reply was lost: what the first call took is found by its request.
-            Err(error) if error.is_retryable() => {
-                let again = ClaimRequest { retry: true, ..claim };
-                self.config.backend.claim(again, Millis::ZERO).await?
-            }
-            answer => answer?,
-        };
-        Ok(claimed.assignments)
+        // What a call took whose reply was lost is found by its request.
+        let call = |retry| self.config.backend.claim(ClaimRequest { retry, ..claim.clone() }, wait);
+        Ok(repeated(pauses(), patiently(), call).await?.assignments)
     }
 
     /// The lanes, by their places, beginning with the next in turn.
@@ -203,15 +202,20 @@ async fn register(
         capabilities: config.capabilities.clone(),
         ttl: millis(config.registration_ttl),
     };
-    let give_up = tokio::time::Instant::now() + config.connect_timeout;
-    let mut backoff = Backoff::default();
-    loop {
-        match config.backend.register(worker.clone()).await {
-            Ok(_) => return Ok(Presence::keep(background, beats_to.clone(), worker, true)),
-            Err(error) if error.is_retryable() && tokio::time::Instant::now() < give_up => {
-                backoff.wait().await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let began = Instant::now();
+    let again =
+        |error: &StoreError, _| error.is_retryable() && began.elapsed() < config.connect_timeout;
+    repeated(pauses(), again, |_| config.backend.register(worker.clone())).await?;
+    Ok(Presence::keep(background, beats_to.clone(), worker, true))
+}
+
+/// The pauses between the tries of a call.
+pub(crate) fn pauses() -> Backoff {
+    Backoff::new(Duration::from_millis(50), Duration::from_secs(5))
+}
+
+/// Whether a call that takes work is made again, for a caller that waits for it.
+pub(crate) fn patiently() -> impl FnMut(&StoreError, Duration) -> bool {
+    let ends = Instant::now() + PATIENCE;
+    move |error, _| error.is_retryable() && Instant::now() < ends
 }
