@@ -112,7 +112,7 @@ pub(crate) enum Command {
     Tags(tags::Tags),
     /// Take an execution from its holder and put it back in its queue.
     Revoke(revoke::Revoke),
-    /// Run a program for every execution of a lane.
+    /// Run a program for every execution of one or more lanes.
     Worker(worker::Worker),
     /// Report how far a program of a worker is.
     Progress(progress::Progress),
