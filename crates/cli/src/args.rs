@@ -115,7 +115,7 @@ pub(crate) enum Command {
     Tags(tags::Tags),
     /// End an execution's lease and put it back in its queue.
     Revoke(revoke::Revoke),
-    /// Run a program for every execution of a lane.
+    /// Run a program for every execution of one or more lanes.
     Worker(worker::Worker),
     /// Report progress from a program run by `ff worker`.
     Progress(progress::Progress),

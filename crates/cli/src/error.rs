@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
+use ff_sdk::SdkError;
 use ff_store::{Failure, StoreError};
 
 use crate::exit::Exit;
@@ -188,6 +189,15 @@ impl From<StoreError> for Error {
             StoreError::Unreachable { url, why } => Error::NoServer { url, why },
             StoreError::Unauthenticated { url } => Error::Unauthenticated { url },
             error => Error::Store(error),
+        }
+    }
+}
+
+impl From<SdkError> for Error {
+    fn from(error: SdkError) -> Error {
+        match error {
+            SdkError::Engine(error) => error.into(),
+            error => Error::Runtime(io::Error::other(error)),
         }
     }
 }

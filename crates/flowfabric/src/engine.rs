@@ -34,17 +34,21 @@ impl Background {
         Background { engine, workers: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
-    /// Keeps a worker until `stop` or the end of everything. Answers a token that is cancelled when the
-    /// worker has ended.
-    pub(crate) fn keep(&self, worker: Running, stop: CancellationToken) -> CancellationToken {
+    /// Keeps a worker, and tells it to stop at the end of everything. Answers a token that is cancelled
+    /// when the worker has ended.
+    pub(crate) fn keep(&self, mut worker: Running) -> CancellationToken {
         let (all, ended) = (self.stop.clone(), CancellationToken::new());
-        let end = ended.clone().drop_guard();
+        let (end, shutdown) = (ended.clone().drop_guard(), worker.shutdown_handle());
         self.workers.spawn(async move {
+            let stop = async {
+                all.cancelled().await;
+                shutdown.drain();
+                std::future::pending().await
+            };
             tokio::select! {
-                () = stop.cancelled() => {}
-                () = all.cancelled() => {}
+                () = worker.ended() => {}
+                () = stop => {}
             }
-            worker.shutdown().await;
             drop(end);
         });
         ended

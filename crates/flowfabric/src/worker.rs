@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ff_core::{Capabilities, WorkerId, WorkerInstanceId};
-use ff_sdk::{Handler, WorkerRuntime};
+use ff_sdk::{Handler, Shutdown, WorkerRuntime};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
@@ -101,18 +101,20 @@ impl WorkerBuilder {
             true => Capabilities::NONE,
             false => Capabilities::new(&self.capabilities)?,
         });
-        let stop = CancellationToken::new();
         let running = runtime.start().await?;
-        let ended = self.flowfabric.background.keep(running, stop.clone());
-        Ok(Worker { stop, ended, _flowfabric: self.flowfabric })
+        let shutdown = running.shutdown_handle();
+        let ended = self.flowfabric.background.keep(running);
+        Ok(Worker { shutdown, ended, _flowfabric: self.flowfabric })
     }
 
-    /// Starts it, and runs until the process is told to stop (Ctrl-C or, on Unix, SIGTERM); then drains.
+    /// Starts it, and runs until the process is told to stop (Ctrl-C or, on Unix, SIGTERM); then drains. A
+    /// second signal does not wait for the drain.
     pub async fn run(self) -> Result<(), Error> {
         let worker = self.start().await?;
-        ff_sdk::stop_signal().await;
-        tracing::info!("draining");
-        worker.shutdown().await;
+        tokio::select! {
+            () = worker.ended.cancelled() => {}
+            () = worker.shutdown.heed_signals() => {}
+        }
         Ok(())
     }
 
@@ -128,7 +130,7 @@ impl WorkerBuilder {
 /// A worker that runs in the background. It ends with [`shutdown`](Worker::shutdown) or
 /// [`FlowFabric::close`]; dropping this value leaves it running.
 pub struct Worker {
-    stop: CancellationToken,
+    shutdown: Shutdown,
     ended: CancellationToken,
     _flowfabric: FlowFabric,
 }
@@ -137,7 +139,7 @@ impl Worker {
     /// Takes no more tasks, lets those that run finish for the drain time, hands back the rest, and
     /// returns when all of that is done.
     pub async fn shutdown(self) {
-        self.stop.cancel();
+        self.shutdown.drain();
         self.ended.cancelled().await;
     }
 }

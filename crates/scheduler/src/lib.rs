@@ -8,22 +8,27 @@
 //! Normally the store knows where work is. When it knows of none, some partitions are looked at all the
 //! same, in turn: a net for what nobody was told of.
 
-mod grant;
 mod rotation;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ff_core::machine::{Admissions, Assignment, ClaimGranted, GrantNext, Granted, Target};
+use ff_core::machine::{
+    Admissions, Assignment, ClaimGranted, GrantNext, GrantOffer, Granted, Target,
+};
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, Refusal};
-use ff_store::{EngineBackend, StoreError, mint};
+use ff_store::retry::{Backoff, repeated};
+use ff_store::{EngineBackend, StoreError, WorkerBackend, mint};
 
-pub use grant::{ClaimGrant, ReclaimGrant};
 use rotation::Rotation;
 
 /// How often one request is asked again because work has moved on.
 const ROUNDS: usize = 8;
+
+/// The pauses before a grant that failed is asked for again.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a scheduler looks for work that it does not know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +108,7 @@ impl Scheduler {
         worker: &Worker,
         capabilities: &Capabilities,
         ttl: Millis,
-    ) -> Result<Option<ClaimGrant>, SchedulerError> {
+    ) -> Result<Option<GrantOffer>, SchedulerError> {
         let grant = GrantNext {
             namespace: namespace.clone(),
             lane: lane.clone(),
@@ -115,12 +120,10 @@ impl Scheduler {
             at: None,
             admissions: Admissions::Any,
         };
-        let granted = self.grant(grant).await?;
-        let partitions = self.backend.partitions();
-        Ok(granted.offer.map(|offer| ClaimGrant::new(offer, partitions)))
+        Ok(self.grant(grant).await?.offer)
     }
 
-    /// Reserves what `grant` asks for. A lost reply is asked for again under the same name.
+    /// Reserves what `grant` asks for. A lost reply is asked for again, once, under the same name.
     pub async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let (namespace, lane) = (grant.namespace.clone(), grant.lane.clone());
         let worker = grant.worker.instance.clone();
@@ -159,21 +162,13 @@ impl Scheduler {
         Ok(known)
     }
 
-    async fn ask(&self, mut grant: GrantNext) -> Result<Granted, StoreError> {
-        for _ in 0..ROUNDS {
-            let granted = match self.backend.grant(grant.clone()).await {
-                Err(error) if error.is_retryable() && !grant.retry => {
-                    tracing::debug!(%error, "a grant is asked for again");
-                    self.backend.grant(GrantNext { retry: true, ..grant.clone() }).await?
-                }
-                granted => granted?,
-            };
-            if granted.offer.is_some() || !granted.again {
-                return Ok(granted);
-            }
-            grant.retry = false;
-        }
-        Ok(Granted { again: true, ..Granted::default() })
+    /// Asks the store. Whoever called hears of a second failure in a row, and may call again.
+    async fn ask(&self, grant: GrantNext) -> Result<Granted, StoreError> {
+        let mut may_repeat = !grant.retry;
+        let again = |error: &StoreError, _| {
+            error.is_retryable() && std::mem::replace(&mut may_repeat, false)
+        };
+        reserve(&*self.backend, grant, again).await
     }
 
     /// Turns a grant into a lease.
@@ -181,22 +176,31 @@ impl Scheduler {
         &self,
         namespace: &Namespace,
         worker: &Worker,
-        grant: &ClaimGrant,
+        grant: &GrantOffer,
     ) -> Result<Assignment, SchedulerError> {
         let target = Target { namespace: namespace.clone(), execution: grant.execution };
-        let claim = ClaimGranted { target, request: grant.key, worker: worker.clone() };
+        let claim = ClaimGranted { target, request: grant.request, worker: worker.clone() };
         let claimed = self.backend.claim_granted(claim).await?;
         let first = claimed.assignments.into_iter().next();
         first.ok_or_else(|| Refusal::StaleGrant.into())
     }
+}
 
-    /// Turns a grant of what its last holder has lost into a lease: a new attempt.
-    pub async fn claim_from_reclaim_grant(
-        &self,
-        namespace: &Namespace,
-        worker: &Worker,
-        grant: &ReclaimGrant,
-    ) -> Result<Assignment, SchedulerError> {
-        self.claim_from_grant(namespace, worker, grant.grant()).await
+/// Reserves what `grant` asks for at `backend`, asking again while work moves on. A call that fails is
+/// repeated under the same name for as long as `again` says so: what a lost reply reserved is found.
+pub async fn reserve(
+    backend: &dyn WorkerBackend,
+    mut grant: GrantNext,
+    mut again: impl FnMut(&StoreError, Duration) -> bool,
+) -> Result<Granted, StoreError> {
+    for _ in 0..ROUNDS {
+        let ask =
+            |repeated| backend.grant(GrantNext { retry: grant.retry || repeated, ..grant.clone() });
+        let granted = repeated(Backoff::new(FIRST_PAUSE, LONGEST_PAUSE), &mut again, ask).await?;
+        if granted.offer.is_some() || !granted.again {
+            return Ok(granted);
+        }
+        grant.retry = false;
     }
+    Ok(Granted { again: true, ..Granted::default() })
 }

@@ -10,12 +10,15 @@ use ff_core::{
     Capabilities, Description, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload,
     PublicState, Refusal, ResourceName, TagKey, TagValue, When,
 };
+use ff_store::retry::{Backoff, repeated};
 use ff_store::{ClientBackend, StoreError};
 
 use crate::error::SdkError;
 use crate::limits::amounts_of;
 use crate::payload::{FromPayload, ToPayload};
-use crate::retry::Backoff;
+
+/// How often a submit is sent at most.
+const TRIES: u32 = 5;
 
 /// Submits work, looks at it, waits for it.
 #[derive(Clone)]
@@ -53,25 +56,17 @@ impl Client {
     /// with the same id, so it is made once. The answer tells, in its `warnings`, what the work names
     /// that is not there.
     pub async fn send(&self, submit: &Submit) -> Result<Submitted, SdkError> {
-        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
-        let mut tries = 5;
-        loop {
-            let error = match self.try_send(submit).await {
-                Ok(submitted) => {
-                    for warning in &submitted.warnings {
-                        let execution = submitted.execution;
-                        tracing::warn!(%execution, "submitted, but {warning}");
-                    }
-                    return Ok(submitted);
-                }
-                Err(error) => error,
-            };
-            tries -= 1;
-            if tries == 0 || !error.is_retryable() {
-                return Err(error.into());
-            }
-            backoff.wait().await;
+        let mut tries = 1;
+        let again = |error: &StoreError, _| {
+            tries += 1;
+            error.is_retryable() && tries <= TRIES
+        };
+        let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+        let submitted = repeated(backoff, again, |_| self.try_send(submit)).await?;
+        for warning in &submitted.warnings {
+            tracing::warn!(execution = %submitted.execution, "submitted, but {warning}");
         }
+        Ok(submitted)
     }
 
     async fn try_send(&self, submit: &Submit) -> Result<Submitted, StoreError> {
@@ -122,7 +117,7 @@ impl Client {
             let record = match self.backend.describe(&target).await {
                 Ok(record) => record,
                 Err(error) if error.is_retryable() => {
-                    backoff.wait().await;
+                    tokio::time::sleep(backoff.pause()).await;
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -132,7 +127,7 @@ impl Client {
                     return Ok(self.backend.result(&target, Some(record.run.number)).await?);
                 }
                 Some((outcome, _)) => return Err(ended(record.public_state(), outcome)),
-                None => backoff.wait().await,
+                None => tokio::time::sleep(backoff.pause()).await,
             }
         }
     }

@@ -7,7 +7,9 @@ use ff_core::{Capabilities, Lane, Namespace, WorkerId, WorkerInstanceId};
 use ff_store::WorkerBackend;
 
 use crate::background::Heartbeats;
+use crate::event::{self, EventHook};
 use crate::round_robin::ServedLane;
+use crate::shutdown::Shutdown;
 
 /// How long a worker may be silent when nothing is said: two leases of the default length.
 const REGISTRATION_TTL: Duration = Duration::from_secs(60);
@@ -29,15 +31,23 @@ pub struct WorkerConfig {
     pub capabilities: Capabilities,
     /// How many tasks it holds at once.
     pub concurrency: usize,
-    /// How long one claim waits for work before it is asked again.
+    /// How long one claim waits for work before it is asked again. A worker of several lanes waits at
+    /// one of them, and finds work that meanwhile appears in the others after that time.
     pub poll_interval: Duration,
-    /// How long it tries to reach the backend at first.
-    pub connect_timeout: Duration,
+    /// How long it tries to register at first. `None`: once, and a worker whose backend does not answer
+    /// begins without, to register as soon as it does.
+    pub connect_timeout: Option<Duration>,
     /// How long it may be silent before it counts as gone: 1 second to 24 hours. It is heard of at
     /// a third of that.
     pub registration_ttl: Duration,
     /// Where renewals of its leases and of its registration run.
     pub heartbeats: Heartbeats,
+    /// How long running tasks may go on once it is told to stop, before they are handed back.
+    pub drain: Duration,
+    /// What tells it to stop.
+    pub shutdown: Shutdown,
+    /// What hears of its claims and troubles; they are logged unless given.
+    pub events: EventHook,
 }
 
 impl WorkerConfig {
@@ -54,9 +64,12 @@ impl WorkerConfig {
             capabilities: Capabilities::NONE,
             concurrency: 1,
             poll_interval: Duration::from_secs(1),
-            connect_timeout: Duration::from_secs(10),
+            connect_timeout: Some(Duration::from_secs(10)),
             registration_ttl: REGISTRATION_TTL,
             heartbeats: Heartbeats::default(),
+            drain: Duration::from_secs(10),
+            shutdown: Shutdown::default(),
+            events: Arc::new(event::log),
         }
     }
 }

@@ -138,7 +138,7 @@ impl TaskContext {
         &self.assignment.input
     }
 
-    /// Is cancelled once the handler should stop: on a cancel or a lost lease.
+    /// Is cancelled once the handler should stop: on a cancel, a lost lease or the attempt's timeout.
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }

@@ -97,6 +97,12 @@ impl SdkError {
             _ => None,
         }
     }
+
+    /// Whether it says that the caller does not hold the execution any more.
+    pub fn ends_the_hold(&self) -> bool {
+        let ended = [Code::StaleLease, Code::Cancelled, Code::ExitConflict, Code::NotFound];
+        self.refused().is_some_and(|code| ended.contains(&code))
+    }
 }
 
 /// Cuts a message at a character boundary within its bound: a failure must not be refused because

@@ -2,26 +2,15 @@
 //!
 //! A permit is taken before anything else, so a worker that is busy leaves a grant to its time.
 
-use std::future::Future;
-use std::time::Duration;
-
 use ff_core::machine::{Admissions, ClaimGranted, GrantNext, GrantOffer, Target};
 use ff_core::{Code, Lane, Millis};
-use ff_scheduler::ReclaimGrant;
-use ff_store::{StoreError, mint};
+use ff_store::mint;
+use ff_store::retry::repeated;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 
 use crate::error::SdkError;
-use crate::retry::Backoff;
 use crate::task::ClaimedTask;
-use crate::worker::{FlowFabricWorker, name};
-
-/// How long a call is repeated.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How often one lane is asked because work has moved on.
-const ROUNDS: usize = 8;
+use crate::worker::{FlowFabricWorker, name, patiently, pauses};
 
 impl FlowFabricWorker {
     /// Lets the server choose: asks for a grant that lasts `ttl` and claims it at once. With a lane,
@@ -40,28 +29,22 @@ impl FlowFabricWorker {
         };
         for lane in lanes {
             if let Some(grant) = self.grant(lane, ttl).await? {
-                return self.claim_granted(grant, permit).await;
+                return self.claim_granted(&grant, permit).await;
             }
         }
         Ok(None)
     }
 
     /// Turns a grant into a task; `None` when its time is over or it was used. One that was made for
-    /// another worker is refused with [`Code::WrongWorker`] and stays as it is. Without a free permit it answers [`SdkError::WorkerAtCapacity`] and leaves the grant untouched.
+    /// another worker is refused with [`Code::WrongWorker`] and stays as it is. A grant of what its last
+    /// holder has lost begins a new attempt. Without a free permit it answers
+    /// [`SdkError::WorkerAtCapacity`] and leaves the grant untouched.
     pub async fn claim_from_grant(
         &self,
-        grant: impl Into<GrantOffer>,
+        grant: &GrantOffer,
     ) -> Result<Option<ClaimedTask>, SdkError> {
         let permit = self.permit()?;
-        self.claim_granted(grant.into(), permit).await
-    }
-
-    /// The same for a grant of what its last holder has lost: a new attempt.
-    pub async fn claim_from_reclaim_grant(
-        &self,
-        grant: &ReclaimGrant,
-    ) -> Result<Option<ClaimedTask>, SdkError> {
-        self.claim_from_grant(grant.grant()).await
+        self.claim_granted(grant, permit).await
     }
 
     async fn grant(&self, lane: &Lane, ttl: Millis) -> Result<Option<GrantOffer>, SdkError> {
@@ -77,20 +60,13 @@ impl FlowFabricWorker {
             at: None,
             admissions: Admissions::Any,
         };
-        for _ in 0..ROUNDS {
-            // What a call reserved whose reply was lost is found by its request.
-            let ask = |retry| self.backend().grant(GrantNext { retry, ..grant.clone() });
-            let granted = repeated(ask).await?;
-            if granted.offer.is_some() || !granted.again {
-                return Ok(granted.offer);
-            }
-        }
-        Ok(None)
+        let granted = ff_scheduler::reserve(&**self.backend(), grant, patiently()).await?;
+        Ok(granted.offer)
     }
 
     async fn claim_granted(
         &self,
-        grant: GrantOffer,
+        grant: &GrantOffer,
         permit: OwnedSemaphorePermit,
     ) -> Result<Option<ClaimedTask>, SdkError> {
         let namespace = self.config().namespace.clone();
@@ -98,8 +74,8 @@ impl FlowFabricWorker {
         let worker = name(self.config());
         let claim = ClaimGranted { target, request: grant.request, worker };
         // Repeated, it finds the lease that it took.
-        let claimed = repeated(|_| self.backend().claim_granted(claim.clone())).await;
-        match claimed {
+        let call = |_| self.backend().claim_granted(claim.clone());
+        match repeated(pauses(), patiently(), call).await {
             Ok(claimed) => {
                 let first = claimed.assignments.into_iter().next();
                 Ok(first.map(|assignment| self.task(assignment, permit)))
@@ -108,19 +84,4 @@ impl FlowFabricWorker {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// Repeats a call that may succeed later, for a bounded time. It is told whether it is repeated.
-async fn repeated<T, F>(call: impl Fn(bool) -> F) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, StoreError>>,
-{
-    let ends = Instant::now() + PATIENCE;
-    let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
-    let mut answer = call(false).await;
-    while answer.as_ref().is_err_and(StoreError::is_retryable) && Instant::now() < ends {
-        backoff.wait().await;
-        answer = call(true).await;
-    }
-    answer
 }

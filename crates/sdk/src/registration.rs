@@ -25,16 +25,6 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Registers `worker` and keeps it registered. While another live process has its instance id,
-    /// this is refused with [`Code::WorkerAlive`].
-    pub async fn register(
-        backend: Arc<dyn WorkerBackend>,
-        worker: Registering,
-    ) -> Result<Presence, StoreError> {
-        backend.register(worker.clone()).await?;
-        Ok(Presence::keep(&Background::here(), backend, worker, true))
-    }
-
     /// Registers `worker` as soon as the backend takes it, and keeps it registered.
     pub fn register_later(backend: Arc<dyn WorkerBackend>, worker: Registering) -> Presence {
         Presence::keep(&Background::here(), backend, worker, false)

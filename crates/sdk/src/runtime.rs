@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use ff_core::{Capabilities, Category, Kind, Lane, Namespace, Refusal, WorkerId, WorkerInstanceId};
 use ff_store::WorkerBackend;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::background::Heartbeats;
 use crate::config::WorkerConfig;
@@ -16,10 +14,11 @@ use crate::context::{Shared, TaskContext};
 use crate::error::SdkError;
 use crate::extract::NeededState;
 use crate::handler::{Handler, Handling};
-use crate::retry::Backoff;
 use crate::round_robin::ServedLane;
+use crate::shutdown::Shutdown;
 use crate::task::ClaimedTask;
 use crate::task_error::{self, Ending, TaskError};
+use crate::work::Until;
 use crate::worker::FlowFabricWorker;
 
 type Route = Arc<dyn Fn(TaskContext) -> Handling + Send + Sync>;
@@ -31,7 +30,7 @@ pub struct WorkerRuntime {
     routes: HashMap<Kind, Route>,
     needs: Vec<(Kind, NeededState)>,
     shared: Shared,
-    drain: Duration,
+    until: Until,
 }
 
 impl WorkerRuntime {
@@ -44,7 +43,7 @@ impl WorkerRuntime {
             routes: HashMap::new(),
             needs: Vec::new(),
             shared: Shared::new(),
-            drain: Duration::from_secs(10),
+            until: Until::default(),
         }
     }
 
@@ -102,7 +101,13 @@ impl WorkerRuntime {
 
     /// How long running tasks may go on after a stop before they are handed back.
     pub fn drain(mut self, longest: Duration) -> Self {
-        self.drain = longest;
+        self.config.drain = longest;
+        self
+    }
+
+    /// When it stops by itself.
+    pub fn until(mut self, until: Until) -> Self {
+        self.until = until;
         self
     }
 
@@ -124,12 +129,15 @@ impl WorkerRuntime {
         Ok(self)
     }
 
-    /// Connects and runs until the process is told to stop (Ctrl-C or, on Unix, SIGTERM), then drains.
+    /// Connects and runs until the process is told to stop (Ctrl-C or, on Unix, SIGTERM), then drains. A
+    /// second signal does not wait for the drain.
     pub async fn run(self) -> Result<(), SdkError> {
-        let running = self.start().await?;
-        stop_signal().await;
-        tracing::info!("draining");
-        running.shutdown().await;
+        let mut running = self.start().await?;
+        let shutdown = running.shutdown_handle();
+        tokio::select! {
+            () = running.ended() => {}
+            () = shutdown.heed_signals() => {}
+        }
         Ok(())
     }
 
@@ -142,37 +150,44 @@ impl WorkerRuntime {
             let why = format!("lacks {}, which the handler of {kind} takes; give it", state.name);
             return Err(SdkError::config("state", why));
         }
+        let (until, shutdown) = (self.until, self.config.shutdown.clone());
         let worker = FlowFabricWorker::connect(self.config).await?;
-        let service = Service {
-            worker,
-            routes: self.routes,
-            shared: Arc::new(self.shared),
-            drain: self.drain,
-            hand_back: CancellationToken::new(),
-        };
-        let stop = CancellationToken::new();
-        let task = tokio::spawn(Arc::new(service).run(stop.clone()));
-        Ok(Running { stop, task })
+        let shared = Arc::new(self.shared);
+        let service = Arc::new(Service { worker, routes: self.routes, shared });
+        let task = tokio::spawn(async move {
+            service.worker.work(until, |task| service.clone().serve(task)).await;
+        });
+        Ok(Running { shutdown, task })
     }
 }
 
 /// A runtime in the background.
 #[derive(Debug)]
 pub struct Running {
-    stop: CancellationToken,
+    shutdown: Shutdown,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Running {
     /// Tells it to stop, without waiting until it has.
     pub fn stop(&self) {
-        self.stop.cancel();
+        self.shutdown.drain();
+    }
+
+    /// What tells it to stop.
+    pub fn shutdown_handle(&self) -> Shutdown {
+        self.shutdown.clone()
     }
 
     /// Stops claiming, lets running tasks finish for the drain time, hands back the rest.
-    pub async fn shutdown(self) {
-        self.stop.cancel();
-        if let Err(error) = self.task.await {
+    pub async fn shutdown(mut self) {
+        self.stop();
+        self.ended().await;
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(&mut self) {
+        if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the runtime ended badly");
         }
     }
@@ -182,49 +197,9 @@ struct Service {
     worker: FlowFabricWorker,
     routes: HashMap<Kind, Route>,
     shared: Arc<Shared>,
-    drain: Duration,
-    /// Set when the drain time is over.
-    hand_back: CancellationToken,
 }
 
 impl Service {
-    async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let mut running = JoinSet::new();
-        let mut backoff = Backoff::default();
-        while !stop.is_cancelled() {
-            let claimed = tokio::select! {
-                claimed = self.claim() => claimed,
-                () = stop.cancelled() => break,
-            };
-            match claimed {
-                Ok(tasks) => {
-                    backoff = Backoff::default();
-                    for task in tasks {
-                        running.spawn(self.clone().serve(task));
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot claim; trying again");
-                    tokio::select! {
-                        () = backoff.wait() => {}
-                        () = stop.cancelled() => break,
-                    }
-                }
-            }
-            while running.try_join_next().is_some() {}
-        }
-        if tokio::time::timeout(self.drain, all_done(&mut running)).await.is_err() {
-            self.hand_back.cancel();
-            all_done(&mut running).await;
-        }
-        self.worker.disconnect().await;
-    }
-
-    async fn claim(&self) -> Result<Vec<ClaimedTask>, SdkError> {
-        self.worker.ready().await;
-        self.worker.claim_many(self.worker.config().concurrency).await
-    }
-
     /// Runs one task to its end and reports it. Never fails: what cannot be reported is logged.
     async fn serve(self: Arc<Self>, task: ClaimedTask) {
         let execution = task.assignment().execution;
@@ -260,7 +235,7 @@ impl Service {
                 work.abort();
                 return None;
             }
-            () = self.hand_back.cancelled() => {
+            () = self.worker.config().shutdown.drained() => {
                 work.abort();
                 return None;
             }
@@ -288,38 +263,6 @@ async fn report(
     }
 }
 
-async fn all_done(running: &mut JoinSet<()>) {
-    while running.join_next().await.is_some() {}
-}
-
 fn panicked(message: &str) -> TaskError {
     TaskError::of(Category::panic(), format!("the handler panicked: {message}"))
-}
-
-/// Waits until the process is told to stop: by Ctrl-C or, on Unix, SIGTERM.
-pub async fn stop_signal() {
-    tokio::select! {
-        () = interrupted() => {}
-        () = terminated() => {}
-    }
-}
-
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminated) => drop(terminated.recv().await),
-        Err(_) => std::future::pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending().await
 }

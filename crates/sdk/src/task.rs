@@ -10,16 +10,22 @@ use ff_core::machine::{
 };
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
-use ff_core::{Category, Code, IdempotencyKey, Payload, When};
+use ff_core::{Category, IdempotencyKey, Payload, When};
+use ff_store::retry::{Backoff, repeated};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::dropped::{Dropped, Drops};
 use crate::error::{SdkError, shorten};
-use crate::heartbeat::{Heartbeat, KeptLease};
+use crate::heartbeat::Heartbeat;
+use crate::lease::KeptLease;
 use crate::limits::amounts_of;
-use crate::retry::Backoff;
+use crate::shutdown::Shutdown;
+
+/// How long a worker that must stop at once repeats a call.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Why a holder should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +36,8 @@ pub enum StopReason {
     Cancelled,
     /// The lease has ended; nothing it does counts any more.
     LeaseLost,
+    /// The attempt is past its timeout; nothing it does counts any more.
+    TimedOut,
 }
 
 /// A claimed execution. Its lease is renewed until a terminal call is acknowledged. Dropping it
@@ -45,6 +53,7 @@ pub struct ClaimedTask {
     pulse: Arc<KeptLease>,
     heartbeat: Arc<Heartbeat>,
     drops: Arc<Drops>,
+    shutdown: Shutdown,
     settled: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -64,13 +73,21 @@ impl ClaimedTask {
         backend: Arc<dyn WorkerBackend>,
         heartbeat: Arc<Heartbeat>,
         drops: Arc<Drops>,
+        shutdown: Shutdown,
         permit: OwnedSemaphorePermit,
     ) -> ClaimedTask {
-        let ttl = Duration::from_millis(assignment.lease_ttl.get());
-        let pulse = Arc::new(KeptLease::new(assignment.hold(), ttl));
+        let pulse = Arc::new(KeptLease::new(&assignment));
         heartbeat.add(pulse.clone());
-        let settled = false;
-        ClaimedTask { assignment, backend, pulse, heartbeat, drops, settled, _permit: permit }
+        ClaimedTask {
+            assignment,
+            backend,
+            pulse,
+            heartbeat,
+            drops,
+            shutdown,
+            settled: false,
+            _permit: permit,
+        }
     }
 
     /// What was claimed: id, kind, tags, attempt, budgets, input.
@@ -96,6 +113,16 @@ impl ClaimedTask {
     /// Why the holder should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.pulse.reason()
+    }
+
+    /// When the hold ends, if the execution is being cancelled.
+    pub fn stop_by(&self) -> Option<Instant> {
+        self.pulse.stop_by()
+    }
+
+    /// What the backend answered to a renewal, if that is why the holder should stop.
+    pub fn stop_error(&self) -> Option<StoreError> {
+        self.pulse.error()
     }
 
     /// Waits until the holder should stop.
@@ -140,7 +167,11 @@ impl ClaimedTask {
 
     /// A handle that reports progress and usage while the task is elsewhere.
     pub fn reporter(&self) -> Reporter {
-        Reporter { backend: self.backend.clone(), pulse: self.pulse.clone() }
+        Reporter {
+            backend: self.backend.clone(),
+            pulse: self.pulse.clone(),
+            shutdown: self.shutdown.clone(),
+        }
     }
 
     /// Ends the execution with a result of at most
@@ -203,52 +234,54 @@ impl ClaimedTask {
         self.settle(|| hand_back(backend.clone(), hold.clone())).await
     }
 
-    /// Makes a terminal call until it is acknowledged, refused, or the lease has surely ended. The
-    /// lease is renewed meanwhile.
+    /// Makes a terminal call until it is acknowledged, refused, or the lease has surely ended, or the
+    /// worker must stop at once. The lease is renewed meanwhile.
     async fn settle<F>(&mut self, call: impl Fn() -> F) -> Result<Exited, SdkError>
     where
         F: Future<Output = Result<Exited, StoreError>>,
     {
-        let error = match insist(&self.pulse, call).await {
+        let error = match insist(&self.pulse, &self.shutdown, call).await {
             Ok(exited) => {
                 self.settled = true;
                 return Ok(exited);
             }
             Err(error) => error,
         };
-        match error.refused() {
-            Some(code) if ends_the_hold(code) => {
-                // There is nothing left to hand back.
-                self.settled = true;
-                Err(error.into())
-            }
-            Some(_) => Err(self.fail_refused(error).await),
-            None => Err(error.into()),
+        if error.refused().is_none() {
+            return Err(error.into());
         }
+        let error = SdkError::from(error);
+        if error.ends_the_hold() {
+            // There is nothing left to hand back.
+            self.settled = true;
+            return Err(error);
+        }
+        Err(self.fail_refused(error).await)
     }
 
     /// Fails the execution for good because `refused` would be the answer again: another try of the
-    /// work would only meet it too.
-    async fn fail_refused(&mut self, refused: StoreError) -> SdkError {
+    /// work would only meet it too. Answers `refused`, or why the failure was not taken either.
+    async fn fail_refused(&mut self, refused: SdkError) -> SdkError {
         let category = Category::new(refused.code()).unwrap_or_else(|_| Category::error());
         let message = shorten(format!("the end of the task was refused: {refused}"));
         let failure = Failure { category, retryable: false, message: message.into() };
         let fail = Fail { hold: self.hold(), failure };
-        let failed = insist(&self.pulse, || self.backend.fail(fail.clone())).await;
-        let execution = self.assignment.execution;
-        match failed {
-            Ok(_) => tracing::warn!(%execution, error = %refused, "a task has failed for good"),
-            Err(error) => tracing::warn!(%execution, %error, "a refused task was not failed"),
-        }
+        let call = || self.backend.fail(fail.clone());
+        let failed = insist(&self.pulse, &self.shutdown, call).await;
         // Whatever became of it, handing it back would only run it again.
         self.settled = true;
-        refused.into()
+        let execution = self.assignment.execution;
+        match failed {
+            Ok(_) => {
+                tracing::warn!(%execution, error = %refused, "a task has failed for good");
+                refused
+            }
+            Err(error) => {
+                tracing::warn!(%execution, %error, "a refused task was not failed");
+                error.into()
+            }
+        }
     }
-}
-
-/// Whether a refusal says that the caller does not hold the execution any more.
-fn ends_the_hold(code: Code) -> bool {
-    matches!(code, Code::StaleLease | Code::Cancelled | Code::ExitConflict | Code::NotFound)
 }
 
 impl Drop for ClaimedTask {
@@ -294,6 +327,7 @@ async fn release(
 pub struct Reporter {
     backend: Arc<dyn WorkerBackend>,
     pulse: Arc<KeptLease>,
+    shutdown: Shutdown,
 }
 
 impl Reporter {
@@ -343,28 +377,31 @@ impl Reporter {
             let report = report.clone();
             async move { self.backend.report_usage(report).await }
         };
-        Ok(insist(&self.pulse, call).await?)
+        Ok(insist(&self.pulse, &self.shutdown, call).await?)
     }
 }
 
-/// Makes a call until it is answered, refused, or the lease has surely ended.
-async fn insist<T, F>(pulse: &KeptLease, call: impl Fn() -> F) -> Result<T, StoreError>
+/// Makes a call until it is answered, refused, or the lease has surely ended; only for a little while
+/// when the worker must stop at once.
+async fn insist<T, F>(
+    pulse: &KeptLease,
+    shutdown: &Shutdown,
+    call: impl Fn() -> F,
+) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
-    loop {
-        let error = match call().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        let over = tokio::time::Instant::now() >= pulse.ends();
-        if over || !error.is_retryable() {
-            return Err(error);
+    let since = Instant::now();
+    let again = |error: &StoreError, _| {
+        let hurried = shutdown.is_now() && since.elapsed() > FAREWELL;
+        let again = error.is_retryable() && Instant::now() < pulse.ends() && !hurried;
+        if again {
+            tracing::warn!(execution = %pulse.hold.target.execution, %error, "a call is repeated");
         }
-        tracing::warn!(execution = %pulse.hold.target.execution, %error, "a call is repeated");
-        backoff.wait().await;
-    }
+        again
+    };
+    let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+    repeated(backoff, again, |_| call()).await
 }
 
 async fn hand_back(backend: Arc<dyn WorkerBackend>, hold: LeaseRef) -> Result<Exited, StoreError> {

@@ -2,25 +2,31 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ff_core::machine::{Assignment, ClaimRequest};
 use ff_core::state::Worker;
 use ff_core::{Lane, Millis};
+use ff_store::retry::{Backoff, repeated};
 use ff_store::roles::Registering;
-use ff_store::{WorkerBackend, mint};
+use ff_store::{StoreError, WorkerBackend, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::background::{Background, Heartbeats};
 use crate::blocking::Handlers;
 use crate::config::WorkerConfig;
 use crate::dropped::Drops;
 use crate::error::SdkError;
+use crate::event::WorkerEvent;
 use crate::heartbeat::Heartbeat;
 use crate::registration::Presence;
-use crate::retry::Backoff;
 use crate::round_robin::Turns;
 use crate::task::ClaimedTask;
 use crate::time::millis;
+
+/// How long a call that takes work is repeated for a caller that waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connected worker. A permit is taken before anything is claimed and travels with the task.
 pub struct FlowFabricWorker {
@@ -85,21 +91,13 @@ impl FlowFabricWorker {
     /// Claims one task from the next of its lanes, waiting up to the poll interval. Without a free
     /// permit it answers [`SdkError::WorkerAtCapacity`] and claims nothing.
     pub async fn claim_next(&self) -> Result<Option<ClaimedTask>, SdkError> {
-        let permit = self.permit()?;
-        let tasks = self.claim(vec![permit]).await?;
-        Ok(tasks.into_iter().next())
+        Ok(self.claim_many(1).await?.into_iter().next())
     }
 
     /// Claims up to as many tasks as permits are free, waiting up to the poll interval.
     pub async fn claim_many(&self, most: usize) -> Result<Vec<ClaimedTask>, SdkError> {
-        let mut permits = vec![self.permit()?];
-        while permits.len() < most.min(ff_core::bounds::CLAIM) {
-            match self.permit() {
-                Ok(permit) => permits.push(permit),
-                Err(_) => break,
-            }
-        }
-        self.claim(permits).await
+        let mut again = patiently();
+        Ok(self.claim(self.permits(most)?, |_, error, pause| again(error, pause)).await?)
     }
 
     /// Waits until a permit is free.
@@ -108,37 +106,51 @@ impl FlowFabricWorker {
         drop(self.permits.acquire().await);
     }
 
+    /// Claims for up to `most` free permits until it is answered, whatever the backend says meanwhile.
+    pub(crate) async fn claim_until_answered(&self, most: usize) -> Vec<ClaimedTask> {
+        let Ok(permits) = self.permits(most) else { return Vec::new() };
+        let claimed = self.claim(permits, |lane, error, pause| {
+            (self.config.events)(WorkerEvent::ClaimFailed { lane, error, pause });
+            true
+        });
+        claimed.await.unwrap_or_default()
+    }
+
     /// Looks at every lane once, beginning with the next in turn, then waits on that one.
     async fn claim(
         &self,
         permits: Vec<OwnedSemaphorePermit>,
-    ) -> Result<Vec<ClaimedTask>, SdkError> {
+        mut again: impl FnMut(&Lane, &StoreError, Duration) -> bool,
+    ) -> Result<Vec<ClaimedTask>, StoreError> {
         let order = self.next_turn();
         let lane = |place: usize| &self.config.lanes[order[place]].lane;
         let most = permits.len().try_into().unwrap_or(u16::MAX);
         let mut claimed = Vec::new();
         if order.len() > 1 {
             for place in 0..order.len() {
-                claimed = self.claim_lane(lane(place), most, Millis::ZERO).await?;
+                claimed = self.claim_lane(lane(place), most, Millis::ZERO, &mut again).await?;
                 if !claimed.is_empty() {
                     break;
                 }
             }
         }
         if claimed.is_empty() {
-            let wait = millis(self.config.poll_interval / order.len() as u32);
-            claimed = self.claim_lane(lane(0), most, wait).await?;
+            let wait = millis(self.config.poll_interval);
+            claimed = self.claim_lane(lane(0), most, wait, &mut again).await?;
         }
         let tasks = claimed.into_iter().zip(permits);
         Ok(tasks.map(|(assignment, permit)| self.task(assignment, permit)).collect())
     }
 
+    /// Claims from one lane. A call whose reply was lost is repeated under the same name, so that what
+    /// it took is found and nothing is taken twice.
     async fn claim_lane(
         &self,
         lane: &Lane,
         max: u16,
         wait: Millis,
-    ) -> Result<Vec<Assignment>, SdkError> {
+        mut again: impl FnMut(&Lane, &StoreError, Duration) -> bool,
+    ) -> Result<Vec<Assignment>, StoreError> {
         let claim = ClaimRequest {
             namespace: self.config.namespace.clone(),
             lane: lane.clone(),
@@ -148,15 +160,14 @@ impl FlowFabricWorker {
             max,
             retry: false,
         };
-        let claimed = match self.config.backend.claim(claim.clone(), wait).await {
-            // The reply was lost: what the first call took is found by its request.
-            Err(error) if error.is_retryable() => {
-                let again = ClaimRequest { retry: true, ..claim };
-                self.config.backend.claim(again, Millis::ZERO).await?
-            }
-            answer => answer?,
-        };
+        let call = |retry| self.config.backend.claim(ClaimRequest { retry, ..claim.clone() }, wait);
+        let claimed = repeated(pauses(), |error, pause| again(lane, error, pause), call).await?;
         Ok(claimed.assignments)
+    }
+
+    /// Whether no task is in its hands.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.permits.available_permits() == self.config.concurrency
     }
 
     /// The lanes, by their places, beginning with the next in turn.
@@ -168,10 +179,18 @@ impl FlowFabricWorker {
         self.permits.clone().try_acquire_owned().map_err(|_| SdkError::WorkerAtCapacity)
     }
 
+    /// The free permits, up to `most`; at least one.
+    fn permits(&self, most: usize) -> Result<Vec<OwnedSemaphorePermit>, SdkError> {
+        let mut permits = vec![self.permit()?];
+        let more = 1..most.min(ff_core::bounds::CLAIM);
+        permits.extend(more.map_while(|_| self.permit().ok()));
+        Ok(permits)
+    }
+
     pub(crate) fn task(&self, assignment: Assignment, permit: OwnedSemaphorePermit) -> ClaimedTask {
-        let backend = self.config.backend.clone();
+        let (backend, shutdown) = (self.config.backend.clone(), self.config.shutdown.clone());
         let (heartbeat, drops) = (self.heartbeat.clone(), self.drops.clone());
-        ClaimedTask::new(assignment, backend, heartbeat, drops, permit)
+        ClaimedTask::new(assignment, backend, heartbeat, drops, shutdown, permit)
     }
 
     /// The handlers that run in this worker.
@@ -189,7 +208,7 @@ fn lane_names(config: &WorkerConfig) -> String {
     names.join(",")
 }
 
-/// Tries to register until the backend answers or time is up.
+/// Tries to register until the backend answers or the time to connect is over.
 async fn register(
     config: &WorkerConfig,
     background: &Background,
@@ -203,15 +222,27 @@ async fn register(
         capabilities: config.capabilities.clone(),
         ttl: millis(config.registration_ttl),
     };
-    let give_up = tokio::time::Instant::now() + config.connect_timeout;
-    let mut backoff = Backoff::default();
-    loop {
-        match config.backend.register(worker.clone()).await {
-            Ok(_) => return Ok(Presence::keep(background, beats_to.clone(), worker, true)),
-            Err(error) if error.is_retryable() && tokio::time::Instant::now() < give_up => {
-                backoff.wait().await;
-            }
-            Err(error) => return Err(error.into()),
+    let began = Instant::now();
+    let again = |error: &StoreError, _| {
+        error.is_retryable() && config.connect_timeout.is_some_and(|most| began.elapsed() < most)
+    };
+    let answer = repeated(pauses(), again, |_| config.backend.register(worker.clone())).await;
+    if let Err(error) = &answer {
+        if config.connect_timeout.is_some() || !error.is_retryable() {
+            return Err(error.clone().into());
         }
+        (config.events)(WorkerEvent::NotRegistered { error });
     }
+    Ok(Presence::keep(background, beats_to.clone(), worker, answer.is_ok()))
+}
+
+/// The pauses between the tries of a call.
+pub(crate) fn pauses() -> Backoff {
+    Backoff::new(Duration::from_millis(50), Duration::from_secs(5))
+}
+
+/// Whether a call that takes work is made again, for a caller that waits for it.
+pub(crate) fn patiently() -> impl FnMut(&StoreError, Duration) -> bool {
+    let ends = Instant::now() + PATIENCE;
+    move |error, _| error.is_retryable() && Instant::now() < ends
 }

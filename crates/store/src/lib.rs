@@ -22,6 +22,7 @@ pub mod optimistic;
 pub mod outage;
 pub mod partition_set;
 mod process;
+pub mod retry;
 pub mod roles;
 pub mod serial;
 pub mod steady;

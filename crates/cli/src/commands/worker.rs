@@ -6,12 +6,13 @@ use clap::Args;
 use ff_core::bounds::CLAIM;
 use ff_core::state;
 use ff_core::{Capabilities, Lane, Millis, WorkerId, WorkerInstanceId};
+use ff_sdk::Until;
 
 use super::{Verdict, parse};
 use crate::duration;
 use crate::error::Error;
 use crate::session::Session;
-use crate::worker::{self, Stop};
+use crate::worker;
 
 const CONTRACT: &str = "\
 The program gets the input on stdin. Its stdout becomes the result, the end of its stderr the
@@ -33,10 +34,10 @@ it does through the worker, which takes nothing else from it.
   exit 126 or 127     the program cannot be run: its work is handed back and the worker stops
   any other exit      the execution has failed
 
-The lease is renewed while the program runs. When the execution is cancelled, or the lease is
-lost, the program and all it started get SIGTERM, and SIGKILL after --grace. A program that was
-asked to stop and exits with 0 all the same has done its work. What it leaves running when it ends
-is killed; so are programs whose worker was killed.
+The lease is renewed while the program runs. When the execution is cancelled, its lease is lost or
+its attempt is past its timeout, the program and all it started get SIGTERM, and SIGKILL after
+--grace. A program that was asked to stop and exits with 0 all the same has done its work. What it
+leaves running when it ends is killed; so are programs whose worker was killed.
 
 On SIGTERM or SIGINT the worker claims nothing more and lets its programs finish. After --drain,
 or at a second signal, it stops them and hands their work back, which costs no retry.";
@@ -45,9 +46,9 @@ or at a second signal, it stops them and hands their work back, which costs no r
 #[derive(Debug, Args)]
 #[command(after_help = CONTRACT)]
 pub(crate) struct Worker {
-    /// The queue to take work from.
-    #[arg(long, value_name = "NAME", default_value_t = Lane::default())]
-    lane: Lane,
+    /// A queue to take work from; may be repeated. Several queues take turns.
+    #[arg(long = "lane", value_name = "NAME", default_values_t = [Lane::default()])]
+    lanes: Vec<Lane>,
 
     /// The program, as sh -c runs it.
     #[arg(long, value_name = "COMMAND")]
@@ -111,18 +112,21 @@ impl Worker {
                 WorkerInstanceId::new(format!("{}-{:08x}", std::process::id(), fastrand::u32(..)))?
             }
         };
+        let mut lanes = self.lanes;
+        lanes.sort_unstable();
+        lanes.dedup();
         Ok(worker::Options {
             namespace: session.namespace.clone(),
-            lane: self.lane,
+            lanes,
             exec: self.exec,
             concurrency: self.concurrency.into(),
             capabilities,
             worker: state::Worker { id: self.worker, instance },
-            registration_ttl: self.registration_ttl,
-            stop: match (self.once, self.until_idle) {
-                (true, _) => Stop::AfterOne,
-                (_, true) => Stop::WhenIdle,
-                _ => Stop::OnSignal,
+            registration_ttl: Duration::from_millis(self.registration_ttl.get()),
+            until: match (self.once, self.until_idle) {
+                (true, _) => Until::OneTask,
+                (_, true) => Until::Idle,
+                _ => Until::Stopped,
             },
             grace: Duration::from_millis(self.grace.get()),
             drain: Duration::from_millis(self.drain.get()),

@@ -51,8 +51,7 @@ pub(crate) async fn start(
             .on("flaky", flaky)?
             .on("doomed", doomed)?
             .on("summarize", summarize)?;
-        let started = runtime.start().await;
-        running.push(started.map_err(|error| Error::Runtime(std::io::Error::other(error)))?);
+        running.push(runtime.start().await?);
     }
     Ok(Workers { running, _fragile: stop.drop_guard() })
 }

@@ -2,15 +2,19 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use ff_core::machine::Assignment;
+use ff_core::record::Exited;
+use ff_core::state::Failure;
+use ff_core::{Code, Payload};
+use ff_sdk::{ClaimedTask, SdkError, StopReason};
+use ff_store::{Clock, SystemClock};
 use tokio::time::Instant;
 
 use super::Context;
-use super::deliver::{self, Act};
-use super::keeper::{Keeper, Order};
 use super::program::{Event, Exit, Program};
 use super::verdict::{self, Verdict};
+use crate::duration;
 
 /// How an execution ended for this worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +35,15 @@ pub(super) enum Ending {
 
 /// What is left to do once the program is gone.
 enum Conclusion {
-    /// Tell the store.
-    Tell(Act),
-    /// Hand the work back and stop the worker: the program cannot be run here, and why.
+    /// Complete the execution.
+    Complete(Payload),
+    /// Fail the attempt.
+    Fail(Failure),
+    /// Cancel the execution, as was asked.
+    Cancel,
+    /// Hand the execution back.
+    HandBack,
+    /// Hand it back and stop the worker: the program cannot be run here, and why.
     NotRunnable(String),
     /// Nothing: the execution was cancelled.
     Cancelled,
@@ -42,32 +52,18 @@ enum Conclusion {
 }
 
 /// Runs the program and tells the store how it ended.
-pub(super) async fn run(context: Arc<Context>, assignment: Assignment) -> Ending {
+pub(super) async fn run(context: Arc<Context>, task: ClaimedTask) {
     let started = Instant::now();
-    let mut keeper = Keeper::start(&context, &assignment);
-    let pass = context.relay.admit(assignment.hold());
-    let conclusion = match Program::start(&context, &assignment) {
-        Ok(program) => supervise(&context, program, &mut keeper).await,
+    let id = task.assignment().execution;
+    let pass = context.relay.admit(task.hold());
+    let conclusion = match Program::start(&context, task.assignment()) {
+        Ok(program) => supervise(&context, program, &task).await,
         Err(error) => not_started(&error),
     };
     drop(pass);
-    let id = assignment.execution;
-    let act = match conclusion {
-        Conclusion::Tell(act) => act,
-        Conclusion::NotRunnable(why) => {
-            context.give_up(why);
-            Act::HandBack
-        }
-        Conclusion::Cancelled => {
-            context.log.event("cancelled", id, "");
-            return Ending::Cancelled;
-        }
-        Conclusion::Lost(why) => {
-            context.log.event("lost", id, why);
-            return Ending::Lost;
-        }
-    };
-    deliver::run(&context, &assignment, act, &keeper, started.elapsed()).await
+    let (ending, told) = conclude(&context, task, conclusion, started).await;
+    context.log.ended(ending, id, told);
+    context.count(ending);
 }
 
 /// The shell itself cannot be started.
@@ -76,39 +72,42 @@ fn not_started(error: &io::Error) -> Conclusion {
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
             Conclusion::NotRunnable(format!("sh cannot be started: {error}"))
         }
-        _ => Conclusion::Tell(Act::Fail(verdict::not_started(error))),
+        _ => Conclusion::Fail(verdict::not_started(error)),
     }
 }
 
 /// Lets the program run until it ends or must stop. It is gone when this returns.
-async fn supervise(context: &Context, mut program: Program, keeper: &mut Keeper) -> Conclusion {
+async fn supervise(context: &Context, mut program: Program, task: &ClaimedTask) -> Conclusion {
     let grace = context.options.grace;
     tokio::select! {
         event = program.run() => match event {
             Event::Ended(exit) => told(exit, program),
             Event::TooMuch => {
                 let _ = program.stop(grace).await;
-                Conclusion::Tell(Act::Fail(verdict::too_much_output()))
+                Conclusion::Fail(verdict::too_much_output())
             }
         },
-        order = keeper.order() => match order {
-            Order::Stop { by } => {
-                let left = by.saturating_duration_since(Instant::now());
-                let exit = program.stop(grace.min(left)).await;
-                told_to_stop(exit, program, Act::Cancel)
+        () = task.stopped() => {
+            let left = task.stop_by().map(|by| by.saturating_duration_since(Instant::now()));
+            let (reason, error) = (task.stop_reason(), task.stop_error());
+            let exit = program.stop(left.map_or(grace, |left| left.min(grace))).await;
+            match reason {
+                Some(StopReason::CancelRequested) => {
+                    told_to_stop(exit, program, Conclusion::Cancel)
+                }
+                Some(StopReason::Cancelled) => Conclusion::Cancelled,
+                Some(StopReason::TimedOut) => {
+                    Conclusion::Lost("the attempt ran past its timeout".to_owned())
+                }
+                Some(StopReason::LeaseLost) | None => {
+                    let why = error.map(|error| error.to_string());
+                    Conclusion::Lost(why.unwrap_or_else(|| "the lease has ended".to_owned()))
+                }
             }
-            Order::Cancelled => {
-                let _ = program.stop(grace).await;
-                Conclusion::Cancelled
-            }
-            Order::Lost(why) => {
-                let _ = program.stop(grace).await;
-                Conclusion::Lost(why)
-            }
-        },
-        () = context.shutdown.now.cancelled() => {
+        }
+        () = context.shutdown.drained() => {
             let exit = program.stop(grace).await;
-            told_to_stop(exit, program, Act::HandBack)
+            told_to_stop(exit, program, Conclusion::HandBack)
         }
     }
 }
@@ -116,22 +115,73 @@ async fn supervise(context: &Context, mut program: Program, keeper: &mut Keeper)
 /// What is told of a program that ended by itself.
 fn told(exit: Exit, program: Program) -> Conclusion {
     if program.has_too_much() {
-        return Conclusion::Tell(Act::Fail(verdict::too_much_output()));
+        return Conclusion::Fail(verdict::too_much_output());
     }
     let (output, said) = program.into_output();
-    Conclusion::Tell(match exit {
-        Err(why) => Act::Fail(verdict::unknown(&why)),
+    match exit {
+        Err(why) => Conclusion::Fail(verdict::unknown(&why)),
         Ok(status) => match verdict::of(status, output, &said) {
-            Verdict::Completed(result) => Act::Complete(result),
-            Verdict::Failed(failure) => Act::Fail(failure),
-            Verdict::NotRunnable(why) => return Conclusion::NotRunnable(why),
+            Verdict::Completed(result) => Conclusion::Complete(result),
+            Verdict::Failed(failure) => Conclusion::Fail(failure),
+            Verdict::NotRunnable(why) => Conclusion::NotRunnable(why),
         },
-    })
+    }
 }
 
 /// What is told of a program that was told to stop: one that exits with 0 all the same has done its
 /// work, of any other it is `otherwise`.
-fn told_to_stop(exit: Exit, program: Program, otherwise: Act) -> Conclusion {
+fn told_to_stop(exit: Exit, program: Program, otherwise: Conclusion) -> Conclusion {
     let done = exit.as_ref().is_ok_and(|status| status.success()) && !program.has_too_much();
-    if done { told(exit, program) } else { Conclusion::Tell(otherwise) }
+    if done { told(exit, program) } else { otherwise }
+}
+
+/// Ends the task, and says what came of it.
+async fn conclude(
+    context: &Context,
+    task: ClaimedTask,
+    conclusion: Conclusion,
+    started: Instant,
+) -> (Ending, String) {
+    let took = started.elapsed();
+    match conclusion {
+        Conclusion::Complete(result) => acknowledged(task.complete(result).await, took, ""),
+        Conclusion::Fail(failure) => {
+            let why = format!(": {}", failure.message);
+            acknowledged(task.fail(failure).await, took, &why)
+        }
+        Conclusion::Cancel => acknowledged(task.cancel(None).await, took, ""),
+        Conclusion::HandBack => acknowledged(task.hand_back().await, took, ""),
+        Conclusion::NotRunnable(why) => {
+            context.give_up(why);
+            acknowledged(task.hand_back().await, took, "")
+        }
+        Conclusion::Cancelled => (Ending::Cancelled, String::new()),
+        Conclusion::Lost(why) => (Ending::Lost, why),
+    }
+}
+
+/// What the store answered to the end of a task that took so long; `why` follows what it says of a
+/// failure.
+fn acknowledged(answer: Result<Exited, SdkError>, took: Duration, why: &str) -> (Ending, String) {
+    let took = duration::rough(ff_sdk::millis(took));
+    match answer {
+        Ok(Exited::Completed) => (Ending::Completed, format!("in {took}")),
+        Ok(Exited::Retrying { from }) => {
+            let soon = duration::rough(from.since(SystemClock.now()));
+            (Ending::Retrying, format!("in {soon}{why}"))
+        }
+        Ok(Exited::Failed) => (Ending::Failed, format!("after {took}{why}")),
+        Ok(Exited::Cancelled) => (Ending::Cancelled, format!("after {took}")),
+        Ok(Exited::HandedBack | Exited::Delayed { .. } | Exited::Revoked) => {
+            (Ending::HandedBack, format!("after {took}"))
+        }
+        Err(error) if error.refused() == Some(Code::Cancelled) => {
+            (Ending::Cancelled, String::new())
+        }
+        // What is refused for what it says has failed for good.
+        Err(error) if error.refused().is_some() && !error.ends_the_hold() => {
+            (Ending::Failed, format!("after {took}: {error}"))
+        }
+        Err(error) => (Ending::Lost, error.to_string()),
+    }
 }

@@ -10,10 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ff_api::WorkerReportView;
+use ff_core::ExecutionId;
 use ff_core::machine::Assignment;
-use ff_core::{ExecutionId, Lane};
+use ff_sdk::WorkerEvent;
 
 use super::Options;
+use super::job::Ending;
+use crate::duration;
 use crate::output::{style, text};
 
 /// How many lines or pieces of stderr wait to be written.
@@ -59,13 +62,15 @@ impl Log {
     }
 
     pub(super) fn started(&self, options: &Options) {
-        let Options { lane, worker, concurrency, .. } = options;
+        let Options { lanes, worker, concurrency, .. } = options;
         let at_a_time = match concurrency {
             1 => String::new(),
             many => format!(", {many} at a time"),
         };
-        let name = &worker.id;
-        self.line("ready", format_args!("lane {lane},"), format!("worker {name}{at_a_time}"));
+        let names: Vec<_> = lanes.iter().map(|lane| lane.as_str()).collect();
+        let lanes = if names.len() == 1 { "lane" } else { "lanes" };
+        let (names, name) = (names.join(", "), &worker.id);
+        self.line("ready", format_args!("{lanes} {names},"), format!("worker {name}{at_a_time}"));
     }
 
     pub(super) fn stopped(&self, report: &WorkerReportView) {
@@ -83,21 +88,37 @@ impl Log {
         self.write(format!("{:<11} {told}\n", "stopped").into_bytes());
     }
 
-    pub(super) fn claimed(&self, assignment: &Assignment) {
-        let Assignment { kind, fence, run, .. } = assignment;
-        let run = if *run > 0 { format!(" of run {run}") } else { String::new() };
-        let told = format_args!("kind {kind}, attempt {}{run}", fence.attempt);
-        self.line("claimed", assignment.execution, told);
+    /// Something happened in the worker's loop.
+    pub(super) fn event(&self, event: WorkerEvent<'_>) {
+        match event {
+            WorkerEvent::Claimed(Assignment { execution, kind, fence, run, .. }) => {
+                let run = if *run > 0 { format!(" of run {run}") } else { String::new() };
+                let told = format_args!("kind {kind}, attempt {}{run}", fence.attempt);
+                self.line("claimed", execution, told);
+            }
+            WorkerEvent::ClaimFailed { lane, error, pause } => {
+                let soon = duration::rough(ff_sdk::millis(pause));
+                let told = format_args!("cannot claim: {error}; trying again in {soon}");
+                self.line("trouble", format_args!("lane {lane}:"), told);
+            }
+            WorkerEvent::NotRegistered { error } => {
+                self.line("trouble", "cannot register:", format_args!("{error}; trying again"));
+            }
+            _ => {}
+        }
     }
 
-    /// Something happened to an execution.
-    pub(super) fn event(&self, word: &str, id: ExecutionId, told: impl Display) {
+    /// An execution has ended for this worker.
+    pub(super) fn ended(&self, ending: Ending, id: ExecutionId, told: impl Display) {
+        let word = match ending {
+            Ending::Completed => "completed",
+            Ending::Retrying => "retrying",
+            Ending::Failed => "failed",
+            Ending::Cancelled => "cancelled",
+            Ending::Lost => "lost",
+            Ending::HandedBack => "handed back",
+        };
         self.line(word, id, told);
-    }
-
-    /// Something happened to a queue.
-    pub(super) fn trouble(&self, lane: &Lane, told: impl Display) {
-        self.line("trouble", format_args!("lane {lane}:"), told);
     }
 
     /// Something happened to the worker.

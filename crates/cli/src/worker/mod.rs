@@ -1,48 +1,51 @@
-//! A worker in this process: claims executions of a lane and runs a program for each.
+//! A worker in this process: runs a program for each execution of its lanes.
 //!
-//! One claim is in flight at a time, for as many executions as there are free slots. Each execution
-//! has a [`keeper`] that renews its lease until its end is acknowledged, and a [`program`] that runs
-//! in a process group of its own, which a [`watchdog`] ends should the worker be killed. Programs report
-//! through a [`relay`]. Nothing the store answers ends the worker; a program that cannot be run does.
+//! The SDK claims, keeps leases, repeats what is not answered and drains. What is here is the
+//! [`program`] of each task, which runs in a process group of its own, which a [`watchdog`] ends should
+//! the worker be killed. Programs report through a [`relay`]. Nothing the store answers ends the worker;
+//! a program that cannot be run does.
 
-mod claims;
-mod deliver;
-mod dispatch;
 mod environment;
 mod job;
-mod keeper;
 mod log;
-mod presence;
 mod program;
 mod relay;
-mod retry;
-mod shutdown;
 mod tail;
 mod verdict;
 mod watchdog;
 
-use std::sync::{Arc, OnceLock};
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ff_api::WorkerReportView;
 use ff_core::state::Worker;
-use ff_core::{Capabilities, Lane, Millis, Namespace};
+use ff_core::{Capabilities, Lane, Namespace};
 use ff_engine::services::Services;
-use ff_store::{ClientAndWorker, WorkerBackend};
+use ff_sdk::{FlowFabricWorker, ServedLane, Shutdown, Until, WorkerConfig};
+use ff_store::WorkerBackend;
 
+use crate::duration;
 use crate::error::Error;
 use crate::session::Place;
+use crate::signals::Signals;
+use job::Ending;
 use log::Log;
 use relay::Relay;
-use shutdown::Shutdown;
 use watchdog::Watchdog;
+
+/// How long a claim waits for work.
+const WAIT: Duration = Duration::from_secs(20);
+/// The same where the wait keeps something else waiting: the other lanes, or the end of an idle worker.
+/// Time enough for what is due to appear.
+const SHORT_WAIT: Duration = Duration::from_millis(500);
 
 /// What a worker does.
 pub(crate) struct Options {
     /// The tenant.
     pub(crate) namespace: Namespace,
-    /// The queue.
-    pub(crate) lane: Lane,
+    /// The queues, which take turns.
+    pub(crate) lanes: Vec<Lane>,
     /// The program, as `sh -c` runs it.
     pub(crate) exec: String,
     /// How many run at a time.
@@ -52,34 +55,23 @@ pub(crate) struct Options {
     /// Who it is.
     pub(crate) worker: Worker,
     /// How long it may be silent before it counts as gone.
-    pub(crate) registration_ttl: Millis,
+    pub(crate) registration_ttl: Duration,
     /// When it stops by itself.
-    pub(crate) stop: Stop,
+    pub(crate) until: Until,
     /// How long a program has between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
     /// How long programs may go on after a signal.
     pub(crate) drain: Duration,
 }
 
-/// When a worker stops by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// Never.
-    OnSignal,
-    /// After one execution.
-    AfterOne,
-    /// When nothing is claimable and nothing runs here.
-    WhenIdle,
-}
-
 /// What the parts of a worker share.
 struct Context {
-    backend: Arc<dyn ClientAndWorker>,
     options: Options,
     shutdown: Shutdown,
     log: Log,
     relay: Relay,
     watchdog: Watchdog,
+    report: Mutex<WorkerReportView>,
     /// Why the program cannot be run on this machine, once that is seen.
     not_runnable: OnceLock<String>,
 }
@@ -89,23 +81,31 @@ impl Context {
     fn give_up(&self, why: String) {
         if self.not_runnable.set(why).is_ok() {
             self.log.stopping("the program cannot be run");
-            self.shutdown.drain(self.options.drain);
+            self.shutdown.drain();
         }
+    }
+
+    /// One more execution has ended for this worker.
+    fn count(&self, ending: Ending) {
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        report.claimed += 1;
+        *match ending {
+            Ending::Completed => &mut report.completed,
+            Ending::Retrying => &mut report.retrying,
+            Ending::Failed => &mut report.failed,
+            Ending::Cancelled => &mut report.cancelled,
+            Ending::Lost => &mut report.lost,
+            Ending::HandedBack => &mut report.handed_back,
+        } += 1;
     }
 }
 
 /// Works until it is told to stop. On a store of its own it lets time pass meanwhile; a server does
 /// that by itself.
 pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportView, Error> {
-    // A wrong token is told at once; a server that is not there yet may come.
-    if let Place::Server(client) = &place
-        && let Err(error) = client.ping().await
-        && !error.is_retryable()
-    {
-        return Err(error.into());
-    }
     let log = Log::to_stderr();
-    let shutdown = Shutdown::on_signals(options.drain, log.clone()).map_err(Error::Runtime)?;
+    let shutdown = Shutdown::default();
+    heed_signals(shutdown.clone(), options.drain, log.clone()).map_err(Error::Runtime)?;
     let watchdog = Watchdog::start().map_err(Error::Runtime)?;
     let background = match &place {
         Place::Server(_) => None,
@@ -113,10 +113,10 @@ pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportVi
     };
     let backend = place.roles();
     let relay = Relay::start(backend.clone()).await.map_err(Error::Runtime)?;
-    let not_runnable = OnceLock::new();
+    let (report, not_runnable) = (Mutex::default(), OnceLock::new());
     let context =
-        Arc::new(Context { backend, options, shutdown, log, relay, watchdog, not_runnable });
-    let worked = work(&context).await;
+        Arc::new(Context { options, shutdown, log, relay, watchdog, report, not_runnable });
+    let worked = work(&context, backend).await;
     if let Some(background) = background {
         background.stop().await;
     }
@@ -128,13 +128,50 @@ pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportVi
 }
 
 /// Registers, works, and leaves.
-async fn work(context: &Arc<Context>) -> Result<WorkerReportView, Error> {
-    let presence = presence::register(context).await?;
+async fn work(
+    context: &Arc<Context>,
+    backend: Arc<dyn WorkerBackend>,
+) -> Result<WorkerReportView, Error> {
+    let worker = FlowFabricWorker::connect(config(context, backend)).await?;
     context.log.started(&context.options);
-    let report = dispatch::run(context).await;
-    presence.leave().await;
+    worker.work(context.options.until, |task| job::run(context.clone(), task)).await;
     match context.not_runnable.get() {
         Some(why) => Err(Error::Program(why.clone())),
-        None => Ok(report),
+        None => Ok(context.report.lock().unwrap_or_else(PoisonError::into_inner).clone()),
     }
+}
+
+fn config(context: &Context, backend: Arc<dyn WorkerBackend>) -> WorkerConfig {
+    let options = &context.options;
+    let waits_alone = options.lanes.len() == 1 && options.until != Until::Idle;
+    let log = context.log.clone();
+    WorkerConfig {
+        namespace: options.namespace.clone(),
+        lanes: options.lanes.iter().cloned().map(ServedLane::from).collect(),
+        instance: options.worker.instance.clone(),
+        capabilities: options.capabilities.clone(),
+        concurrency: options.concurrency,
+        poll_interval: if waits_alone { WAIT } else { SHORT_WAIT },
+        // A refusal is told at once; a server that is not there yet may come.
+        connect_timeout: None,
+        registration_ttl: options.registration_ttl,
+        drain: options.drain,
+        shutdown: context.shutdown.clone(),
+        events: Arc::new(move |event| log.event(event)),
+        ..WorkerConfig::new(backend, options.worker.id.clone())
+    }
+}
+
+/// The first SIGTERM or SIGINT drains; a second one stops at once.
+fn heed_signals(shutdown: Shutdown, drain: Duration, log: Log) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let left = duration::rough(ff_sdk::millis(drain));
+    tokio::spawn(async move {
+        signals.next().await;
+        log.stopping(format!("running programs have {left}"));
+        shutdown.drain();
+        signals.next().await;
+        shutdown.now();
+    });
+    Ok(())
 }

@@ -6,8 +6,7 @@ use std::process::ExitStatus;
 use bytes::Bytes;
 use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES};
 use ff_core::state::Failure;
-use ff_core::{Category, Code, Payload};
-use ff_store::StoreError;
+use ff_core::{Category, Payload};
 
 use super::tail::Tail;
 use crate::input::check_json;
@@ -60,22 +59,6 @@ pub(super) fn not_started(error: &std::io::Error) -> Failure {
     failure(category("spawn"), true, format!("the program cannot be started: {error}"))
 }
 
-/// What the store refused for good, another try would only meet again.
-pub(super) fn refused(error: &StoreError) -> Option<Failure> {
-    let code = error.refused()?;
-    let ended = [Code::StaleLease, Code::Cancelled, Code::ExitConflict, Code::NotFound];
-    if ended.contains(&code) {
-        return None;
-    }
-    let mut message = format!("the end of the program was refused: {error}");
-    let mut end = MESSAGE_BYTES.min(message.len());
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    message.truncate(end);
-    Some(failure(category(code.as_str()), false, message))
-}
-
 /// How the program ended cannot be known.
 pub(super) fn unknown(why: &str) -> Failure {
     failure(category("spawn"), true, format!("the end of the program is unknown: {why}"))
@@ -103,8 +86,6 @@ fn category(name: &'static str) -> Category {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ff_core::Refusal;
-    use ff_core::refusal::Stale;
 
     /// A wait status: the exit code is in its second byte, a signal in its first.
     fn of(wait_status: i32, stdout: &[u8], stderr: &[u8]) -> Verdict {
@@ -138,17 +119,6 @@ mod tests {
         let missing = of(127 << 8, b"", b"sh: 1: nope: not found\n");
         assert_eq!(missing, Verdict::NotRunnable("exit 127: sh: 1: nope: not found".into()));
         assert_eq!(of(126 << 8, b"", b""), Verdict::NotRunnable("exit 126".into()));
-    }
-
-    #[test]
-    fn a_refusal_that_cannot_change_is_a_failure_for_good_with_its_code() {
-        let refused = |refusal: Refusal| super::refused(&refusal.into());
-        let invalid = refused(Refusal::invalid("result", "é".repeat(MESSAGE_BYTES))).unwrap();
-        assert_eq!((invalid.category.as_str(), invalid.retryable), ("invalid_argument", false));
-        assert!(invalid.message.len() <= MESSAGE_BYTES);
-        assert_eq!(refused(Refusal::Cancelled), None);
-        assert_eq!(refused(Refusal::StaleLease { why: Stale::Expired }), None);
-        assert_eq!(super::refused(&StoreError::Contention), None, "it may be taken later");
     }
 
     #[test]

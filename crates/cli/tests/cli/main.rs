@@ -26,6 +26,7 @@ mod quotas;
 mod round_trip;
 mod worker_cancel;
 mod worker_exit;
+mod worker_lanes;
 mod worker_lease;
 mod worker_program;
 mod worker_race;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use ff_backend_memory::MemoryStore;
 use ff_core::limits::ExecutionLimits;
-use ff_core::machine::{Submit, Target};
+use ff_core::machine::{GrantOffer, Submit, Target};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Code, ExecutionId, Lane, Millis, Namespace, PublicState, ResourceName,
 };
-use ff_scheduler::{ClaimGrant, Scheduler, SchedulerConfig, SchedulerError};
+use ff_scheduler::{Scheduler, SchedulerConfig, SchedulerError};
 use ff_store::roles::Engine;
 use ff_store::{ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend, PartitionSet};
 use ff_testkit::ManualClock;
@@ -54,7 +54,7 @@ impl Fixture {
         self.store.quota(&Namespace::default(), &name(quota)).await.unwrap().active
     }
 
-    async fn grant(&self, offers: &[&str]) -> Option<ClaimGrant> {
+    async fn grant(&self, offers: &[&str]) -> Option<GrantOffer> {
         let offers = Capabilities::new(offers).unwrap();
         let (namespace, lane) = (Namespace::default(), Lane::default());
         self.scheduler.claim_for_worker(&namespace, &lane, &ada(), &offers, TTL).await.unwrap()
@@ -157,12 +157,12 @@ async fn work_that_its_holder_lost_is_granted_as_a_reclaim() {
     let fixture = Fixture::new();
     let id = fixture.submit(|submit| submit.policy.lease_ttl = Some(Millis::from_secs(1))).await;
     let (namespace, grant) = (Namespace::default(), fixture.grant(&[]).await.unwrap());
-    assert_eq!(grant.clone().into_reclaim(), None);
+    assert!(!grant.reclaim);
     fixture.scheduler.claim_from_grant(&namespace, &ada(), &grant).await.unwrap();
     fixture.pass(Millis::from_secs(2)).await;
-    let again = fixture.grant(&[]).await.unwrap().into_reclaim().unwrap();
-    let held =
-        fixture.scheduler.claim_from_reclaim_grant(&namespace, &ada(), &again).await.unwrap();
+    let again = fixture.grant(&[]).await.unwrap();
+    assert!(again.reclaim);
+    let held = fixture.scheduler.claim_from_grant(&namespace, &ada(), &again).await.unwrap();
     assert_eq!((held.execution, held.fence.attempt), (id, 1));
 }
 

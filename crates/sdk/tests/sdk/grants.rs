@@ -7,7 +7,7 @@ use ff_core::machine::{ClaimRequest, GrantOffer};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::{State, Worker};
 use ff_core::{Capabilities, Code, ExecutionId, Lane, Millis, Namespace, Payload, PublicState};
-use ff_scheduler::{ClaimGrant, Scheduler, SchedulerConfig};
+use ff_scheduler::{Scheduler, SchedulerConfig};
 use ff_sdk::{Client, FlowFabricWorker, Heartbeats, SdkError, WorkerConfig};
 use ff_store::{ClientAndWorker, mint};
 use ff_testkit::proxy::Proxy;
@@ -34,7 +34,7 @@ async fn submit(client: &Client) -> ExecutionId {
 }
 
 /// A grant to `worker`.
-async fn granted(fixture: &Fixture, worker: &FlowFabricWorker) -> Option<ClaimGrant> {
+async fn granted(fixture: &Fixture, worker: &FlowFabricWorker) -> Option<GrantOffer> {
     let scheduler = Scheduler::new(fixture.backend.clone(), SchedulerConfig::default()).unwrap();
     let config = worker.config();
     let name = Worker { id: config.worker.clone(), instance: config.instance.clone() };
@@ -215,10 +215,10 @@ async fn a_grant_is_used_once_however_often_it_is_claimed() {
     let config = WorkerConfig { concurrency: 2, ..fixture.config() };
     let worker = FlowFabricWorker::connect(config).await.unwrap();
     fixture.submit().await;
-    let grant = GrantOffer::from(&granted(&fixture, &worker).await.unwrap());
-    let first = worker.claim_from_grant(grant.clone()).await.unwrap().unwrap();
+    let grant = granted(&fixture, &worker).await.unwrap();
+    let first = worker.claim_from_grant(&grant).await.unwrap().unwrap();
     first.complete(Payload::default()).await.unwrap();
-    assert!(worker.claim_from_grant(grant).await.unwrap().is_none());
+    assert!(worker.claim_from_grant(&grant).await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,12 +238,9 @@ async fn what_its_holder_lost_is_claimed_as_a_new_attempt() {
     };
     assert_eq!(fixture.backend.claim(claim, Millis::ZERO).await.unwrap().assignments.len(), 1);
     tokio::time::advance(Duration::from_secs(2)).await;
-    let lost = async || {
-        let grant = granted(&fixture, &worker).await?;
-        Some(grant.into_reclaim().unwrap())
-    };
-    let grant = until_async(MINUTE, lost).await.unwrap();
-    let task = worker.claim_from_reclaim_grant(&grant).await.unwrap().unwrap();
+    let grant = until_async(MINUTE, async || granted(&fixture, &worker).await).await.unwrap();
+    assert!(grant.reclaim);
+    let task = worker.claim_from_grant(&grant).await.unwrap().unwrap();
     assert_eq!(task.assignment().execution, target.execution);
     assert_eq!(task.assignment().fence.attempt, 1);
 }
