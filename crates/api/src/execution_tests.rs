@@ -28,7 +28,7 @@ fn held_work_names_its_holder_and_its_lease() {
     assert_eq!((view.attempt, view.attempts), (Some(1), 2));
     assert_eq!((lease.worker.as_str(), lease.epoch), ("w", 2));
     assert_eq!(lease.id, sample::lease().to_string());
-    assert_eq!(view.next_timer.unwrap().what, "lease_expired");
+    assert_eq!(view.next_timer.unwrap().what, DueAction::LeaseExpired);
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn delayed_work_says_until_when() {
         ..sample::queued()
     };
     let view = ExecutionView::from(&record);
-    assert_eq!(view.state, "delayed");
+    assert_eq!((view.state, view.intent), (PublicState::Delayed, Some(Intent::Fresh)));
     assert_eq!(view.delayed_until, Some(Timestamp(until)));
-    let timer = TimerView { at: Timestamp(until), what: "delay_over".to_owned() };
+    let timer = TimerView { at: Timestamp(until), what: DueAction::DelayOver };
     assert_eq!(view.next_timer, Some(timer));
 }
 
@@ -50,7 +50,7 @@ fn completed_work_shows_the_shape_of_its_result_and_when_it_goes() {
     let result = Payload::bytes("abc").shape();
     let record = sample::ended(Outcome::Success { result });
     let view = ExecutionView::from(&record);
-    assert_eq!((view.state.as_str(), view.reason), ("completed", None));
+    assert_eq!((view.state, view.reason), (PublicState::Completed, None));
     assert_eq!(view.result.unwrap().length, 3);
     assert_eq!(view.ended, Some(Timestamp(sample::NOW)));
     assert_eq!(view.expires, Some(Timestamp(sample::NOW + record.retention())));
@@ -60,7 +60,7 @@ fn completed_work_shows_the_shape_of_its_result_and_when_it_goes() {
 fn failed_work_shows_its_failure() {
     let record = sample::ended(Outcome::Failed { failure: sample::failure("boom") });
     let view = ExecutionView::from(&record);
-    assert_eq!(view.state, "failed");
+    assert_eq!(view.state, PublicState::Failed);
     let failure = view.failure.unwrap();
     assert_eq!((failure.category.as_str(), failure.message.as_str()), ("error", "boom"));
 }
@@ -80,5 +80,5 @@ fn past_runs_are_numbered_from_0() {
     record.run.number = 1;
     let view = ExecutionView::from(&record);
     assert_eq!((view.run, view.past_runs.len()), (1, 1));
-    assert_eq!((view.past_runs[0].run, view.past_runs[0].state.as_str()), (0, "expired"));
+    assert_eq!((view.past_runs[0].run, view.past_runs[0].state), (0, PublicState::Expired));
 }

@@ -31,9 +31,9 @@ pub use audit::{AuditView, RepairedView, ViolationView};
 pub use error::ErrorView;
 pub use execution::{
     BlockedView, CancelView, ExecutionView, FailureView, LeaseView, LimitsView, ReservationView,
-    RunView, StateVectorView, TimerView,
+    RunView, TimerView,
 };
-pub use explanation::{ExplanationView, NearestView, ReasonView, ShortageView};
+pub use explanation::{ExplanationView, NearestView, ReasonView};
 pub use lane::{LanePageView, LaneView, LaneWorkView};
 pub use limit::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use listing::ListPageView;

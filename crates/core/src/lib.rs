@@ -29,6 +29,7 @@ pub mod time;
 pub mod timer;
 pub mod view;
 pub mod warning;
+pub mod words;
 
 pub use capability::Capabilities;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId};

@@ -18,7 +18,6 @@ mod submit;
 mod tags;
 mod worker;
 
-pub use content::Content;
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
     ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,
