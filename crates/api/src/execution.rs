@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::explain::{Explanation, may_lack_worker, without_worker};
+use ff_core::explain::Explanation;
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
-use ff_core::machine::Target;
+use ff_core::phrase::short_reason;
 use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Intent, Lease, Outcome, State};
 use ff_core::timer::{self, DueAction};
@@ -12,8 +12,6 @@ use ff_core::{
     Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
     ResourceName, StateVector, Time, WorkerId, WorkerInstanceId,
 };
-use ff_store::StoreError;
-use ff_store::roles::ClientBackend;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,7 +19,6 @@ use crate::attempt::{AttemptView, ProgressView};
 use crate::http::schema;
 use crate::payload::PayloadShapeView;
 use crate::policy::PolicyView;
-use crate::reason;
 use crate::timestamp::Timestamp;
 
 /// One unit of work, all that there is to know of it in one answer.
@@ -134,7 +131,7 @@ impl From<&Description> for ExecutionView {
             kind: record.spec.kind.clone(),
             state: record.public_state(),
             state_vector: record.state_vector(),
-            reason: reason::of(record),
+            reason: short_reason(record),
             intent: record.state.intent(),
             blocked: BlockedView::of(&record.state),
             grant: match &record.state {
@@ -179,32 +176,16 @@ impl From<&Description> for ExecutionView {
 }
 
 impl ExecutionView {
-    /// `record` with what its surroundings make of it, where these may tell more.
-    pub async fn in_place<C: ClientBackend + ?Sized>(
-        record: &Description,
-        client: &C,
-    ) -> Result<ExecutionView, StoreError> {
+    /// `record` as its surroundings show it, where they tell more than it does itself.
+    pub fn new(record: &Description, explanation: Option<&Explanation>) -> ExecutionView {
         let view = ExecutionView::from(record);
-        if !may_lack_worker(record) {
-            return Ok(view);
+        match explanation.filter(|explanation| explanation.vector != view.state_vector) {
+            None => view,
+            Some(Explanation { vector, phrase, .. }) => {
+                let reason = Some(phrase.clone());
+                ExecutionView { state_vector: *vector, reason, ..view }
+            }
         }
-        let target = Target { namespace: record.spec.namespace.clone(), execution: record.id };
-        Ok(view.explained(record, client.explain(&target).await?))
-    }
-
-    /// `record`, which no live worker can run.
-    pub fn without_worker(record: &Description) -> ExecutionView {
-        let (vector, phrase) = without_worker(record);
-        ExecutionView { state_vector: vector, reason: Some(phrase), ..ExecutionView::from(record) }
-    }
-
-    /// The same with what its surroundings make of it.
-    fn explained(mut self, record: &Description, explanation: Explanation) -> ExecutionView {
-        if explanation.vector != record.state_vector() {
-            self.state_vector = explanation.vector;
-            self.reason = Some(explanation.phrase);
-        }
-        self
     }
 }
 
@@ -422,7 +403,7 @@ impl From<(u32, &PastRun)> for RunView {
         RunView {
             run,
             state: past.outcome.public(),
-            reason: reason::of_outcome(&past.outcome),
+            reason: past.outcome.reason(),
             result: result(&past.outcome),
             failure: failure(&past.outcome),
             cancel_reason: cancel_reason(&past.outcome),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sample;
+use ff_core::record::{Attempt, AttemptEnd, EndReason};
 use ff_core::state::DelayReason;
 use ff_core::{Capabilities, Payload};
 use serde_json::json;
@@ -81,4 +82,55 @@ fn past_runs_are_numbered_from_0() {
     let view = ExecutionView::from(&record);
     assert_eq!((view.run, view.past_runs.len()), (1, 1));
     assert_eq!((view.past_runs[0].run, view.past_runs[0].state), (0, PublicState::Expired));
+}
+
+fn reason(state: State) -> Option<String> {
+    short_reason(&Description { state, ..sample::held(0) })
+}
+
+#[test]
+fn waiting_work_says_for_what() {
+    let mut record = sample::queued();
+    assert_eq!(short_reason(&record).unwrap(), "waits for a worker");
+    record.spec.requires = Capabilities::new(["gpu"]).unwrap();
+    assert_eq!(short_reason(&record).unwrap(), "waits for a worker that offers gpu");
+    record.state = State::Queued { why: Intent::Reclaim };
+    let said = short_reason(&record).unwrap();
+    assert_eq!(said, "waits for a worker that offers gpu, to try again after a lost lease");
+}
+
+#[test]
+fn a_retry_repeats_what_went_wrong() {
+    let end = |reason| Some(AttemptEnd { at: sample::NOW, reason });
+    let mut record = sample::queued();
+    record.state = State::Delayed { until: Time::MAX, why: DelayReason::Backoff };
+    let failed = end(EndReason::Failed(sample::failure("boom")));
+    record.attempt = Some(Attempt { end: failed, ..sample::attempt(0) });
+    assert_eq!(short_reason(&record).unwrap(), "waits to try again after a failure: boom");
+    record.attempt = Some(Attempt { end: end(EndReason::TimedOut), ..sample::attempt(0) });
+    assert!(short_reason(&record).unwrap().ends_with("ran past its timeout"));
+}
+
+#[test]
+fn a_holder_that_is_asked_to_stop_is_named_with_the_reason() {
+    let State::Active { lease, .. } = sample::held(0).state else { panic!("not held") };
+    let cancel = |reason: Option<&str>| {
+        Some(CancelRequest { by: Time::MAX, reason: reason.map(Into::into) })
+    };
+    let said = reason(State::Active { lease: lease.clone(), cancel: cancel(Some("enough")) });
+    assert_eq!(said.unwrap(), "is held by worker w-1, which is asked to stop: enough");
+    let said = reason(State::Active { lease, cancel: cancel(None) });
+    assert_eq!(said.unwrap(), "is held by worker w-1, which is asked to stop");
+}
+
+#[test]
+fn an_end_is_given_in_the_words_of_who_ended_it() {
+    let ended = |outcome| short_reason(&sample::ended(outcome));
+    assert_eq!(ended(Outcome::Success { result: Payload::default().shape() }), None);
+    let failed = |message| Outcome::Failed { failure: sample::failure(message) };
+    assert_eq!(ended(failed("boom")).unwrap(), "boom");
+    assert_eq!(ended(failed("")).unwrap(), "failed with category error and no message");
+    let cancelled = |reason: Option<&str>| Outcome::Cancelled { reason: reason.map(Into::into) };
+    assert_eq!(ended(cancelled(Some("no"))).unwrap(), "no");
+    assert_eq!(ended(cancelled(None)).unwrap(), "cancelled without a reason");
 }

@@ -20,7 +20,6 @@ pub mod listing;
 pub mod operator;
 pub mod payload;
 pub mod policy;
-mod reason;
 pub mod registration;
 pub mod submitted;
 pub mod timestamp;

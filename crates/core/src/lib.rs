@@ -17,6 +17,7 @@ pub mod name;
 pub mod overrides;
 pub mod patch;
 pub mod payload;
+pub mod phrase;
 pub mod placement;
 pub mod policy;
 pub mod quota;

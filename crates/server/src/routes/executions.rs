@@ -13,6 +13,7 @@ use ff_api::{
 use ff_core::machine::{Submitted, Target};
 use ff_core::{Kind, Lane, Namespace, Payload, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing, Standing};
+use ff_store::roles::describe_explained;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -103,8 +104,8 @@ pub(crate) async fn describe(
     State(state): State<AppState>,
     ExecutionPath(target): ExecutionPath,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
-    let record = state.backend.describe(&target).await?;
-    Ok(JsonBody(ExecutionView::in_place(&record, &*state.backend).await?))
+    let (record, explanation) = describe_explained(&*state.backend, &target).await?;
+    Ok(JsonBody(ExecutionView::new(&record, explanation.as_ref())))
 }
 
 /// Why an execution stands where it stands, and what it waits for.

@@ -11,7 +11,7 @@ use ff_core::Refusal;
 use ff_core::bounds::BATCH;
 use ff_core::machine::{Action, Command, Reply};
 
-pub use client::{ClientBackend, LaneUpdate, LaneView};
+pub use client::{ClientBackend, LaneUpdate, LaneView, describe_explained};
 pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;
 pub(crate) use maintenance::ROUTED_NAMESPACES;
