@@ -58,8 +58,8 @@ def run(task):
     beat.start()
     path = f"/v1/executions/{task['execution']}"
     try:
-        result = handle(task["kind"], task["input"].get("json"))
-        end, body = "complete", {"result": {"json": result}}
+        result = handle(task["kind"], task["input"])
+        end, body = "complete", {"result": result}
     except ValueError as error:
         end, body = "fail", {"retryable": False, "message": str(error)}
     try:

@@ -1,18 +1,33 @@
 //! Attempts.
 
 use ff_core::record::{Attempt, EndReason, Progress};
+use ff_core::view::AttemptStatus;
 use ff_core::{WorkerId, WorkerInstanceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::execution::FailureView;
+use crate::http::schema;
 use crate::timestamp::Timestamp;
 
-/// The attempts of one execution, oldest first.
+/// One page of the attempts of an execution, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptsView {
     /// The attempts.
     pub attempts: Vec<AttemptView>,
+    /// The cursor to go on with; null when there is nothing more.
+    pub next: Option<String>,
+}
+
+impl AttemptsView {
+    /// The page that was asked for with `limit`.
+    pub fn new(found: &[Attempt], limit: usize) -> Self {
+        let full = found.last().filter(|_| found.len() >= limit);
+        AttemptsView {
+            attempts: found.iter().map(AttemptView::from).collect(),
+            next: full.map(|last| (last.number + 1).to_string()),
+        }
+    }
 }
 
 /// One try.
@@ -22,9 +37,9 @@ pub struct AttemptView {
     pub attempt: u32,
     /// The run it belongs to.
     pub run: u32,
-    /// `open` while it runs or is paused, else how it ended: `completed`, `failed`, `timed_out`,
-    /// `lease_lost`, `cancelled` or `expired`.
-    pub status: String,
+    /// `open` while it runs or is paused, else how it ended.
+    #[schema(value_type = schema::AttemptStatus)]
+    pub status: AttemptStatus,
     /// What its holder reported, when it `failed`.
     pub failure: Option<FailureView>,
     /// When it was first claimed.
@@ -49,7 +64,7 @@ impl From<&Attempt> for AttemptView {
         AttemptView {
             attempt: attempt.number,
             run: attempt.run,
-            status: reason.map_or("open", word).to_owned(),
+            status: attempt.status(),
             failure: match reason {
                 Some(EndReason::Failed(failure)) => Some(failure.into()),
                 _ => None,
@@ -61,17 +76,6 @@ impl From<&Attempt> for AttemptView {
             lease: attempt.lease.to_string(),
             progress: attempt.progress.as_ref().map(ProgressView::from),
         }
-    }
-}
-
-fn word(reason: &EndReason) -> &'static str {
-    match reason {
-        EndReason::Completed => "completed",
-        EndReason::Failed(_) => "failed",
-        EndReason::TimedOut => "timed_out",
-        EndReason::LeaseLost => "lease_lost",
-        EndReason::Cancelled => "cancelled",
-        EndReason::Expired => "expired",
     }
 }
 
@@ -108,7 +112,7 @@ mod tests {
     #[test]
     fn an_open_attempt_has_no_end() {
         let view = AttemptView::from(&crate::sample::attempt(4));
-        assert_eq!((view.attempt, view.status.as_str()), (4, "open"));
+        assert_eq!((view.attempt, view.status), (4, AttemptStatus::Open));
         assert_eq!((view.ended, view.failure), (None, None));
         assert_eq!(view.lease.matches('.').count(), 1);
     }
@@ -119,7 +123,7 @@ mod tests {
         let end = AttemptEnd { at: Time::from_ms(9), reason: EndReason::Failed(failure) };
         let attempt = Attempt { end: Some(end), ..crate::sample::attempt(0) };
         let view = AttemptView::from(&attempt);
-        assert_eq!(view.status, "failed");
+        assert_eq!(view.status, AttemptStatus::Failed);
         assert_eq!(view.failure.unwrap().message, "boom");
         assert_eq!(view.ended, Some(Timestamp(Time::from_ms(9))));
     }

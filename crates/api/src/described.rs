@@ -1,29 +1,22 @@
 //! From the wire back to what the engine says of an execution.
 
 use ff_core::id::{LeaseId, RequestId};
-use ff_core::limits::{Blocker, ExecutionLimits};
+use ff_core::limits::ExecutionLimits;
 use ff_core::payload::{ContentType, PayloadShape};
-use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::{Attempt, AttemptEnd, Description, EndReason, PastRun, Progress, Run, Spec};
-use ff_core::state::{
-    CancelRequest, DelayReason, Failure, Grant, Intent, Lease, Outcome, State, Worker,
-};
-use ff_core::{Capabilities, Millis, ResourceKind, ResourceName, Time};
+use ff_core::state::{CancelRequest, DelayReason, Failure, Grant, Lease, Outcome, State, Worker};
+use ff_core::view::AttemptStatus;
+use ff_core::{Capabilities, PublicState};
 
 use crate::attempt::AttemptView;
 use crate::execution::{ExecutionView, FailureView, RunView};
 use crate::payload::PayloadShapeView;
-use crate::policy::PolicyView;
 
 /// The view is not one that this release's servers write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotUnderstood(pub(crate) String);
 
 type Understood<T> = Result<T, NotUnderstood>;
-
-fn unknown<T>(what: &str) -> Understood<T> {
-    Err(NotUnderstood(what.to_owned()))
-}
 
 fn missing<T>(value: Option<T>, what: &str) -> Understood<T> {
     value.ok_or_else(|| NotUnderstood(format!("{what} is missing")))
@@ -46,7 +39,7 @@ impl TryFrom<ExecutionView> for Description {
                 kind: view.kind,
                 requires: refused(Capabilities::new(&view.requires))?,
                 input: shape(&view.input)?,
-                policy: policy(view.policy)?,
+                policy: view.policy.into(),
                 key: view.idempotency_key,
                 limits: ExecutionLimits {
                     budgets: view.limits.budgets,
@@ -74,51 +67,32 @@ impl TryFrom<ExecutionView> for Description {
 }
 
 fn state(view: &ExecutionView) -> Understood<State> {
-    Ok(match view.state.as_str() {
-        "waiting" | "resumable" => {
-            let why = why(missing(view.intent.as_deref(), "intent")?)?;
-            match &view.grant {
-                None => State::Queued { why },
-                Some(grant) => State::Granted {
-                    grant: Grant {
-                        request: refused(grant.request.parse::<RequestId>())?,
-                        to: Worker {
-                            id: grant.worker.clone(),
-                            instance: grant.worker_instance.clone(),
-                        },
-                        until: grant.until.0,
+    let why = missing(view.intent, "intent");
+    Ok(match view.state {
+        PublicState::Waiting | PublicState::Resumable => match &view.grant {
+            None => State::Queued { why: why? },
+            Some(grant) => State::Granted {
+                grant: Grant {
+                    request: refused(grant.request.parse::<RequestId>())?,
+                    to: Worker {
+                        id: grant.worker.clone(),
+                        instance: grant.worker_instance.clone(),
                     },
-                    why,
+                    until: grant.until.0,
                 },
-            }
-        }
-        "delayed" => State::Delayed {
-            until: missing(view.delayed_until, "delayed_until")?.0,
-            why: match view.state_vector.blocking_reason.as_str() {
-                "waiting_for_delay" => DelayReason::Start,
-                "waiting_for_retry_backoff" => DelayReason::Backoff,
-                "waiting_for_resume_delay" => DelayReason::Hold,
-                other => return unknown(other),
+                why: why?,
             },
         },
-        "rate_limited" => {
+        PublicState::Delayed => State::Delayed {
+            until: missing(view.delayed_until, "delayed_until")?.0,
+            why: missing(DelayReason::before(why?), "the reason of a delay")?,
+        },
+        PublicState::RateLimited => {
             let blocked = missing(view.blocked.as_ref(), "blocked")?;
-            let name = blocked.name.clone();
-            let on = match ResourceKind::parse(&blocked.on) {
-                Some(ResourceKind::Lane) => {
-                    let name = ResourceName::of_lane(&(&name).into());
-                    Blocker { kind: ResourceKind::Quota, name }
-                }
-                Some(kind @ (ResourceKind::Budget | ResourceKind::Quota)) => Blocker { kind, name },
-                _ => return unknown(&blocked.on),
-            };
-            State::Blocked {
-                on,
-                why: why(missing(view.intent.as_deref(), "intent")?)?,
-                detail: blocked.detail.as_str().into(),
-            }
+            let detail = blocked.detail.as_str().into();
+            State::Blocked { on: blocked.blocker(), why: why?, detail }
         }
-        "active" => {
+        PublicState::Active => {
             let lease = missing(view.lease.as_ref(), "lease")?;
             State::Active {
                 lease: Lease {
@@ -149,88 +123,50 @@ fn state(view: &ExecutionView) -> Understood<State> {
     })
 }
 
-fn why(word: &str) -> Understood<Intent> {
-    Ok(match word {
-        "start" => Intent::Fresh,
-        "retry" => Intent::Retry,
-        "reclaim" => Intent::Reclaim,
-        "replay" => Intent::Replay,
-        "resume" => Intent::Resume,
-        "hand_back" => Intent::HandBack,
-        "revoke" => Intent::Revoke,
-        other => return unknown(other),
-    })
-}
-
 fn outcome(
-    word: &str,
+    state: PublicState,
     result: Option<&PayloadShapeView>,
     failure: Option<FailureView>,
     cancel_reason: Option<&str>,
 ) -> Understood<Outcome> {
-    Ok(match word {
-        "completed" => Outcome::Success { result: shape(missing(result, "result")?)? },
-        "failed" => Outcome::Failed { failure: missing(failure, "failure")?.into() },
-        "cancelled" => Outcome::Cancelled { reason: cancel_reason.map(Into::into) },
-        "expired" => Outcome::Expired,
-        other => return unknown(other),
+    Ok(match state {
+        PublicState::Completed => Outcome::Success { result: shape(missing(result, "result")?)? },
+        PublicState::Failed => Outcome::Failed { failure: missing(failure, "failure")?.into() },
+        PublicState::Cancelled => Outcome::Cancelled { reason: cancel_reason.map(Into::into) },
+        PublicState::Expired => Outcome::Expired,
+        other => return Err(NotUnderstood(format!("a run that ended {other}"))),
     })
 }
 
 fn past_run(view: RunView) -> Understood<PastRun> {
     let reason = view.cancel_reason.as_deref();
     Ok(PastRun {
-        outcome: outcome(&view.state, view.result.as_ref(), view.failure, reason)?,
+        outcome: outcome(view.state, view.result.as_ref(), view.failure, reason)?,
         started: view.started.0,
         ended: view.ended.0,
     })
 }
 
 fn shape(view: &PayloadShapeView) -> Understood<PayloadShape> {
-    let Ok(len) = view.length.try_into() else { return unknown("a length") };
+    let len = missing(view.length.try_into().ok(), "a length below 4 GiB")?;
     Ok(PayloadShape { content_type: refused(ContentType::new(&view.content_type))?, len })
-}
-
-fn policy(view: PolicyView) -> Understood<Policy> {
-    let growth = match view.backoff.growth.as_str() {
-        "fixed" => Growth::Fixed,
-        "exponential" => Growth::Exponential,
-        other => return unknown(other),
-    };
-    Ok(Policy {
-        retry: Retry {
-            max_attempts: view.max_attempts,
-            backoff: Backoff {
-                growth,
-                base: Millis::new(view.backoff.base_ms),
-                cap: Millis::new(view.backoff.cap_ms),
-                jitter_percent: view.backoff.jitter_percent,
-            },
-            categories: view.retry_on.map(|list| list.into_iter().collect()),
-        },
-        attempt_timeout: view.attempt_timeout_ms.map(Millis::new),
-        deadline: view.deadline_ms.map(Millis::new),
-        lease_ttl: Millis::new(view.lease_ttl_ms),
-        max_reclaims: view.max_reclaims,
-        retention: Millis::new(view.retention_ms),
-    })
 }
 
 impl TryFrom<AttemptView> for Attempt {
     type Error = NotUnderstood;
 
     fn try_from(view: AttemptView) -> Understood<Attempt> {
-        let reason = match (view.status.as_str(), view.failure) {
-            ("open", _) => None,
-            ("completed", _) => Some(EndReason::Completed),
-            ("failed", Some(failure)) => Some(EndReason::Failed(failure.into())),
-            ("timed_out", _) => Some(EndReason::TimedOut),
-            ("lease_lost", _) => Some(EndReason::LeaseLost),
-            ("cancelled", _) => Some(EndReason::Cancelled),
-            ("expired", _) => Some(EndReason::Expired),
-            (other, _) => return unknown(other),
+        let reason = match view.status {
+            AttemptStatus::Open => None,
+            AttemptStatus::Completed => Some(EndReason::Completed),
+            AttemptStatus::Failed => {
+                Some(EndReason::Failed(missing(view.failure, "failure")?.into()))
+            }
+            AttemptStatus::TimedOut => Some(EndReason::TimedOut),
+            AttemptStatus::LeaseLost => Some(EndReason::LeaseLost),
+            AttemptStatus::Cancelled => Some(EndReason::Cancelled),
+            AttemptStatus::Expired => Some(EndReason::Expired),
         };
-        let at: Option<Time> = view.ended.map(|at| at.0);
         Ok(Attempt {
             number: view.attempt,
             run: view.run,
@@ -240,7 +176,7 @@ impl TryFrom<AttemptView> for Attempt {
             progress: view.progress.map(Progress::from),
             end: match reason {
                 None => None,
-                Some(reason) => Some(AttemptEnd { at: missing(at, "ended")?, reason }),
+                Some(reason) => Some(AttemptEnd { at: missing(view.ended, "ended")?.0, reason }),
             },
         })
     }
@@ -256,6 +192,9 @@ impl From<FailureView> for Failure {
 mod tests {
     use super::*;
     use crate::sample;
+    use ff_core::ResourceKind;
+    use ff_core::limits::Blocker;
+    use ff_core::state::Intent;
 
     fn round_trip(described: &Description) {
         let text = serde_json::to_string(&ExecutionView::from(described)).unwrap();
@@ -270,18 +209,10 @@ mod tests {
         let grant = Grant { request: RequestId::new(5), to: worker, until: sample::NOW };
         let cancel = Some(CancelRequest { by: sample::NOW, reason: Some("why".into()) });
         let State::Active { lease, .. } = &base.state else { panic!("it is held") };
-        let whys = [
-            Intent::Fresh,
-            Intent::Retry,
-            Intent::Reclaim,
-            Intent::Replay,
-            Intent::Resume,
-            Intent::HandBack,
-            Intent::Revoke,
-        ];
+        let whys = || Intent::ALL.iter().copied();
         let mut states = vec![base.state.clone()];
-        states.extend(whys.map(|why| State::Queued { why }));
-        states.extend(whys.map(|why| State::Granted { grant: grant.clone(), why }));
+        states.extend(whys().map(|why| State::Queued { why }));
+        states.extend(whys().map(|why| State::Granted { grant: grant.clone(), why }));
         states.extend(
             [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold]
                 .map(|why| State::Delayed { until: sample::NOW, why }),
@@ -290,7 +221,7 @@ mod tests {
             [(ResourceKind::Budget, "x"), (ResourceKind::Quota, "x"), (ResourceKind::Quota, "@x")]
         {
             let on = Blocker { kind, name: name.parse().unwrap() };
-            states.extend(whys.map(|why| State::Blocked {
+            states.extend(whys().map(|why| State::Blocked {
                 on: on.clone(),
                 why,
                 detail: "full".into(),

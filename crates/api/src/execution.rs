@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ff_core::explain::{Explanation, may_lack_worker, without_worker};
-use ff_core::limits::{Amounts, ExecutionLimits};
-use ff_core::machine::Target;
+use ff_core::explain::Explanation;
+use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
+use ff_core::phrase::short_reason;
 use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Intent, Lease, Outcome, State};
 use ff_core::timer::{self, DueAction};
@@ -12,15 +12,13 @@ use ff_core::{
     Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
     ResourceName, StateVector, Time, WorkerId, WorkerInstanceId,
 };
-use ff_store::StoreError;
-use ff_store::roles::ClientBackend;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::attempt::{AttemptView, ProgressView};
+use crate::http::schema;
 use crate::payload::PayloadShapeView;
 use crate::policy::PolicyView;
-use crate::reason;
 use crate::timestamp::Timestamp;
 
 /// One unit of work, all that there is to know of it in one answer.
@@ -38,15 +36,17 @@ pub struct ExecutionView {
     /// What sort of work.
     #[schema(value_type = String)]
     pub kind: Kind,
-    /// The public word for where it stands.
-    pub state: String,
+    /// Where it stands.
+    #[schema(value_type = schema::PublicState)]
+    pub state: PublicState,
     /// Six views of where it stands.
-    pub state_vector: StateVectorView,
+    #[schema(value_type = schema::StateVector)]
+    pub state_vector: StateVector,
     /// Why it ended as it did, or what it waits for, in a sentence; null when it completed.
     pub reason: Option<String>,
-    /// What it waits to do: `start`, `retry`, `reclaim`, `replay`, `resume`, `hand_back` or
-    /// `revoke`; null unless it is queued, granted or blocked.
-    pub intent: Option<String>,
+    /// What it waits to do; null when it runs or has ended.
+    #[schema(value_type = Option<schema::Intent>)]
+    pub intent: Option<Intent>,
     /// Which budget or quota it waits for.
     pub blocked: Option<BlockedView>,
     /// For whom it is reserved.
@@ -129,10 +129,10 @@ impl From<&Description> for ExecutionView {
             namespace: record.spec.namespace.clone(),
             lane: record.spec.lane.clone(),
             kind: record.spec.kind.clone(),
-            state: record.public_state().to_string(),
-            state_vector: record.state_vector().into(),
-            reason: reason::of(record),
-            intent: intent(&record.state).map(str::to_owned),
+            state: record.public_state(),
+            state_vector: record.state_vector(),
+            reason: short_reason(record),
+            intent: record.state.intent(),
             blocked: BlockedView::of(&record.state),
             grant: match &record.state {
                 State::Granted { grant, .. } => Some(grant.into()),
@@ -176,54 +176,17 @@ impl From<&Description> for ExecutionView {
 }
 
 impl ExecutionView {
-    /// `record` with what its surroundings make of it, where these may tell more.
-    pub async fn in_place<C: ClientBackend + ?Sized>(
-        record: &Description,
-        client: &C,
-    ) -> Result<ExecutionView, StoreError> {
+    /// `record` as its surroundings show it, where they tell more than it does itself.
+    pub fn new(record: &Description, explanation: Option<&Explanation>) -> ExecutionView {
         let view = ExecutionView::from(record);
-        if !may_lack_worker(record) {
-            return Ok(view);
-        }
-        let target = Target { namespace: record.spec.namespace.clone(), execution: record.id };
-        Ok(view.explained(record, client.explain(&target).await?))
-    }
-
-    /// `record`, which no live worker can run.
-    pub fn without_worker(record: &Description) -> ExecutionView {
-        let (vector, phrase) = without_worker(record);
-        ExecutionView {
-            state_vector: vector.into(),
-            reason: Some(phrase),
-            ..ExecutionView::from(record)
+        match explanation.filter(|explanation| explanation.vector != view.state_vector) {
+            None => view,
+            Some(Explanation { vector, phrase, .. }) => {
+                let reason = Some(phrase.clone());
+                ExecutionView { state_vector: *vector, reason, ..view }
+            }
         }
     }
-
-    /// The same with what its surroundings make of it.
-    fn explained(mut self, record: &Description, explanation: Explanation) -> ExecutionView {
-        if explanation.vector != record.state_vector() {
-            self.state_vector = explanation.vector.into();
-            self.reason = Some(explanation.phrase);
-        }
-        self
-    }
-}
-
-/// The word for what an execution waits to do.
-fn intent(state: &State) -> Option<&'static str> {
-    let why = match state {
-        State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => why,
-        _ => return None,
-    };
-    Some(match why {
-        Intent::Fresh => "start",
-        Intent::Retry => "retry",
-        Intent::Reclaim => "reclaim",
-        Intent::Replay => "replay",
-        Intent::Resume => "resume",
-        Intent::HandBack => "hand_back",
-        Intent::Revoke => "revoke",
-    })
 }
 
 fn result(outcome: &Outcome) -> Option<PayloadShapeView> {
@@ -247,11 +210,24 @@ fn cancel_reason(outcome: &Outcome) -> Option<String> {
     }
 }
 
+ff_core::words!(
+    /// What an execution is blocked on.
+    BlockedOn {
+        /// A budget.
+        Budget = "budget",
+        /// A quota.
+        Quota = "quota",
+        /// How many of its lane may run at once.
+        Lane = "lane",
+    }
+);
+
 /// The budget, quota or lane that has no room for an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BlockedView {
-    /// `budget`, `quota` or `lane`.
-    pub on: String,
+    /// What sort of limit.
+    #[schema(value_type = schema::BlockedOn)]
+    pub on: BlockedOn,
     /// Which one.
     #[schema(value_type = String)]
     pub name: ResourceName,
@@ -262,11 +238,25 @@ pub struct BlockedView {
 impl BlockedView {
     fn of(state: &State) -> Option<BlockedView> {
         let State::Blocked { on, detail, .. } = state else { return None };
-        let (kind, name) = match on.name.lane() {
-            Some(lane) => (ResourceKind::Lane, (&lane).into()),
-            None => (on.kind, on.name.clone()),
+        let (on, name) = match (on.name.lane(), on.kind) {
+            (Some(lane), _) => (BlockedOn::Lane, (&lane).into()),
+            (None, ResourceKind::Budget) => (BlockedOn::Budget, on.name.clone()),
+            (None, _) => (BlockedOn::Quota, on.name.clone()),
         };
-        Some(BlockedView { on: kind.as_str().to_owned(), name, detail: detail.to_string() })
+        Some(BlockedView { on, name, detail: detail.to_string() })
+    }
+
+    /// The limit meant.
+    pub fn blocker(&self) -> Blocker {
+        let name = self.name.clone();
+        match self.on {
+            BlockedOn::Budget => Blocker { kind: ResourceKind::Budget, name },
+            BlockedOn::Quota => Blocker { kind: ResourceKind::Quota, name },
+            BlockedOn::Lane => {
+                let name = ResourceName::of_lane(&(&name).into());
+                Blocker { kind: ResourceKind::Quota, name }
+            }
+        }
     }
 }
 
@@ -313,36 +303,6 @@ impl From<&Grant> for ReservationView {
             worker: grant.to.id.clone(),
             worker_instance: grant.to.instance.clone(),
             until: grant.until.into(),
-        }
-    }
-}
-
-/// Six views of one state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct StateVectorView {
-    /// Which part of its life.
-    pub lifecycle_phase: String,
-    /// Who owns it.
-    pub ownership_state: String,
-    /// Whether it could be claimed.
-    pub eligibility_state: String,
-    /// What it waits for.
-    pub blocking_reason: String,
-    /// How it ended.
-    pub terminal_outcome: String,
-    /// Where its newest attempt stands.
-    pub attempt_state: String,
-}
-
-impl From<StateVector> for StateVectorView {
-    fn from(vector: StateVector) -> Self {
-        StateVectorView {
-            lifecycle_phase: vector.lifecycle_phase.to_string(),
-            ownership_state: vector.ownership_state.to_string(),
-            eligibility_state: vector.eligibility_state.to_string(),
-            blocking_reason: vector.blocking_reason.to_string(),
-            terminal_outcome: vector.terminal_outcome.to_string(),
-            attempt_state: vector.attempt_state.to_string(),
         }
     }
 }
@@ -421,8 +381,9 @@ impl From<&CancelRequest> for CancelView {
 pub struct RunView {
     /// 0 for the first.
     pub run: u32,
-    /// The public word for how it ended.
-    pub state: String,
+    /// How it ended.
+    #[schema(value_type = schema::PublicState)]
+    pub state: PublicState,
     /// Why; null when it completed.
     pub reason: Option<String>,
     /// What it completed with.
@@ -441,8 +402,8 @@ impl From<(u32, &PastRun)> for RunView {
     fn from((run, past): (u32, &PastRun)) -> Self {
         RunView {
             run,
-            state: ended_as(&past.outcome).to_string(),
-            reason: reason::of_outcome(&past.outcome),
+            state: past.outcome.public(),
+            reason: past.outcome.reason(),
             result: result(&past.outcome),
             failure: failure(&past.outcome),
             cancel_reason: cancel_reason(&past.outcome),
@@ -452,37 +413,19 @@ impl From<(u32, &PastRun)> for RunView {
     }
 }
 
-fn ended_as(outcome: &Outcome) -> PublicState {
-    match outcome {
-        Outcome::Success { .. } => PublicState::Completed,
-        Outcome::Failed { .. } => PublicState::Failed,
-        Outcome::Cancelled { .. } => PublicState::Cancelled,
-        Outcome::Expired => PublicState::Expired,
-    }
-}
-
 /// What time alone will do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TimerView {
     /// When.
     pub at: Timestamp,
-    /// What: `deadline`, `cancel_grace`, `attempt_timeout`, `lease_expired`, `delay_over`,
-    /// `grant_expired` or `retention`.
-    pub what: String,
+    /// What.
+    #[schema(value_type = schema::DueAction)]
+    pub what: DueAction,
 }
 
 impl From<(Time, DueAction)> for TimerView {
-    fn from((at, due): (Time, DueAction)) -> Self {
-        let what = match due {
-            DueAction::Deadline => "deadline",
-            DueAction::CancelGrace => "cancel_grace",
-            DueAction::AttemptTimeout => "attempt_timeout",
-            DueAction::LeaseExpired => "lease_expired",
-            DueAction::DelayOver => "delay_over",
-            DueAction::GrantExpired => "grant_expired",
-            DueAction::Retention => "retention",
-        };
-        TimerView { at: at.into(), what: what.to_owned() }
+    fn from((at, what): (Time, DueAction)) -> Self {
+        TimerView { at: at.into(), what }
     }
 }
 

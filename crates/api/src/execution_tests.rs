@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sample;
+use ff_core::record::{Attempt, AttemptEnd, EndReason};
 use ff_core::state::DelayReason;
 use ff_core::{Capabilities, Payload};
 use serde_json::json;
@@ -28,7 +29,7 @@ fn held_work_names_its_holder_and_its_lease() {
     assert_eq!((view.attempt, view.attempts), (Some(1), 2));
     assert_eq!((lease.worker.as_str(), lease.epoch), ("w", 2));
     assert_eq!(lease.id, sample::lease().to_string());
-    assert_eq!(view.next_timer.unwrap().what, "lease_expired");
+    assert_eq!(view.next_timer.unwrap().what, DueAction::LeaseExpired);
 }
 
 #[test]
@@ -39,9 +40,9 @@ fn delayed_work_says_until_when() {
         ..sample::queued()
     };
     let view = ExecutionView::from(&record);
-    assert_eq!(view.state, "delayed");
+    assert_eq!((view.state, view.intent), (PublicState::Delayed, Some(Intent::Fresh)));
     assert_eq!(view.delayed_until, Some(Timestamp(until)));
-    let timer = TimerView { at: Timestamp(until), what: "delay_over".to_owned() };
+    let timer = TimerView { at: Timestamp(until), what: DueAction::DelayOver };
     assert_eq!(view.next_timer, Some(timer));
 }
 
@@ -50,7 +51,7 @@ fn completed_work_shows_the_shape_of_its_result_and_when_it_goes() {
     let result = Payload::bytes("abc").shape();
     let record = sample::ended(Outcome::Success { result });
     let view = ExecutionView::from(&record);
-    assert_eq!((view.state.as_str(), view.reason), ("completed", None));
+    assert_eq!((view.state, view.reason), (PublicState::Completed, None));
     assert_eq!(view.result.unwrap().length, 3);
     assert_eq!(view.ended, Some(Timestamp(sample::NOW)));
     assert_eq!(view.expires, Some(Timestamp(sample::NOW + record.retention())));
@@ -60,7 +61,7 @@ fn completed_work_shows_the_shape_of_its_result_and_when_it_goes() {
 fn failed_work_shows_its_failure() {
     let record = sample::ended(Outcome::Failed { failure: sample::failure("boom") });
     let view = ExecutionView::from(&record);
-    assert_eq!(view.state, "failed");
+    assert_eq!(view.state, PublicState::Failed);
     let failure = view.failure.unwrap();
     assert_eq!((failure.category.as_str(), failure.message.as_str()), ("error", "boom"));
 }
@@ -80,5 +81,56 @@ fn past_runs_are_numbered_from_0() {
     record.run.number = 1;
     let view = ExecutionView::from(&record);
     assert_eq!((view.run, view.past_runs.len()), (1, 1));
-    assert_eq!((view.past_runs[0].run, view.past_runs[0].state.as_str()), (0, "expired"));
+    assert_eq!((view.past_runs[0].run, view.past_runs[0].state), (0, PublicState::Expired));
+}
+
+fn reason(state: State) -> Option<String> {
+    short_reason(&Description { state, ..sample::held(0) })
+}
+
+#[test]
+fn waiting_work_says_for_what() {
+    let mut record = sample::queued();
+    assert_eq!(short_reason(&record).unwrap(), "waits for a worker");
+    record.spec.requires = Capabilities::new(["gpu"]).unwrap();
+    assert_eq!(short_reason(&record).unwrap(), "waits for a worker that offers gpu");
+    record.state = State::Queued { why: Intent::Reclaim };
+    let said = short_reason(&record).unwrap();
+    assert_eq!(said, "waits for a worker that offers gpu, to try again after a lost lease");
+}
+
+#[test]
+fn a_retry_repeats_what_went_wrong() {
+    let end = |reason| Some(AttemptEnd { at: sample::NOW, reason });
+    let mut record = sample::queued();
+    record.state = State::Delayed { until: Time::MAX, why: DelayReason::Backoff };
+    let failed = end(EndReason::Failed(sample::failure("boom")));
+    record.attempt = Some(Attempt { end: failed, ..sample::attempt(0) });
+    assert_eq!(short_reason(&record).unwrap(), "waits to try again after a failure: boom");
+    record.attempt = Some(Attempt { end: end(EndReason::TimedOut), ..sample::attempt(0) });
+    assert!(short_reason(&record).unwrap().ends_with("ran past its timeout"));
+}
+
+#[test]
+fn a_holder_that_is_asked_to_stop_is_named_with_the_reason() {
+    let State::Active { lease, .. } = sample::held(0).state else { panic!("not held") };
+    let cancel = |reason: Option<&str>| {
+        Some(CancelRequest { by: Time::MAX, reason: reason.map(Into::into) })
+    };
+    let said = reason(State::Active { lease: lease.clone(), cancel: cancel(Some("enough")) });
+    assert_eq!(said.unwrap(), "is held by worker w-1, which is asked to stop: enough");
+    let said = reason(State::Active { lease, cancel: cancel(None) });
+    assert_eq!(said.unwrap(), "is held by worker w-1, which is asked to stop");
+}
+
+#[test]
+fn an_end_is_given_in_the_words_of_who_ended_it() {
+    let ended = |outcome| short_reason(&sample::ended(outcome));
+    assert_eq!(ended(Outcome::Success { result: Payload::default().shape() }), None);
+    let failed = |message| Outcome::Failed { failure: sample::failure(message) };
+    assert_eq!(ended(failed("boom")).unwrap(), "boom");
+    assert_eq!(ended(failed("")).unwrap(), "failed with category error and no message");
+    let cancelled = |reason: Option<&str>| Outcome::Cancelled { reason: reason.map(Into::into) };
+    assert_eq!(ended(cancelled(Some("no"))).unwrap(), "no");
+    assert_eq!(ended(cancelled(None)).unwrap(), "cancelled without a reason");
 }

@@ -1,14 +1,15 @@
 //! Why an execution stands where it stands.
 
 use ff_core::explain::{Explanation, Reason};
-use ff_core::state::{DelayReason, Worker};
+use ff_core::state::{Intent, Worker};
 use ff_core::{
-    Capabilities, ExecutionId, Lane, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
+    Capabilities, ExecutionId, Lane, PublicState, ResourceKind, ResourceName, StateVector,
+    WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::execution::StateVectorView;
+use crate::http::schema;
 use crate::timestamp::Timestamp;
 
 /// Why an execution stands where it stands.
@@ -17,10 +18,12 @@ pub struct ExplanationView {
     /// The execution.
     #[schema(value_type = String)]
     pub id: ExecutionId,
-    /// The public word for where it stands.
-    pub state: String,
+    /// Where it stands.
+    #[schema(value_type = schema::PublicState)]
+    pub state: PublicState,
     /// Six views of its state, as what is around it makes them.
-    pub state_vector: StateVectorView,
+    #[schema(value_type = schema::StateVector)]
+    pub state_vector: StateVector,
     /// For people.
     pub explanation: String,
     /// The same as it follows the word "it".
@@ -34,8 +37,8 @@ impl ExplanationView {
     pub fn new(id: ExecutionId, explanation: &Explanation) -> Self {
         ExplanationView {
             id,
-            state: explanation.state.to_string(),
-            state_vector: explanation.vector.into(),
+            state: explanation.state,
+            state_vector: explanation.vector,
             explanation: explanation.sentence.clone(),
             reason: explanation.phrase.clone(),
             reasons: explanation.reasons.iter().map(ReasonView::from).collect(),
@@ -81,13 +84,30 @@ pub enum ReasonView {
     NotBefore {
         /// When.
         until: Timestamp,
-        /// What follows then: `start`, `retry` or `resume`.
-        intent: String,
+        /// What follows then.
+        #[schema(value_type = schema::Intent)]
+        intent: Intent,
     },
     /// A budget has no room for it.
-    Budget(ShortageView),
+    Budget {
+        /// Which.
+        #[schema(value_type = String)]
+        name: ResourceName,
+        /// The numbers of now, for people.
+        detail: String,
+        /// When it may clear.
+        until: Option<Timestamp>,
+    },
     /// A quota has no room for it.
-    Quota(ShortageView),
+    Quota {
+        /// Which.
+        #[schema(value_type = String)]
+        name: ResourceName,
+        /// The numbers of now, for people.
+        detail: String,
+        /// When it may clear.
+        until: Option<Timestamp>,
+    },
     /// As many of its lane run as may.
     LaneLimit {
         /// Which.
@@ -127,18 +147,6 @@ pub enum ReasonView {
         /// When.
         at: Timestamp,
     },
-}
-
-/// What a budget or a quota has no room for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ShortageView {
-    /// Which one.
-    #[schema(value_type = String)]
-    pub name: ResourceName,
-    /// The numbers of now, for people.
-    pub detail: String,
-    /// When it may clear.
-    pub until: Option<Timestamp>,
 }
 
 /// The worker that lacks least of what an execution requires.
@@ -181,17 +189,14 @@ impl From<&Reason> for ReasonView {
                 ReasonView::InQueue { ahead: *ahead, workers: *workers }
             }
             Reason::NotBefore { until, why } => {
-                ReasonView::NotBefore { until: (*until).into(), intent: intent(*why).to_owned() }
+                ReasonView::NotBefore { until: (*until).into(), intent: why.then() }
             }
             Reason::Blocked { on, detail, until } => {
-                let shortage = ShortageView {
-                    name: on.name.clone(),
-                    detail: detail.to_string(),
-                    until: until.map(Timestamp),
-                };
+                let (name, detail) = (on.name.clone(), detail.to_string());
+                let until = until.map(Timestamp);
                 match on.kind {
-                    ResourceKind::Budget => ReasonView::Budget(shortage),
-                    _ => ReasonView::Quota(shortage),
+                    ResourceKind::Budget => ReasonView::Budget { name, detail, until },
+                    _ => ReasonView::Quota { name, detail, until },
                 }
             }
             Reason::LaneLimit { lane, active, max_active } => ReasonView::LaneLimit {
@@ -217,15 +222,6 @@ impl From<&Reason> for ReasonView {
 
 fn tokens(set: &Capabilities) -> Vec<String> {
     set.tokens().map(str::to_owned).collect()
-}
-
-/// The word for what follows a pause.
-pub(crate) fn intent(pause: DelayReason) -> &'static str {
-    match pause {
-        DelayReason::Start => "start",
-        DelayReason::Backoff => "retry",
-        DelayReason::Hold => "resume",
-    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ pub mod listing;
 pub mod operator;
 pub mod payload;
 pub mod policy;
-mod reason;
 pub mod registration;
 pub mod submitted;
 pub mod timestamp;
@@ -33,9 +32,9 @@ pub use bulk::{BulkRefusalView, BulkView};
 pub use error::ErrorView;
 pub use execution::{
     BlockedView, CancelView, ExecutionView, FailureView, LeaseView, LimitsView, ReservationView,
-    RunView, StateVectorView, TimerView,
+    RunView, TimerView,
 };
-pub use explanation::{ExplanationView, NearestView, ReasonView, ShortageView};
+pub use explanation::{ExplanationView, NearestView, ReasonView};
 pub use lane::{LanePageView, LaneView, LaneWorkView};
 pub use limit::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use listing::ListPageView;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ff_core::budget::{self, BudgetLimits, DimensionLimits, OnBreach};
+use ff_core::budget::{self, BudgetLimits, DimensionLimits, DimensionState, OnBreach};
 use ff_core::quota::{self, QuotaLimits};
 use ff_core::{Dimension, Millis, ResourceName};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::http::schema;
 use crate::timestamp::Timestamp;
 
 /// A budget and what was used of it.
@@ -21,15 +22,16 @@ pub struct BudgetView {
     pub dimensions: BTreeMap<Dimension, DimensionView>,
     /// After so long what was used is forgotten; null is never.
     pub period_ms: Option<u64>,
-    /// What happens to what runs when a hard limit is reached: `block` or `cancel`.
-    pub on_breach: String,
+    /// What happens to what runs when a hard limit is reached.
+    #[schema(value_type = schema::OnBreach)]
+    pub on_breach: OnBreach,
     /// When the period began.
     pub since: Timestamp,
     /// When what was used is forgotten.
     pub resets: Option<Timestamp>,
 }
 
-/// One dimension of a budget.
+/// One dimension of a budget; a limit of 0 is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DimensionView {
     /// Reaching it is told.
@@ -40,24 +42,26 @@ pub struct DimensionView {
     pub used: u64,
     /// What running executions may still use.
     pub reserved: u64,
+    /// Whether it has room.
+    #[schema(value_type = schema::DimensionState)]
+    pub state: DimensionState,
 }
 
 impl From<&budget::BudgetView> for BudgetView {
     fn from(view: &budget::BudgetView) -> Self {
         let dimension = |(name, limits): (&Dimension, &DimensionLimits)| {
-            let view = DimensionView {
-                soft: limits.soft,
-                hard: limits.hard,
-                used: view.used.get(name).copied().unwrap_or(0),
-                reserved: view.reserved.get(name).copied().unwrap_or(0),
-            };
+            let used = view.used.get(name).copied().unwrap_or(0);
+            let reserved = view.reserved.get(name).copied().unwrap_or(0);
+            let DimensionLimits { soft, hard } = *limits;
+            let state = limits.state(used, reserved);
+            let view = DimensionView { soft, hard, used, reserved, state };
             (name.clone(), view)
         };
         BudgetView {
             budget: view.name.clone(),
             dimensions: view.limits.dimensions.iter().map(dimension).collect(),
             period_ms: view.limits.period.map(Millis::get),
-            on_breach: on_breach(view.limits.on_breach).to_owned(),
+            on_breach: view.limits.on_breach,
             since: view.since.into(),
             resets: view.resets_at().map(Timestamp),
         }
@@ -65,8 +69,8 @@ impl From<&budget::BudgetView> for BudgetView {
 }
 
 impl BudgetView {
-    /// The budget meant; `None` if it has a word that is not known.
-    pub fn meant(&self) -> Option<budget::BudgetView> {
+    /// The budget meant.
+    pub fn meant(&self) -> budget::BudgetView {
         let limits = self.dimensions.iter().map(|(name, view)| {
             (name.clone(), DimensionLimits { soft: view.soft, hard: view.hard })
         });
@@ -74,31 +78,18 @@ impl BudgetView {
             let amounts = self.dimensions.iter().map(|(name, view)| (name.clone(), of(view)));
             amounts.filter(|(_, amount)| *amount > 0).collect()
         };
-        Some(budget::BudgetView {
+        budget::BudgetView {
             name: self.budget.clone(),
             limits: BudgetLimits {
                 dimensions: limits.collect(),
                 period: self.period_ms.map(Millis::new),
-                on_breach: read_on_breach(&self.on_breach)?,
+                on_breach: self.on_breach,
             },
             used: amounts(|view| view.used),
             reserved: amounts(|view| view.reserved),
             since: self.since.0,
-        })
+        }
     }
-}
-
-/// The word for what happens on a breach.
-pub(crate) fn on_breach(action: OnBreach) -> &'static str {
-    match action {
-        OnBreach::Block => "block",
-        OnBreach::Cancel => "cancel",
-    }
-}
-
-/// What a word says is to happen on a breach.
-pub(crate) fn read_on_breach(word: &str) -> Option<OnBreach> {
-    [OnBreach::Block, OnBreach::Cancel].into_iter().find(|action| on_breach(*action) == word)
 }
 
 /// A quota and what it has let through.
@@ -161,7 +152,7 @@ impl QuotaView {
 pub struct BudgetPageView {
     /// The budgets.
     pub budgets: Vec<BudgetView>,
-    /// What to give as `after` to go on; null when there is nothing more.
+    /// The cursor to go on with; null when there is nothing more.
     pub next: Option<String>,
 }
 
@@ -179,7 +170,7 @@ impl BudgetPageView {
 pub struct QuotaPageView {
     /// The quotas.
     pub quotas: Vec<QuotaView>,
-    /// What to give as `after` to go on; null when there is nothing more.
+    /// The cursor to go on with; null when there is nothing more.
     pub next: Option<String>,
 }
 
@@ -218,7 +209,7 @@ mod tests {
             let text = serde_json::to_string(&BudgetView::from(&budget)).unwrap();
             let view: BudgetView = serde_json::from_str(&text).unwrap();
             assert_eq!(view.resets.is_some(), period.is_some());
-            assert_eq!(view.meant(), Some(budget));
+            assert_eq!(view.meant(), budget);
         }
     }
 

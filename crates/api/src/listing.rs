@@ -1,6 +1,7 @@
 //! Listings.
 
 use ff_core::ExecutionId;
+use ff_core::explain::without_worker;
 use ff_store::listing::ListPage;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,7 +24,7 @@ pub struct ListPageView {
 impl From<&ListPage> for ListPageView {
     fn from(page: &ListPage) -> Self {
         let view = |record: &ff_core::Description| match page.lacks_worker.contains(&record.id) {
-            true => ExecutionView::without_worker(record),
+            true => ExecutionView::new(record, Some(&without_worker(record))),
             false => ExecutionView::from(record),
         };
         ListPageView {

@@ -4,10 +4,22 @@ use ff_core::ExecutionId;
 use ff_core::id::LeaseId;
 use ff_core::machine::Cancelled;
 use ff_core::record::Exited;
+use ff_core::view::ExitOutcome;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::http::schema;
 use crate::timestamp::Timestamp;
+
+ff_core::words!(
+    /// What a cancel did.
+    CancelStatus {
+        /// The execution is cancelled.
+        Cancelled = "cancelled",
+        /// Its holder is left time to stop.
+        Cancelling = "cancelling",
+    }
+);
 
 /// The answer to a cancel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -16,7 +28,8 @@ pub struct CancelledView {
     #[schema(value_type = String)]
     pub id: ExecutionId,
     /// `cancelled`, or `cancelling` while its holder is left time to stop.
-    pub status: String,
+    #[schema(value_type = schema::CancelStatus)]
+    pub status: CancelStatus,
     /// When it is cancelled at the latest, while it is `cancelling`.
     pub by: Option<Timestamp>,
 }
@@ -25,10 +38,10 @@ impl CancelledView {
     /// The answer for execution `id`.
     pub fn new(id: ExecutionId, cancelled: Cancelled) -> Self {
         let (status, by) = match cancelled {
-            Cancelled::Finished => ("cancelled", None),
-            Cancelled::Cancelling { by } => ("cancelling", Some(by.into())),
+            Cancelled::Finished => (CancelStatus::Cancelled, None),
+            Cancelled::Cancelling { by } => (CancelStatus::Cancelling, Some(by.into())),
         };
-        CancelledView { id, status: status.to_owned(), by }
+        CancelledView { id, status, by }
     }
 }
 
@@ -51,17 +64,14 @@ pub struct RevokedView {
     /// The lease that has ended.
     pub lease: String,
     /// `revoked`, or `cancelled` when its holder was already asked to stop.
-    pub status: String,
+    #[schema(value_type = schema::ExitOutcome)]
+    pub status: ExitOutcome,
 }
 
 impl RevokedView {
     /// The answer for `lease` of execution `id`.
     pub fn new(id: ExecutionId, lease: LeaseId, exited: Exited) -> Self {
-        let status = match exited {
-            Exited::Cancelled => "cancelled",
-            _ => "revoked",
-        };
-        RevokedView { id, lease: lease.to_string(), status: status.to_owned() }
+        RevokedView { id, lease: lease.to_string(), status: exited.outcome() }
     }
 }
 
@@ -75,16 +85,17 @@ mod tests {
     fn a_cancel_with_grace_says_until_when() {
         let by = Time::from_ms(5);
         let view = CancelledView::new(crate::sample::id(), Cancelled::Cancelling { by });
-        assert_eq!((view.status.as_str(), view.by), ("cancelling", Some(Timestamp(by))));
+        assert_eq!((view.status, view.by), (CancelStatus::Cancelling, Some(Timestamp(by))));
         let view = CancelledView::new(crate::sample::id(), Cancelled::Finished);
-        assert_eq!((view.status.as_str(), view.by), ("cancelled", None));
+        assert_eq!((view.status, view.by), (CancelStatus::Cancelled, None));
     }
 
     #[test]
     fn a_revoke_says_what_became_of_the_execution() {
         let lease = LeaseId { request: RequestId::new(1), index: 0 };
-        for (exited, status) in [(Exited::Revoked, "revoked"), (Exited::Cancelled, "cancelled")] {
-            assert_eq!(RevokedView::new(crate::sample::id(), lease, exited).status, status);
+        for exited in [Exited::Revoked, Exited::Cancelled] {
+            let view = RevokedView::new(crate::sample::id(), lease, exited);
+            assert_eq!(view.status, exited.outcome());
         }
     }
 }

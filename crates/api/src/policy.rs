@@ -1,9 +1,11 @@
 //! What an execution asks of the engine.
 
-use ff_core::policy::{Backoff, Growth, Policy};
+use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::{Category, Millis};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::http::schema;
 
 /// The policies of one execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -30,8 +32,9 @@ pub struct PolicyView {
 /// How the wait grows from one failed attempt to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackoffView {
-    /// `fixed` or `exponential`.
-    pub growth: String,
+    /// How it grows.
+    #[schema(value_type = schema::Growth)]
+    pub growth: Growth,
     /// The wait after the first failure.
     pub base_ms: u64,
     /// The longest wait.
@@ -59,7 +62,7 @@ impl From<&Policy> for PolicyView {
 impl From<&Backoff> for BackoffView {
     fn from(backoff: &Backoff) -> Self {
         BackoffView {
-            growth: growth(backoff.growth).to_owned(),
+            growth: backoff.growth,
             base_ms: backoff.base.get(),
             cap_ms: backoff.cap.get(),
             jitter_percent: backoff.jitter_percent,
@@ -67,11 +70,22 @@ impl From<&Backoff> for BackoffView {
     }
 }
 
-/// The word for how a wait grows.
-pub(crate) fn growth(growth: Growth) -> &'static str {
-    match growth {
-        Growth::Fixed => "fixed",
-        Growth::Exponential => "exponential",
+impl From<PolicyView> for Policy {
+    fn from(view: PolicyView) -> Policy {
+        let BackoffView { growth, base_ms, cap_ms, jitter_percent } = view.backoff;
+        let (base, cap) = (Millis::new(base_ms), Millis::new(cap_ms));
+        Policy {
+            retry: Retry {
+                max_attempts: view.max_attempts,
+                backoff: Backoff { growth, base, cap, jitter_percent },
+                categories: view.retry_on.map(|list| list.into_iter().collect()),
+            },
+            attempt_timeout: view.attempt_timeout_ms.map(Millis::new),
+            deadline: view.deadline_ms.map(Millis::new),
+            lease_ttl: Millis::new(view.lease_ttl_ms),
+            max_reclaims: view.max_reclaims,
+            retention: Millis::new(view.retention_ms),
+        }
     }
 }
 
@@ -110,7 +124,7 @@ mod tests {
         policy.retry.categories = Some([Category::timeout()].into());
         let view = PolicyView::from(&policy);
         assert_eq!(view.deadline_ms, Some(5));
-        assert_eq!((view.backoff.growth.as_str(), view.backoff.base_ms), ("fixed", 7));
+        assert_eq!((view.backoff.growth, view.backoff.base_ms), (Growth::Fixed, 7));
         assert_eq!(view.retry_on, Some(vec![Category::timeout()]));
     }
 }

@@ -70,7 +70,7 @@ impl WorkerView {
 pub struct WorkerPageView {
     /// The workers.
     pub workers: Vec<WorkerView>,
-    /// What to give as `after` to go on; null when there is nothing more.
+    /// The cursor to go on with; null when there is nothing more.
     pub next: Option<String>,
 }
 

@@ -1,9 +1,12 @@
 //! The answer to a submit.
 
 use ff_core::machine::Submitted;
-use ff_core::{Dimension, ExecutionId, ResourceName, Warning};
+use ff_core::warning::WarningCode;
+use ff_core::{Dimension, ExecutionId, PublicState, Refusal, ResourceName, Warning};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::http::schema;
 
 /// The execution that a submit made or found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -13,8 +16,9 @@ pub struct SubmittedView {
     pub id: ExecutionId,
     /// `false` when an earlier submit with the same id or key and the same body made it.
     pub new: bool,
-    /// The public word for where it stands.
-    pub state: String,
+    /// Where it stands.
+    #[schema(value_type = schema::PublicState)]
+    pub state: PublicState,
     /// What it names that is not there; absent when nothing is to be said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<WarningView>,
@@ -23,8 +27,9 @@ pub struct SubmittedView {
 /// What is worth a word about work that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WarningView {
-    /// `no_such_budget`, `no_such_quota` or `estimate_not_counted`.
-    pub code: String,
+    /// What sort of warning.
+    #[schema(value_type = schema::WarningCode)]
+    pub code: WarningCode,
     /// The budget, quota or dimension.
     pub name: String,
     /// What follows from it, for people.
@@ -36,7 +41,7 @@ impl From<&Submitted> for SubmittedView {
         SubmittedView {
             id: submitted.execution,
             new: submitted.created,
-            state: submitted.state.to_string(),
+            state: submitted.state,
             warnings: submitted.warnings.iter().map(WarningView::from).collect(),
         }
     }
@@ -45,7 +50,7 @@ impl From<&Submitted> for SubmittedView {
 impl From<&Warning> for WarningView {
     fn from(warning: &Warning) -> Self {
         WarningView {
-            code: warning.as_str().to_owned(),
+            code: warning.code(),
             name: warning.name().to_owned(),
             message: warning.to_string(),
         }
@@ -53,22 +58,22 @@ impl From<&Warning> for WarningView {
 }
 
 impl WarningView {
-    /// What is meant; `None` for a warning of another release.
-    pub fn warning(&self) -> Option<Warning> {
-        let name = || ResourceName::new(&*self.name).ok();
-        let known = [
-            name().map(|name| Warning::NoBudget { name }),
-            name().map(|name| Warning::NoQuota { name }),
-            Dimension::new(&*self.name).ok().map(|dimension| Warning::NotCounted { dimension }),
-        ];
-        known.into_iter().flatten().find(|warning| warning.as_str() == self.code)
+    /// What is meant.
+    pub fn warning(&self) -> Result<Warning, Refusal> {
+        let name = || ResourceName::new(&*self.name);
+        Ok(match self.code {
+            WarningCode::NoBudget => Warning::NoBudget { name: name()? },
+            WarningCode::NoQuota => Warning::NoQuota { name: name()? },
+            WarningCode::NotCounted => {
+                Warning::NotCounted { dimension: Dimension::new(&*self.name)? }
+            }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ff_core::PublicState;
 
     fn submitted(warnings: Vec<Warning>) -> Submitted {
         let execution = crate::sample::id();
@@ -95,10 +100,8 @@ mod tests {
             Warning::NotCounted { dimension },
         ];
         let view = SubmittedView::from(&submitted(warnings.clone()));
-        let read: Vec<_> = view.warnings.iter().filter_map(WarningView::warning).collect();
-        assert_eq!(read, warnings);
+        let read: Result<Vec<_>, _> = view.warnings.iter().map(WarningView::warning).collect();
+        assert_eq!(read, Ok(warnings));
         assert!(view.warnings[0].message.contains("there is no budget taem"));
-        let other = WarningView { code: "moon".into(), ..view.warnings[0].clone() };
-        assert_eq!(other.warning(), None);
     }
 }

@@ -9,6 +9,7 @@ use crate::limits::{Amounts, add, subtract};
 use crate::name::{Dimension, ResourceName};
 use crate::refusal::Refusal;
 use crate::time::{Millis, Time};
+use crate::words;
 
 /// What a budget allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub struct BudgetLimits {
     pub on_breach: OnBreach,
 }
 
-/// The limits of one dimension.
+/// The limits of one dimension; a limit of 0 is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DimensionLimits {
     /// Reaching it is logged and counted; work is still admitted.
@@ -30,15 +31,50 @@ pub struct DimensionLimits {
     pub hard: Option<u64>,
 }
 
-/// What happens to what runs when a hard limit is reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum OnBreach {
-    /// It keeps running; nothing new is admitted.
-    #[default]
-    Block,
-    /// It is cancelled.
-    Cancel,
+words!(
+    /// How a dimension of a budget stands.
+    DimensionState {
+        /// It has room.
+        Open = "open",
+        /// It has room, and its soft limit is reached.
+        Warned = "warned",
+        /// Nothing that counts in it is admitted.
+        Full = "full",
+    }
+);
+
+impl DimensionLimits {
+    /// The hard limit, if there is one.
+    pub fn hard(&self) -> Option<u64> {
+        self.hard.filter(|hard| *hard > 0)
+    }
+
+    /// Whether the soft limit, if there is one, is reached by `used`.
+    fn warns(&self, used: u64) -> bool {
+        self.soft.is_some_and(|soft| soft > 0 && used >= soft)
+    }
+
+    /// How the dimension stands with so much used, and so much more reserved.
+    pub fn state(&self, used: u64, reserved: u64) -> DimensionState {
+        match self.hard() {
+            Some(hard) if used.saturating_add(reserved) >= hard => DimensionState::Full,
+            _ if self.warns(used) => DimensionState::Warned,
+            _ => DimensionState::Open,
+        }
+    }
 }
+
+words!(
+    /// What happens to what runs when a hard limit is reached.
+    #[derive(Default)]
+    OnBreach {
+        /// It keeps running; nothing new is admitted.
+        #[default]
+        Block = "block",
+        /// It is cancelled.
+        Cancel = "cancel",
+    }
+);
 
 impl BudgetLimits {
     /// Checks every bound; a refusal names the field.
@@ -149,7 +185,7 @@ impl Budget {
     /// what is used and reserved, and the limit.
     pub fn exhausted(&self, more: &Amounts) -> Option<(&Dimension, u64, u64)> {
         self.limits.dimensions.iter().find_map(|(dimension, limit)| {
-            let hard = limit.hard.filter(|hard| *hard > 0)?;
+            let hard = limit.hard()?;
             let of = |amounts: &Amounts| amounts.get(dimension).copied().unwrap_or(0);
             let taken = of(&self.used).saturating_add(of(&self.reserved));
             let full = taken >= hard || taken.saturating_add(of(more)) > hard;
@@ -161,7 +197,7 @@ impl Budget {
     /// for it: its name and the limit.
     pub fn impossible(&self, estimate: &Amounts) -> Option<(&Dimension, u64)> {
         self.limits.dimensions.iter().find_map(|(dimension, limit)| {
-            let hard = limit.hard.filter(|hard| *hard > 0)?;
+            let hard = limit.hard()?;
             let needed = estimate.get(dimension).copied().unwrap_or(0);
             (needed > hard).then_some((dimension, hard))
         })
@@ -200,7 +236,7 @@ impl Budget {
             return 0;
         }
         let room = self.limits.dimensions.iter().filter_map(|(dimension, limit)| {
-            let hard = limit.hard.filter(|hard| *hard > 0)?;
+            let hard = limit.hard()?;
             let of = |amounts: &Amounts| amounts.get(dimension).copied().unwrap_or(0);
             let left = hard.saturating_sub(of(&self.used)).saturating_sub(of(&self.reserved));
             left.checked_div(of(estimate))
@@ -235,8 +271,7 @@ impl Budget {
         let mut warned = Vec::new();
         for (dimension, limit) in &self.limits.dimensions {
             let used = self.used.get(dimension).copied().unwrap_or(0);
-            if limit.soft.is_some_and(|soft| used >= soft) && self.warned.insert(dimension.clone())
-            {
+            if limit.warns(used) && self.warned.insert(dimension.clone()) {
                 warned.push(dimension.clone());
             }
         }
@@ -247,7 +282,7 @@ impl Budget {
     pub(crate) fn is_breached(&self) -> bool {
         self.limits.dimensions.iter().any(|(dimension, limit)| {
             let used = self.used.get(dimension).copied().unwrap_or(0);
-            limit.hard.is_some_and(|hard| hard > 0 && used >= hard)
+            limit.hard().is_some_and(|hard| used >= hard)
         })
     }
 

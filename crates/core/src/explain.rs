@@ -3,10 +3,11 @@
 use crate::capability::Capabilities;
 use crate::limits::Blocker;
 use crate::name::Lane;
+use crate::phrase::words;
 use crate::record::Description;
 use crate::resource::{Body, LaneState, Registration, Resource, ResourceKind};
 use crate::state::{DelayReason, State, Worker};
-use crate::time::{Millis, Time};
+use crate::time::Time;
 use crate::view::{BlockingReason, EligibilityState, PublicState, StateVector};
 
 /// What is around a queued execution.
@@ -70,13 +71,10 @@ pub fn may_lack_worker(record: &Description) -> bool {
     matches!(record.state, State::Queued { .. }) && !record.spec.requires.is_empty()
 }
 
-/// How `record` is seen while nobody can run it: the six dimensions, and why, as it follows the word
-/// "it".
-pub fn without_worker(record: &Description) -> (StateVector, String) {
+/// Why `record` stands where it stands while nobody can run it.
+pub fn without_worker(record: &Description) -> Explanation {
     let requires = record.spec.requires.clone();
-    let reason = Reason::NoCapableWorker { requires, nearest: None };
-    let phrase = words(&reason, record, record.created);
-    (vector(record, &[reason]), phrase)
+    explanation(record, vec![Reason::NoCapableWorker { requires, nearest: None }], None)
 }
 
 /// Why an execution stands where it stands.
@@ -198,18 +196,30 @@ impl Reason {
 pub fn explain(record: &Description, now: Time, around: &ExplainInputs) -> Explanation {
     let reasons = match &record.state {
         State::Queued { .. } => queued(record, around),
-        State::Delayed { until, why } => vec![Reason::NotBefore { until: *until, why: *why }],
-        State::Granted { grant, .. } => {
-            vec![Reason::Reserved { worker: grant.to.clone(), until: grant.until }]
-        }
         State::Blocked { on, detail, .. } => vec![blocked(record, now, around, on, detail)],
-        State::Active { lease, cancel } => vec![Reason::Held {
+        _ => own_reason(record).into_iter().collect(),
+    };
+    explanation(record, reasons, Some(now))
+}
+
+/// The reason that a record gives by itself; `None` while that depends on what is around it.
+pub(crate) fn own_reason(record: &Description) -> Option<Reason> {
+    match &record.state {
+        State::Queued { .. } | State::Blocked { .. } => None,
+        State::Delayed { until, why } => Some(Reason::NotBefore { until: *until, why: *why }),
+        State::Granted { grant, .. } => {
+            Some(Reason::Reserved { worker: grant.to.clone(), until: grant.until })
+        }
+        State::Active { lease, cancel } => Some(Reason::Held {
             worker: lease.worker.clone(),
             until: lease.until,
             cancel_by: cancel.as_ref().map(|cancel| cancel.by),
-        }],
-        State::Finished { at, .. } => vec![Reason::Finished { at: *at }],
-    };
+        }),
+        State::Finished { at, .. } => Some(Reason::Finished { at: *at }),
+    }
+}
+
+fn explanation(record: &Description, reasons: Vec<Reason>, now: Option<Time>) -> Explanation {
     let parts: Vec<_> = reasons.iter().map(|reason| words(reason, record, now)).collect();
     let phrase = parts.join("; ");
     Explanation {
@@ -299,81 +309,5 @@ fn vector(record: &Description, reasons: &[Reason]) -> StateVector {
             ..alone
         },
         _ => alone,
-    }
-}
-
-/// What comes after "The execution".
-fn words(reason: &Reason, record: &Description, now: Time) -> String {
-    match reason {
-        Reason::LanePaused { lane, reason, .. } => {
-            let why = reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-            format!("waits because lane {lane} is paused{why}")
-        }
-        Reason::NoWorkerOnLane { lane } => {
-            format!("waits because no live worker serves lane {lane}")
-        }
-        Reason::NoCapableWorker { requires, nearest: Some((worker, lacks)) } => format!(
-            "waits because no live worker offers {requires}: the nearest, {}, lacks {lacks}",
-            worker.instance
-        ),
-        Reason::NoCapableWorker { requires, nearest: None } => {
-            format!("waits because no live worker offers {requires}")
-        }
-        Reason::InQueue { ahead, workers } => {
-            let turn = match ahead {
-                0 => "is next in its queue".to_owned(),
-                1 => "has 1 execution before it in its queue".to_owned(),
-                _ => format!("has {ahead} executions before it in its queue"),
-            };
-            match workers {
-                0 => turn,
-                1 => format!("{turn}, which 1 live worker can serve"),
-                _ => format!("{turn}, which {workers} live workers can serve"),
-            }
-        }
-        Reason::NotBefore { until, why } => {
-            let what = match why {
-                DelayReason::Start => "was submitted to start",
-                DelayReason::Backoff => "is tried again",
-                DelayReason::Hold => "was put off by its worker and continues",
-            };
-            format!("{what} {}", within(until.since(now)))
-        }
-        Reason::Blocked { on, detail, until } => {
-            let turn = until.map_or_else(String::new, |until| {
-                format!(", and that may clear {}", within(until.since(now)))
-            });
-            format!("waits for {} {}: {detail}{turn}", on.kind.as_str(), on.name)
-        }
-        Reason::LaneLimit { lane, active, max_active: Some(most) } if active >= most => {
-            format!("waits because lane {lane} runs {active} of {most} at once")
-        }
-        Reason::LaneLimit { lane, .. } => {
-            format!("waits because lane {lane} was full; there is room again")
-        }
-        Reason::Reserved { worker, until } => format!(
-            "is reserved for worker {} and returns to its queue {} unless that claims it",
-            worker.instance,
-            within(until.since(now))
-        ),
-        Reason::Held { worker, cancel_by: Some(by), .. } => format!(
-            "is held by worker {}, which is asked to stop {}",
-            worker.instance,
-            within(by.since(now))
-        ),
-        Reason::Held { worker, until, .. } => format!(
-            "is held by worker {}, whose lease ends {} unless renewed",
-            worker.instance,
-            within(until.since(now))
-        ),
-        Reason::Finished { .. } => format!("is {} and waits for nothing", record.public_state()),
-    }
-}
-
-/// When something happens that is `span` ahead.
-fn within(span: Millis) -> String {
-    match span {
-        Millis::ZERO => "now".to_owned(),
-        span => format!("in {}", span.rounded()),
     }
 }

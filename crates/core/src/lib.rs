@@ -17,6 +17,7 @@ pub mod name;
 pub mod overrides;
 pub mod patch;
 pub mod payload;
+pub mod phrase;
 pub mod placement;
 pub mod policy;
 pub mod quota;
@@ -29,6 +30,7 @@ pub mod time;
 pub mod timer;
 pub mod view;
 pub mod warning;
+pub mod words;
 
 pub use capability::Capabilities;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::Category;
 use crate::time::Millis;
+use crate::words;
 
 /// The policies of one execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,14 +76,15 @@ pub struct Backoff {
     pub jitter_percent: u8,
 }
 
-/// How a wait grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Growth {
-    /// Every wait is the base.
-    Fixed,
-    /// Every wait is twice the one before.
-    Exponential,
-}
+words!(
+    /// How a wait grows.
+    Growth {
+        /// Every wait is the base.
+        Fixed = "fixed",
+        /// Every wait is twice the one before.
+        Exponential = "exponential",
+    }
+);
 
 impl Default for Backoff {
     fn default() -> Self {

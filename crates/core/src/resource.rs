@@ -21,52 +21,27 @@ use crate::quota::Quota;
 use crate::record::Version;
 use crate::state::Worker;
 use crate::time::{Millis, Time};
+use crate::words;
 
 /// How long after an admission can no longer be used it counts as unused: so far the clocks of two
 /// partitions may differ.
 const TICKET_GRACE: Millis = Millis::from_secs(5);
 
-/// What sort of thing a resource is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ResourceKind {
-    /// A budget.
-    Budget,
-    /// The state of a lane.
-    Lane,
-    /// A quota.
-    Quota,
-    /// What an execution holds in quotas and budgets.
-    Ticket,
-    /// A registered worker.
-    Worker,
-}
-
-impl ResourceKind {
-    /// Every kind.
-    pub const ALL: [ResourceKind; 5] = [
-        ResourceKind::Budget,
-        ResourceKind::Lane,
-        ResourceKind::Quota,
-        ResourceKind::Ticket,
-        ResourceKind::Worker,
-    ];
-
-    /// The word in keys.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ResourceKind::Budget => "budget",
-            ResourceKind::Lane => "lane",
-            ResourceKind::Quota => "quota",
-            ResourceKind::Ticket => "ticket",
-            ResourceKind::Worker => "worker",
-        }
+words!(
+    /// What sort of thing a resource is.
+    ResourceKind {
+        /// A budget.
+        Budget = "budget",
+        /// The state of a lane.
+        Lane = "lane",
+        /// A quota.
+        Quota = "quota",
+        /// What an execution holds in quotas and budgets.
+        Ticket = "ticket",
+        /// A registered worker.
+        Worker = "worker",
     }
-
-    /// The kind of this word.
-    pub fn parse(word: &str) -> Option<ResourceKind> {
-        ResourceKind::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-}
+);
 
 /// The name of a resource and where it lies.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use crate::limits::Blocker;
 use crate::name::{Category, WorkerId, WorkerInstanceId};
 use crate::payload::PayloadShape;
 use crate::time::Time;
+use crate::words;
 
 /// The state of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,29 +56,43 @@ pub enum State {
     },
 }
 
-/// Why an execution is queued, which decides whether its next lease starts an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Intent {
-    /// Start its first attempt.
-    Fresh,
-    /// Try again after a failure.
-    Retry,
-    /// Try again after a lost lease.
-    Reclaim,
-    /// Start a new run.
-    Replay,
-    /// Continue its attempt after the delay its holder asked for.
-    Resume,
-    /// Continue its attempt, which its holder handed back.
-    HandBack,
-    /// Continue its attempt, whose lease an operator revoked.
-    Revoke,
-}
+words!(
+    /// Why an execution is queued, which decides whether its next lease starts an attempt.
+    Intent {
+        /// Start its first attempt.
+        Fresh = "start",
+        /// Try again after a failure.
+        Retry = "retry",
+        /// Try again after a lost lease.
+        Reclaim = "reclaim",
+        /// Start a new run.
+        Replay = "replay",
+        /// Continue its attempt after the delay its holder asked for.
+        Resume = "resume",
+        /// Continue its attempt, which its holder handed back.
+        HandBack = "hand_back",
+        /// Continue its attempt, whose lease an operator revoked.
+        Revoke = "revoke",
+    }
+);
 
 impl Intent {
     /// Whether the next lease starts a new attempt instead of continuing the last one.
     pub const fn starts_attempt(self) -> bool {
         matches!(self, Intent::Fresh | Intent::Retry | Intent::Reclaim | Intent::Replay)
+    }
+}
+
+impl State {
+    /// What an execution in it waits to do; `None` when it runs or has ended.
+    pub const fn intent(&self) -> Option<Intent> {
+        match self {
+            State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => {
+                Some(*why)
+            }
+            State::Delayed { why, .. } => Some(why.then()),
+            State::Active { .. } | State::Finished { .. } => None,
+        }
     }
 }
 
@@ -100,6 +115,12 @@ impl DelayReason {
             DelayReason::Backoff => Intent::Retry,
             DelayReason::Hold => Intent::Resume,
         }
+    }
+
+    /// What an execution waits for that will do this once the pause is over.
+    pub fn before(intent: Intent) -> Option<DelayReason> {
+        let pauses = [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold];
+        pauses.into_iter().find(|pause| pause.then() == intent)
     }
 }
 

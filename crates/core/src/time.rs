@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::{Add, Sub};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +119,12 @@ impl Millis {
             _ => 3_600_000,
         };
         Millis(self.0.saturating_add(step / 2) / step * step)
+    }
+}
+
+impl From<Duration> for Millis {
+    fn from(span: Duration) -> Millis {
+        Millis(span.as_millis().try_into().unwrap_or(u64::MAX))
     }
 }
 

@@ -5,25 +5,27 @@
 use crate::record::Description;
 use crate::state::State;
 use crate::time::Time;
+use crate::words;
 
-/// What time alone does to an execution. At equal times the first one listed happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DueAction {
-    /// Its deadline has passed: it ends `expired`.
-    Deadline,
-    /// The grace of a cancel is over: it ends `cancelled`.
-    CancelGrace,
-    /// The attempt ran too long: the retry policy decides.
-    AttemptTimeout,
-    /// The lease ran out: it is reclaimed.
-    LeaseExpired,
-    /// A delay is over: it joins its queue.
-    DelayOver,
-    /// A grant was not used: it returns to its place.
-    GrantExpired,
-    /// Its retention is over: it is removed.
-    Retention,
-}
+words!(
+    /// What time alone does to an execution. At equal times the first one listed happens.
+    DueAction {
+        /// Its deadline has passed: it ends `expired`.
+        Deadline = "deadline",
+        /// The grace of a cancel is over: it ends `cancelled`.
+        CancelGrace = "cancel_grace",
+        /// The attempt ran too long: the retry policy decides.
+        AttemptTimeout = "attempt_timeout",
+        /// The lease ran out: it is reclaimed.
+        LeaseExpired = "lease_expired",
+        /// A delay is over: it joins its queue.
+        DelayOver = "delay_over",
+        /// A grant was not used: it returns to its place.
+        GrantExpired = "grant_expired",
+        /// Its retention is over: it is removed.
+        Retention = "retention",
+    }
+);
 
 /// The earliest thing that time will do to `record`.
 pub fn next(record: &Description) -> Option<(Time, DueAction)> {

@@ -1,36 +1,14 @@
 //! How the world sees a state: six dimensions and one public word, derived in one place.
 
-use std::fmt;
 use std::str::FromStr;
 
-use crate::record::Description;
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Attempt, Description, EndReason, Exited};
 use crate::refusal::Refusal;
 use crate::resource::ResourceKind;
 use crate::state::{DelayReason, Intent, Outcome, State};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            /// The word used everywhere.
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-    };
-}
+use crate::words;
 
 words!(
     /// The one word for where an execution stands.
@@ -162,8 +140,78 @@ words!(
     }
 );
 
+words!(
+    /// How an attempt stands.
+    AttemptStatus {
+        /// It runs or is paused.
+        Open = "open",
+        /// Its holder completed the execution.
+        Completed = "completed",
+        /// Its holder reported a failure.
+        Failed = "failed",
+        /// It ran past the attempt timeout.
+        TimedOut = "timed_out",
+        /// Its lease ran out.
+        LeaseLost = "lease_lost",
+        /// The execution was cancelled.
+        Cancelled = "cancelled",
+        /// The execution's deadline passed.
+        Expired = "expired",
+    }
+);
+
+impl Attempt {
+    /// How it stands.
+    pub fn status(&self) -> AttemptStatus {
+        match self.end.as_ref().map(|end| &end.reason) {
+            None => AttemptStatus::Open,
+            Some(EndReason::Completed) => AttemptStatus::Completed,
+            Some(EndReason::Failed(_)) => AttemptStatus::Failed,
+            Some(EndReason::TimedOut) => AttemptStatus::TimedOut,
+            Some(EndReason::LeaseLost) => AttemptStatus::LeaseLost,
+            Some(EndReason::Cancelled) => AttemptStatus::Cancelled,
+            Some(EndReason::Expired) => AttemptStatus::Expired,
+        }
+    }
+}
+
+words!(
+    /// What became of an execution whose lease was ended by a call.
+    ExitOutcome {
+        /// It is completed.
+        Completed = "completed",
+        /// Another attempt will be made.
+        Retrying = "retrying",
+        /// It has failed.
+        Failed = "failed",
+        /// It continues its attempt later.
+        Delayed = "delayed",
+        /// It is cancelled.
+        Cancelled = "cancelled",
+        /// It is back in its queue.
+        HandedBack = "handed_back",
+        /// Its lease is revoked, and it is back in its queue.
+        Revoked = "revoked",
+    }
+);
+
+impl Exited {
+    /// The word for it.
+    pub const fn outcome(self) -> ExitOutcome {
+        match self {
+            Exited::Completed => ExitOutcome::Completed,
+            Exited::Retrying { .. } => ExitOutcome::Retrying,
+            Exited::Failed => ExitOutcome::Failed,
+            Exited::Delayed { .. } => ExitOutcome::Delayed,
+            Exited::Cancelled => ExitOutcome::Cancelled,
+            Exited::HandedBack => ExitOutcome::HandedBack,
+            Exited::Revoked => ExitOutcome::Revoked,
+        }
+    }
+}
+
 /// Six views of one state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StateVector {
     /// Which part of its life.
     pub lifecycle_phase: LifecyclePhase,
@@ -281,8 +329,7 @@ impl FromStr for PublicState {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<Self, Refusal> {
-        let found = PublicState::ALL.iter().find(|state| state.as_str() == text);
-        found.copied().ok_or_else(|| {
+        PublicState::parse(text).ok_or_else(|| {
             let words: Vec<_> = PublicState::ALL.iter().map(|s| s.as_str()).collect();
             Refusal::invalid("state", format!("is not a state; give one of {}", words.join(", ")))
         })
@@ -300,12 +347,19 @@ impl State {
             State::Delayed { .. } => PublicState::Delayed,
             State::Blocked { .. } => PublicState::RateLimited,
             State::Active { .. } => PublicState::Active,
-            State::Finished { outcome, .. } => match outcome {
-                Outcome::Success { .. } => PublicState::Completed,
-                Outcome::Failed { .. } => PublicState::Failed,
-                Outcome::Cancelled { .. } => PublicState::Cancelled,
-                Outcome::Expired => PublicState::Expired,
-            },
+            State::Finished { outcome, .. } => outcome.public(),
+        }
+    }
+}
+
+impl Outcome {
+    /// The one word for how a run ended.
+    pub const fn public(&self) -> PublicState {
+        match self {
+            Outcome::Success { .. } => PublicState::Completed,
+            Outcome::Failed { .. } => PublicState::Failed,
+            Outcome::Cancelled { .. } => PublicState::Cancelled,
+            Outcome::Expired => PublicState::Expired,
         }
     }
 }

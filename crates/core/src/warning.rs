@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::name::{Dimension, ResourceName};
+use crate::words;
 
 /// What is worth a word about work that was accepted: a mistake, most likely, unless what is missing
 /// comes later.
@@ -25,13 +26,25 @@ pub enum Warning {
     },
 }
 
+words!(
+    /// What sort of warning.
+    WarningCode {
+        /// There is no such budget.
+        NoBudget = "no_such_budget",
+        /// There is no such quota.
+        NoQuota = "no_such_quota",
+        /// No budget counts it.
+        NotCounted = "estimate_not_counted",
+    }
+);
+
 impl Warning {
-    /// The word for it.
-    pub const fn as_str(&self) -> &'static str {
+    /// What sort it is.
+    pub const fn code(&self) -> WarningCode {
         match self {
-            Warning::NoBudget { .. } => "no_such_budget",
-            Warning::NoQuota { .. } => "no_such_quota",
-            Warning::NotCounted { .. } => "estimate_not_counted",
+            Warning::NoBudget { .. } => WarningCode::NoBudget,
+            Warning::NoQuota { .. } => WarningCode::NoQuota,
+            Warning::NotCounted { .. } => WarningCode::NotCounted,
         }
     }
 

@@ -142,7 +142,7 @@ fn of_holder(route: &'static str, held: &Held, mut body: Value) -> Request {
 }
 
 pub(crate) fn complete(held: &Held) -> Request {
-    of_holder("complete", held, json!({"result": {"json": 1}}))
+    of_holder("complete", held, json!({"result": 1}))
 }
 
 pub(crate) fn fail(held: &Held, retryable: bool) -> Request {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ff_core::{Code, PublicState, Refusal};
+use ff_core::{Code, Millis, PublicState, Refusal};
 use ff_store::StoreError;
 
 /// Why a call of the SDK failed.
@@ -38,7 +38,7 @@ pub enum SdkError {
         reason: String,
     },
     /// The execution has not ended within the time that its caller waits. It runs on.
-    #[error("the execution has not ended within {} ms; it runs on, so ask again", waited.as_millis())]
+    #[error("the execution has not ended within {}; it runs on, so ask again", Millis::from(*waited))]
     Timeout {
         /// How long the caller waited.
         waited: Duration,

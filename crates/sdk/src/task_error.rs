@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ff_core::state::Failure;
-use ff_core::{Category, When};
+use ff_core::{Category, Millis, When};
 
 use crate::error::shorten;
 use crate::time::millis;
@@ -131,7 +131,7 @@ impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Ending::Failed(failure) => f.write_str(&failure.message),
-            Ending::PutOff(span) => write!(f, "continue after {} ms", span.as_millis()),
+            Ending::PutOff(span) => write!(f, "continue after {}", Millis::from(*span)),
             Ending::Cancel(reason) => write!(f, "cancelled: {reason}"),
         }
     }

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::error::ApiError;
 use crate::parse_error;
 use crate::state::AppState;
+use crate::whole::Whole;
 
 /// Most bytes of a body that carries one payload, in JSON or base64.
 pub(crate) const PAYLOAD: usize = 2 << 20;
@@ -65,7 +66,7 @@ async fn collect(body: Body, most: usize, state: &AppState) -> Result<Bytes, Api
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let read = serde_path_to_error::deserialize(&mut json);
+    let read = serde_path_to_error::deserialize(Whole(&mut json));
     let Object(value) = read.map_err(|error| {
         let path = error.path().to_string();
         let why = error.into_inner().to_string();

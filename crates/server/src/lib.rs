@@ -23,6 +23,7 @@ mod serve;
 mod state;
 mod stream;
 mod tls;
+mod whole;
 
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code, status_of_failure};

@@ -83,7 +83,7 @@ pub(crate) struct Page {
     pub(crate) namespace: Namespace,
     /// Where an earlier page ended: a name.
     #[param(value_type = Option<Name>)]
-    pub(crate) after: Option<ResourceName>,
+    pub(crate) cursor: Option<ResourceName>,
     /// How many at most; 100 when absent.
     #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]

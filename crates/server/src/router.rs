@@ -4,8 +4,9 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use ff_api::http::Problem;
-use utoipa::openapi::OpenApi as Document;
+use utoipa::openapi::schema::{Discriminator, Object, Schema};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{OpenApi as Document, Ref, RefOr};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -72,7 +73,53 @@ pub(crate) fn router(state: AppState) -> Router {
 pub fn openapi() -> Document {
     let mut document = guarded().split_for_parts().1;
     document.merge(open().split_for_parts().1);
+    name_forms(&mut document);
     document
+}
+
+/// Gives each form of what has several, told apart by a word, a schema of its own, and says which field
+/// has the word: a generator then makes a type of each.
+fn name_forms(document: &mut Document) {
+    let components = document.components.get_or_insert_default();
+    let mut forms = Vec::new();
+    for (name, schema) in &mut components.schemas {
+        let RefOr::T(Schema::OneOf(any)) = schema else { continue };
+        let tags: Option<Vec<_>> = any.items.iter().map(tag).collect();
+        let Some(tags) = tags.filter(|tags| !tags.is_empty()) else { continue };
+        let field = tags[0].0.clone();
+        let named = tags
+            .iter()
+            .map(|(_, word)| format!("{}{}", name.trim_end_matches("View"), camel(word)));
+        let named: Vec<_> = named.collect();
+        let references = named.iter().map(|form| RefOr::Ref(Ref::from_schema_name(form)));
+        let items = std::mem::replace(&mut any.items, references.collect());
+        let words = tags.into_iter().map(|(_, word)| word);
+        let places = named.iter().map(|form| format!("#/components/schemas/{form}"));
+        any.discriminator = Some(Discriminator::with_mapping(field, words.zip(places)));
+        forms.extend(named.into_iter().zip(items));
+    }
+    components.schemas.extend(forms);
+}
+
+/// The field of a form that has one word alone, and the word.
+fn tag(form: &RefOr<Schema>) -> Option<(String, String)> {
+    let RefOr::T(Schema::Object(Object { properties, .. })) = form else { return None };
+    properties.iter().find_map(|(field, schema)| {
+        let RefOr::T(Schema::Object(Object { enum_values: Some(words), .. })) = schema else {
+            return None;
+        };
+        let [word] = words.as_slice() else { return None };
+        Some((field.clone(), word.as_str()?.to_owned()))
+    })
+}
+
+/// `lane_paused` as `LanePaused`.
+fn camel(word: &str) -> String {
+    let parts = word.split('_').map(|part| {
+        let (first, rest) = part.split_at(part.len().min(1));
+        first.to_uppercase() + rest
+    });
+    parts.collect()
 }
 
 /// Routes that ask for the token.

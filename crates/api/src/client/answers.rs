@@ -1,8 +1,8 @@
 //! What the server's answers mean.
 
-use ff_core::Code;
 use ff_core::machine::{Claimed, Registered, Renewed};
 use ff_core::record::Exited;
+use ff_core::{Code, Refusal};
 use ff_store::roles::Answer;
 use ff_store::{Failure, StoreError};
 
@@ -13,7 +13,12 @@ use crate::http::{BeatStatus, BeatView, ClaimedView, ExitAnswers, ExitView, Regi
 /// What the server says a claim took; no content means nothing.
 pub(super) fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> {
     let Some(view) = view else { return Ok(Claimed::default()) };
-    view.claimed().map_err(|refusal| broken(&refusal.to_string()))
+    understood(view.claimed())
+}
+
+/// What an answer says, which may be something that no server of this release says.
+pub(super) fn understood<T>(read: Result<T, Refusal>) -> Result<T, StoreError> {
+    read.map_err(|refusal| broken(&refusal.to_string()))
 }
 
 /// The answers to a batch, which must be as many as were `asked` for.
@@ -54,7 +59,7 @@ pub(super) fn registered(view: Option<RegisteredView>) -> Result<Registered, Sto
 
 /// How a lease ended.
 pub(super) fn exited(view: &ExitView) -> Result<Exited, StoreError> {
-    view.exited().ok_or_else(|| broken(&view.outcome))
+    view.exited().ok_or_else(|| broken("an exit without its moment"))
 }
 
 /// How several leases ended.

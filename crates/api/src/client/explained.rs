@@ -3,45 +3,22 @@
 use ff_core::explain::{Explanation, Reason};
 use ff_core::limits::Blocker;
 use ff_core::state::{DelayReason, Worker};
-use ff_core::view::{
-    AttemptState, BlockingReason, EligibilityState, LifecyclePhase, OwnershipState, StateVector,
-    TerminalOutcome,
-};
-use ff_core::{Capabilities, Refusal, ResourceKind};
+use ff_core::{Capabilities, ResourceKind, ResourceName};
 use ff_store::StoreError;
 
+use super::answers::understood;
 use super::transport::broken;
-use crate::explanation::intent;
-use crate::{ExplanationView, ReasonView, ShortageView, StateVectorView};
+use crate::{ExplanationView, ReasonView, Timestamp};
 
 /// What the server says of an execution.
 pub(super) fn explained(view: ExplanationView) -> Result<Explanation, StoreError> {
     let reasons = view.reasons.into_iter().map(reason);
     Ok(Explanation {
-        state: view.state.parse().map_err(|_| broken("an unknown state"))?,
-        vector: vector(&view.state_vector)?,
+        state: view.state,
+        vector: view.state_vector,
         sentence: view.explanation,
         phrase: view.reason,
         reasons: reasons.collect::<Result<_, _>>()?,
-    })
-}
-
-/// The value of `$kind` that this word means.
-macro_rules! word {
-    ($kind:ident, $word:expr) => {{
-        let known = $kind::ALL.iter().find(|known| known.as_str() == $word);
-        known.copied().ok_or_else(|| broken(&$word))
-    }};
-}
-
-fn vector(view: &StateVectorView) -> Result<StateVector, StoreError> {
-    Ok(StateVector {
-        lifecycle_phase: word!(LifecyclePhase, view.lifecycle_phase)?,
-        ownership_state: word!(OwnershipState, view.ownership_state)?,
-        eligibility_state: word!(EligibilityState, view.eligibility_state)?,
-        blocking_reason: word!(BlockingReason, view.blocking_reason)?,
-        terminal_outcome: word!(TerminalOutcome, view.terminal_outcome)?,
-        attempt_state: word!(AttemptState, view.attempt_state)?,
     })
 }
 
@@ -62,13 +39,16 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
             },
         },
         ReasonView::InQueue { ahead, workers } => Reason::InQueue { ahead, workers },
-        ReasonView::NotBefore { until, intent: word } => {
-            let pauses = [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold];
-            let why = pauses.into_iter().find(|pause| intent(*pause) == word);
-            Reason::NotBefore { until: until.0, why: why.ok_or_else(|| broken(&word))? }
+        ReasonView::NotBefore { until, intent } => {
+            let why = DelayReason::before(intent).ok_or_else(|| broken(intent.as_str()))?;
+            Reason::NotBefore { until: until.0, why }
         }
-        ReasonView::Budget(shortage) => blocked(ResourceKind::Budget, shortage),
-        ReasonView::Quota(shortage) => blocked(ResourceKind::Quota, shortage),
+        ReasonView::Budget { name, detail, until } => {
+            blocked(ResourceKind::Budget, name, detail, until)
+        }
+        ReasonView::Quota { name, detail, until } => {
+            blocked(ResourceKind::Quota, name, detail, until)
+        }
         ReasonView::LaneLimit { lane, active, max_active } => {
             Reason::LaneLimit { lane, active, max_active }
         }
@@ -84,16 +64,18 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
     })
 }
 
-fn blocked(kind: ResourceKind, shortage: ShortageView) -> Reason {
-    Reason::Blocked {
-        on: Blocker { kind, name: shortage.name },
-        detail: shortage.detail.into(),
-        until: shortage.until.map(|at| at.0),
-    }
+fn blocked(
+    kind: ResourceKind,
+    name: ResourceName,
+    detail: String,
+    until: Option<Timestamp>,
+) -> Reason {
+    let on = Blocker { kind, name };
+    Reason::Blocked { on, detail: detail.into(), until: until.map(|at| at.0) }
 }
 
 fn capabilities(tokens: &[String]) -> Result<Capabilities, StoreError> {
-    Capabilities::new(tokens).map_err(|refusal: Refusal| broken(&refusal.to_string()))
+    understood(Capabilities::new(tokens))
 }
 
 #[cfg(test)]

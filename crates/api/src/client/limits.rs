@@ -22,7 +22,8 @@ impl LimitsBackend for HttpClient {
         limits: BudgetLimits,
     ) -> Result<budget::BudgetView, StoreError> {
         let path = path("budgets", namespace, name, "");
-        meant(self.put(&path, &BudgetRequest::from(&limits)).await?)
+        let view: BudgetView = self.put(&path, &BudgetRequest::from(&limits)).await?;
+        Ok(view.meant())
     }
 
     async fn reset_budget(
@@ -31,8 +32,8 @@ impl LimitsBackend for HttpClient {
         name: &ResourceName,
     ) -> Result<budget::BudgetView, StoreError> {
         let path = path("budgets", namespace, name, "/reset");
-        let view = self.post(&path, &ResetRequest {}, Duration::ZERO).await?;
-        meant(view.ok_or_else(|| broken("no content"))?)
+        let view: Option<BudgetView> = self.post(&path, &ResetRequest {}, Duration::ZERO).await?;
+        Ok(view.ok_or_else(|| broken("no content"))?.meant())
     }
 
     async fn budget(
@@ -40,7 +41,8 @@ impl LimitsBackend for HttpClient {
         namespace: &Namespace,
         name: &ResourceName,
     ) -> Result<budget::BudgetView, StoreError> {
-        meant(self.get(&path("budgets", namespace, name, "")).await?)
+        let view: BudgetView = self.get(&path("budgets", namespace, name, "")).await?;
+        Ok(view.meant())
     }
 
     async fn budgets(
@@ -51,7 +53,7 @@ impl LimitsBackend for HttpClient {
     ) -> Result<Vec<budget::BudgetView>, StoreError> {
         let path = page_path("budgets", namespace, after.map(ResourceName::as_str), limit);
         let page: BudgetPageView = self.get(&path).await?;
-        page.budgets.into_iter().map(meant).collect()
+        Ok(page.budgets.iter().map(BudgetView::meant).collect())
     }
 
     async fn delete_budget(
@@ -104,8 +106,4 @@ impl LimitsBackend for HttpClient {
 
 fn path(what: &str, namespace: &Namespace, name: &ResourceName, call: &str) -> String {
     format!("/v1/{what}/{name}{call}?namespace={namespace}")
-}
-
-fn meant(view: BudgetView) -> Result<budget::BudgetView, StoreError> {
-    view.meant().ok_or_else(|| broken(&view.on_breach))
 }

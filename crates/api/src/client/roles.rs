@@ -14,7 +14,7 @@ use ff_core::machine::{
 };
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
-use ff_core::view::BlockingReason;
+use ff_core::view::{BlockingReason, ExitOutcome};
 use ff_core::{
     Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload, Refusal,
     WorkerInstanceId,
@@ -24,7 +24,7 @@ use ff_store::roles::{self, Answer, LaneUpdate, Registering, Session};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
-use super::answers::{claimed, exited, exits, one_each, registered, renewed, told};
+use super::answers::{claimed, exited, exits, one_each, registered, renewed, told, understood};
 use super::explained::explained;
 use super::transport::{HttpClient, broken};
 use crate::http::{
@@ -130,8 +130,8 @@ impl ClientBackend for HttpClient {
             (Some(view), _) => Ok(Submitted {
                 execution: view.id,
                 created: view.new,
-                state: view.state.parse().map_err(|_| broken("an unknown state"))?,
-                warnings: view.warnings.iter().filter_map(WarningView::warning).collect(),
+                state: view.state,
+                warnings: understood(view.warnings.iter().map(WarningView::warning).collect())?,
             }),
             (None, Some(error)) => Err(told(error)),
             (None, None) => Err(broken("an empty answer")),
@@ -160,14 +160,14 @@ impl ClientBackend for HttpClient {
         limit: usize,
     ) -> Result<Vec<Attempt>, StoreError> {
         let path = HttpClient::execution(target, "/attempts");
-        let view: AttemptsView = self.get(&format!("{path}&from={from}&limit={limit}")).await?;
+        let view: AttemptsView = self.get(&format!("{path}&cursor={from}&limit={limit}")).await?;
         let attempts = view.attempts.into_iter().map(Attempt::try_from);
         attempts.collect::<Result<_, _>>().map_err(|error| broken(&error.0))
     }
 
     async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {
         let page: ListPageView = self.get(&list_path(listing)).await?;
-        let lacks = BlockingReason::WaitingForCapableWorker.as_str();
+        let lacks = BlockingReason::WaitingForCapableWorker;
         let lacking = page.executions.iter().filter(|it| it.state_vector.blocking_reason == lacks);
         let lacks_worker = lacking.map(|view| view.id).collect();
         let executions = page.executions.into_iter().map(Description::try_from);
@@ -203,10 +203,10 @@ impl ClientBackend for HttpClient {
     async fn revoke(&self, revoke: Revoke) -> Result<Exited, StoreError> {
         let body = RevokeRequest { lease: revoke.lease.to_string() };
         let view: RevokedView = self.steer(&revoke.target, "/revoke", &body).await?;
-        match view.status.as_str() {
-            "revoked" => Ok(Exited::Revoked),
-            "cancelled" => Ok(Exited::Cancelled),
-            other => Err(broken(other)),
+        match view.status {
+            ExitOutcome::Revoked => Ok(Exited::Revoked),
+            ExitOutcome::Cancelled => Ok(Exited::Cancelled),
+            other => Err(broken(other.as_str())),
         }
     }
 
@@ -229,18 +229,18 @@ impl ClientBackend for HttpClient {
         let after = after.map(WorkerInstanceId::as_str);
         let page: WorkerPageView = self.get(&page_path("workers", namespace, after, limit)).await?;
         let workers = page.workers.into_iter().map(|view| view.registration());
-        workers.collect::<Result<_, _>>().map_err(|refusal| broken(&refusal.to_string()))
+        understood(workers.collect())
     }
 
     async fn update_lane(&self, order: LaneUpdate) -> Result<LaneState, StoreError> {
         let path = lane_path(&order.namespace, &order.lane);
         let view: LaneView = self.patch(&path, &LaneRequest::from(&order)).await?;
-        lane_state(&view)
+        Ok(view.state())
     }
 
     async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError> {
         let view: LaneView = self.get(&lane_path(namespace, lane)).await?;
-        lane_state(&view)
+        Ok(view.state())
     }
 
     async fn lanes(
@@ -251,10 +251,8 @@ impl ClientBackend for HttpClient {
     ) -> Result<Vec<roles::LaneView>, StoreError> {
         let path = page_path("lanes", namespace, after.map(Lane::as_str), limit);
         let page: LanePageView = self.get(&format!("{path}&configured=true")).await?;
-        let lanes = page.lanes.into_iter();
-        let said =
-            |view: LaneView| Ok(roles::LaneView { state: lane_state(&view)?, lane: view.lane });
-        lanes.map(said).collect()
+        let lane = |view: LaneView| roles::LaneView { state: view.state(), lane: view.lane };
+        Ok(page.lanes.into_iter().map(lane).collect())
     }
 
     async fn explain(&self, target: &Target) -> Result<Explanation, StoreError> {
@@ -282,7 +280,7 @@ impl WorkerBackend for HttpClient {
         let path = format!("/v1/workers/{}/grant?namespace={}", grant.worker.id, grant.namespace);
         let body = GrantRequest::from(&grant);
         match self.post::<GrantedView>(&path, &body, Duration::ZERO).await? {
-            Some(view) => view.granted().map_err(|refusal| broken(&refusal.to_string())),
+            Some(view) => understood(view.granted()),
             None => Ok(Granted::default()),
         }
     }
@@ -382,10 +380,6 @@ fn lane_path(namespace: &Namespace, lane: &Lane) -> String {
     format!("/v1/lanes/{lane}?namespace={namespace}")
 }
 
-fn lane_state(view: &LaneView) -> Result<LaneState, StoreError> {
-    view.state().map_err(|refusal| broken(&refusal.to_string()))
-}
-
 /// One page of what has a name.
 pub(super) fn page_path(
     what: &str,
@@ -393,8 +387,8 @@ pub(super) fn page_path(
     after: Option<&str>,
     limit: usize,
 ) -> String {
-    let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
-    format!("/v1/{what}?namespace={namespace}&limit={limit}{after}")
+    let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
+    format!("/v1/{what}?namespace={namespace}&limit={limit}{cursor}")
 }
 
 fn list_path(listing: &Listing) -> String {

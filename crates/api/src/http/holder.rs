@@ -4,11 +4,14 @@ use ff_core::id::LeaseId;
 use ff_core::machine::{CancelHeld, Complete, Delay, Fail, LeaseRef, ReportProgress, Target};
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
+use ff_core::view::ExitOutcome;
 use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, When};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{Content, schema, strict};
+use super::content::{Content, RESULT};
+use super::{schema, strict};
 use crate::{ErrorView, Timestamp};
 
 /// What a holder shows with every call, as the claim gave it.
@@ -83,24 +86,38 @@ pub struct CompleteRequest {
     /// The lease on it.
     #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
-    /// The result.
-    #[serde(default, deserialize_with = "strict::object")]
-    pub result: Content,
+    /// Any JSON value nested at most 128 deep, kept as the bytes it came in.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::json")]
+    #[schema(value_type = serde_json::Value)]
+    pub result: Option<Box<RawValue>>,
+    /// Any bytes, in base64 with padding, instead of `result`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Base64>)]
+    pub result_base64: Option<String>,
+    /// The media type of the result; `application/json` when absent with `result`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::MediaType>)]
+    pub content_type: Option<String>,
 }
 
 impl CompleteRequest {
     /// The command meant.
-    pub fn command(&self, target: Target) -> Result<Complete, Refusal> {
-        Ok(Complete { hold: self.fence.hold(target)?, result: self.result.payload("result")? })
+    pub fn command(self, target: Target) -> Result<Complete, Refusal> {
+        let Self { fence, result: json, result_base64: base64, content_type, .. } = self;
+        let result = Content { json, base64, content_type }.payload(RESULT)?;
+        Ok(Complete { hold: fence.hold(target)?, result })
     }
 }
 
 impl From<&Complete> for CompleteRequest {
     fn from(complete: &Complete) -> CompleteRequest {
+        let content = Content::from(&complete.result);
         CompleteRequest {
             execution: Some(complete.hold.target.execution),
             fence: complete.hold.fence.into(),
-            result: (&complete.result).into(),
+            result: content.json,
+            result_base64: content.base64,
+            content_type: content.content_type,
         }
     }
 }
@@ -287,39 +304,35 @@ impl From<&ReportProgress> for ProgressRequest {
 /// How a lease ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExitView {
-    /// `completed`, `retrying`, `failed`, `delayed`, `cancelled`, `handed_back` or `revoked`.
-    pub outcome: String,
+    /// What became of the execution.
+    #[schema(value_type = schema::ExitOutcome)]
+    pub outcome: ExitOutcome,
     /// When the execution goes on, if it is `retrying` or `delayed`.
     pub at: Option<Timestamp>,
 }
 
 impl From<Exited> for ExitView {
     fn from(exited: Exited) -> ExitView {
-        let (outcome, at) = match exited {
-            Exited::Completed => ("completed", None),
-            Exited::Retrying { from } => ("retrying", Some(from)),
-            Exited::Failed => ("failed", None),
-            Exited::Delayed { until } => ("delayed", Some(until)),
-            Exited::Cancelled => ("cancelled", None),
-            Exited::HandedBack => ("handed_back", None),
-            Exited::Revoked => ("revoked", None),
+        let at = match exited {
+            Exited::Retrying { from: at } | Exited::Delayed { until: at } => Some(at.into()),
+            _ => None,
         };
-        ExitView { outcome: outcome.to_owned(), at: at.map(Timestamp) }
+        ExitView { outcome: exited.outcome(), at }
     }
 }
 
 impl ExitView {
-    /// The answer meant, if it is one.
+    /// The answer meant; `None` if it lacks the moment that goes with its outcome.
     pub fn exited(&self) -> Option<Exited> {
-        Some(match (self.outcome.as_str(), self.at) {
-            ("completed", None) => Exited::Completed,
-            ("retrying", Some(from)) => Exited::Retrying { from: from.0 },
-            ("failed", None) => Exited::Failed,
-            ("delayed", Some(until)) => Exited::Delayed { until: until.0 },
-            ("cancelled", None) => Exited::Cancelled,
-            ("handed_back", None) => Exited::HandedBack,
-            ("revoked", None) => Exited::Revoked,
-            _ => return None,
+        let at = self.at.map(|at| at.0);
+        Some(match self.outcome {
+            ExitOutcome::Completed => Exited::Completed,
+            ExitOutcome::Retrying => Exited::Retrying { from: at? },
+            ExitOutcome::Failed => Exited::Failed,
+            ExitOutcome::Delayed => Exited::Delayed { until: at? },
+            ExitOutcome::Cancelled => Exited::Cancelled,
+            ExitOutcome::HandedBack => Exited::HandedBack,
+            ExitOutcome::Revoked => Exited::Revoked,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What operators say of lanes.
 
-use ff_core::{Lane, Namespace, Patch, Refusal};
+use ff_core::{Lane, Namespace, Patch};
 use ff_store::roles::LaneUpdate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -35,15 +35,11 @@ pub struct LaneRequest {
 
 impl LaneRequest {
     /// The order meant.
-    pub fn order(self, namespace: Namespace, lane: Lane) -> Result<LaneUpdate, Refusal> {
+    pub fn order(self, namespace: Namespace, lane: Lane) -> LaneUpdate {
         let LaneRequest { paused, draining, max_active, policy, reason } = self;
-        let defaults = match policy {
-            Patch::Unset => Patch::Unset,
-            Patch::Clear => Patch::Clear,
-            Patch::Set(policy) => Patch::Set(Box::new(policy.ask()?)),
-        };
+        let defaults = policy.map(|policy| Box::new(policy.ask()));
         let reason = reason.map(Into::into);
-        Ok(LaneUpdate { namespace, lane, paused, draining, max_active, defaults, reason })
+        LaneUpdate { namespace, lane, paused, draining, max_active, defaults, reason }
     }
 }
 
@@ -66,7 +62,7 @@ mod tests {
 
     fn read(text: &str) -> LaneUpdate {
         let request: LaneRequest = serde_json::from_str(text).unwrap();
-        request.order(Namespace::default(), Lane::default()).unwrap()
+        request.order(Namespace::default(), Lane::default())
     }
 
     fn written(order: &LaneUpdate) -> String {

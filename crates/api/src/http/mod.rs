@@ -20,7 +20,6 @@ mod tags;
 mod worker;
 
 pub use bulk::{BulkFilter, BulkRequest};
-pub use content::Content;
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
     ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,

@@ -1,8 +1,11 @@
-//! What the OpenAPI document says of text: types that are described and never made. The bounds are
-//! those of `ff_core::bounds`.
+//! What the OpenAPI document says of text and of words: types that are described and never made. The
+//! bounds are those of `ff_core::bounds`, the words those of the enums.
 #![allow(dead_code, reason = "descriptions")]
 
-use utoipa::ToSchema;
+use ff_core::view;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A name: a letter or digit, then letters, digits, `_`, `-` and `.`, at most 64 in all.
 #[derive(ToSchema)]
@@ -73,3 +76,92 @@ pub struct Base64(String);
 #[derive(ToSchema)]
 #[schema(value_type = String, max_length = 4096)]
 pub struct Message(String);
+
+/// Any bytes, as they are.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+pub struct Bytes(String);
+
+/// Six views of one state.
+#[derive(ToSchema)]
+pub struct StateVector {
+    /// Which part of its life.
+    #[schema(value_type = LifecyclePhase)]
+    lifecycle_phase: view::LifecyclePhase,
+    /// Who owns it.
+    #[schema(value_type = OwnershipState)]
+    ownership_state: view::OwnershipState,
+    /// Whether it could be claimed.
+    #[schema(value_type = EligibilityState)]
+    eligibility_state: view::EligibilityState,
+    /// What it waits for.
+    #[schema(value_type = BlockingReason)]
+    blocking_reason: view::BlockingReason,
+    /// How it ended.
+    #[schema(value_type = TerminalOutcome)]
+    terminal_outcome: view::TerminalOutcome,
+    /// Where its newest attempt stands.
+    #[schema(value_type = AttemptState)]
+    attempt_state: view::AttemptState,
+}
+
+/// The schema of an enum: its words.
+macro_rules! words {
+    ($($(#[doc = $doc:literal])+ $name:ident = $of:ty;)+) => { $(
+        $(#[doc = $doc])+
+        pub enum $name {}
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let words = <$of>::ALL.iter().map(|word| word.as_str());
+                let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words));
+                schema.description(Some(concat!($($doc),+).trim())).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+ };
+}
+
+words! {
+    /// The public word for where an execution stands.
+    PublicState = view::PublicState;
+    /// Which part of its life an execution is in.
+    LifecyclePhase = view::LifecyclePhase;
+    /// Who owns an execution.
+    OwnershipState = view::OwnershipState;
+    /// Whether an execution could be claimed.
+    EligibilityState = view::EligibilityState;
+    /// What an execution waits for.
+    BlockingReason = view::BlockingReason;
+    /// How an execution ended.
+    TerminalOutcome = view::TerminalOutcome;
+    /// Where the newest attempt of an execution stands.
+    AttemptState = view::AttemptState;
+    /// `open` while an attempt runs or is paused, else how it ended.
+    AttemptStatus = view::AttemptStatus;
+    /// What became of an execution whose lease was ended by a call.
+    ExitOutcome = view::ExitOutcome;
+    /// What an execution waits to do.
+    Intent = ff_core::state::Intent;
+    /// How the wait between attempts grows.
+    Growth = ff_core::policy::Growth;
+    /// What happens to what runs when a hard limit is reached: it goes on and nothing new is admitted,
+    /// or it is cancelled.
+    OnBreach = ff_core::budget::OnBreach;
+    /// How a dimension of a budget stands: it has room, it has and its soft limit is reached, or
+    /// nothing more is admitted.
+    DimensionState = ff_core::budget::DimensionState;
+    /// What time alone does to an execution.
+    DueAction = ff_core::timer::DueAction;
+    /// Why work that may be there is not dispatched.
+    Withheld = ff_core::machine::Withheld;
+    /// What sort of warning.
+    WarningCode = ff_core::warning::WarningCode;
+    /// What an execution is blocked on.
+    BlockedOn = crate::execution::BlockedOn;
+    /// What a cancel did.
+    CancelStatus = crate::operator::CancelStatus;
+    /// What became of a lease.
+    BeatStatus = super::worker::BeatStatus;
+}

@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use ff_core::machine::Submit;
-use ff_core::payload::ContentType;
 use ff_core::{
-    Capabilities, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Payload, Refusal,
-    TagKey, TagValue, When,
+    Capabilities, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace, Refusal, TagKey,
+    TagValue, When,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::content::{Content, INPUT};
 use super::{LimitsRequest, PolicyRequest, schema, strict};
 use crate::{ErrorView, SubmittedView, Timestamp};
 
@@ -42,7 +40,7 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Base64>)]
     pub input_base64: Option<String>,
-    /// The media type of the input.
+    /// The media type of the input; `application/json` when absent with `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::MediaType>)]
     pub content_type: Option<String>,
@@ -110,7 +108,8 @@ impl SubmitRequest {
         namespace: Namespace,
         new_id: impl FnOnce(Option<&IdempotencyKey>) -> ExecutionId,
     ) -> Result<Submit, Refusal> {
-        let input = self.payload()?;
+        let Self { input: json, input_base64: base64, content_type, .. } = self;
+        let input = Content { json, base64, content_type }.payload(INPUT)?;
         let start = match (self.delay_ms, self.start) {
             (Some(_), Some(_)) => {
                 return Err(Refusal::invalid("start", "is given with delay_ms; give one of them"));
@@ -131,33 +130,14 @@ impl SubmitRequest {
             key: self.idempotency_key,
             requires: Capabilities::new(&self.requires)?,
             limits: self.limits.limits()?,
-            policy: self.policy.ask()?,
+            policy: self.policy.ask(),
         })
-    }
-
-    fn payload(&self) -> Result<Payload, Refusal> {
-        let stated = self.content_type.as_deref().map(ContentType::new).transpose()?;
-        match (&self.input, &self.input_base64) {
-            (Some(_), Some(_)) => {
-                Err(Refusal::invalid("input", "is given with input_base64; give one of them"))
-            }
-            (Some(json), None) => Ok(Payload {
-                content_type: stated.unwrap_or_else(ContentType::json),
-                bytes: json.get().to_owned().into(),
-            }),
-            (None, base64) => {
-                let bytes = STANDARD.decode(base64.as_deref().unwrap_or("")).map_err(|error| {
-                    Refusal::invalid("input_base64", format!("is not base64: {error}"))
-                })?;
-                Ok(Payload { content_type: stated.unwrap_or_default(), bytes: bytes.into() })
-            }
-        }
     }
 }
 
 impl From<&Submit> for SubmitRequest {
     fn from(submit: &Submit) -> SubmitRequest {
-        let content = super::Content::from(&submit.input);
+        let content = Content::from(&submit.input);
         let (delay_ms, start) = match submit.start {
             When::Now => (None, None),
             When::After(span) => (Some(span.get()), None),
@@ -186,7 +166,7 @@ impl From<&Submit> for SubmitRequest {
 mod tests {
     use super::*;
     use ff_core::policy::Growth;
-    use ff_core::{Category, Patch, Time};
+    use ff_core::{Category, Patch, Payload, Time};
 
     fn round_trip(submit: &Submit) -> Submit {
         let text = serde_json::to_string(&SubmitRequest::from(submit)).unwrap();
@@ -215,7 +195,12 @@ mod tests {
 
     #[test]
     fn unknown_and_repeated_fields_are_refused() {
-        for text in [r#"{"lanes":"x"}"#, r#"{"lane":"a","lane":"b"}"#, r#"{"policy":{"x":1}}"#] {
+        for text in [
+            r#"{"lanes":"x"}"#,
+            r#"{"lane":"a","lane":"b"}"#,
+            r#"{"policy":{"x":1}}"#,
+            r#"{"policy":{"backoff":{"growth":"linear"}}}"#,
+        ] {
             assert!(serde_json::from_str::<SubmitRequest>(text).is_err(), "{text}");
         }
     }
@@ -225,7 +210,6 @@ mod tests {
         for (text, field) in [
             (r#"{"input":1,"input_base64":""}"#, "input"),
             (r#"{"delay_ms":1,"start":"2026-01-01T00:00:00Z"}"#, "start"),
-            (r#"{"policy":{"backoff":{"growth":"linear"}}}"#, "backoff.growth"),
             (r#"{"requires":["a b"]}"#, "capabilities"),
         ] {
             let request: SubmitRequest = serde_json::from_str(text).unwrap();

@@ -8,16 +8,19 @@ use ff_core::machine::{
     self, Admissions, Assignment, ClaimGranted, Claimed, GrantNext, GrantOffer, Granted, Target,
     Withheld,
 };
+use ff_core::payload::ContentType;
 use ff_core::state::Worker;
 use ff_core::{
-    Capabilities, ExecutionId, Kind, Lane, Millis, Namespace, Refusal, ResourceName, TagKey,
-    TagValue, WorkerId, WorkerInstanceId,
+    Capabilities, ExecutionId, Kind, Lane, Millis, Namespace, Payload, Refusal, ResourceName,
+    TagKey, TagValue, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::content::{Content, INPUT};
 use super::holder::{FenceBody, HoldBody};
-use super::{Content, schema, strict};
+use super::{schema, strict};
 use crate::{ProgressView, Timestamp};
 
 /// A claim.
@@ -101,9 +104,10 @@ pub struct ClaimedView {
     pub assignments: Vec<AssignmentView>,
     /// Asking again at once may give more.
     pub again: bool,
-    /// Why nothing was taken although there may be work: `lane_paused`.
+    /// Why nothing was taken although there may be work.
     #[serde(default)]
-    pub withheld: Option<String>,
+    #[schema(value_type = Option<schema::Withheld>)]
+    pub withheld: Option<Withheld>,
 }
 
 impl From<&Claimed> for ClaimedView {
@@ -111,7 +115,7 @@ impl From<&Claimed> for ClaimedView {
         ClaimedView {
             assignments: claimed.assignments.iter().map(AssignmentView::from).collect(),
             again: claimed.again,
-            withheld: claimed.withheld.map(|withheld| withheld.as_str().to_owned()),
+            withheld: claimed.withheld,
         }
     }
 }
@@ -123,7 +127,7 @@ impl ClaimedView {
         Ok(Claimed {
             assignments: assignments.collect::<Result<_, _>>()?,
             again: self.again,
-            withheld: self.withheld.as_deref().and_then(Withheld::parse),
+            withheld: self.withheld,
             needs_admission: Vec::new(),
         })
     }
@@ -184,12 +188,20 @@ pub struct AssignmentView {
     /// What was last reported of this attempt, if an earlier hold of it was.
     #[serde(default)]
     pub progress: Option<ProgressView>,
-    /// What it was submitted with.
-    pub input: Content,
+    /// What it was submitted with, when that is JSON: `input_base64` is null then.
+    #[schema(value_type = serde_json::Value)]
+    pub input: Option<Box<RawValue>>,
+    /// The bytes it was submitted with, in base64, when they are not JSON.
+    #[schema(value_type = Option<schema::Base64>)]
+    pub input_base64: Option<String>,
+    /// The media type of the input.
+    #[schema(value_type = schema::MediaType)]
+    pub content_type: String,
 }
 
 impl From<&Assignment> for AssignmentView {
     fn from(assignment: &Assignment) -> AssignmentView {
+        let Content { json, base64, .. } = (&assignment.input).into();
         AssignmentView {
             execution: assignment.execution,
             namespace: assignment.namespace.clone(),
@@ -210,7 +222,9 @@ impl From<&Assignment> for AssignmentView {
             budgets: assignment.budgets.clone(),
             used: assignment.used.clone(),
             progress: assignment.progress.as_ref().map(ProgressView::from),
-            input: (&assignment.input).into(),
+            input: json,
+            input_base64: base64,
+            content_type: assignment.input.content_type.as_str().to_owned(),
         }
     }
 }
@@ -218,10 +232,20 @@ impl From<&Assignment> for AssignmentView {
 impl AssignmentView {
     /// The assignment meant.
     pub fn assignment(self) -> Result<Assignment, Refusal> {
+        let content_type = self.content_type;
+        let input = match (self.input, self.input_base64) {
+            // JSON's null reads as nothing.
+            (None, None) => {
+                Payload { content_type: ContentType::new(&content_type)?, ..Payload::json("null") }
+            }
+            (json, base64) => {
+                Content { json, base64, content_type: Some(content_type) }.payload(INPUT)?
+            }
+        };
         Ok(Assignment {
             execution: self.execution,
             fence: self.fence.fence()?,
-            input: self.input.payload("input")?,
+            input,
             namespace: self.namespace,
             lane: self.lane,
             kind: self.kind,
@@ -265,7 +289,10 @@ pub struct BeatView {
     /// The execution.
     #[schema(value_type = schema::Id)]
     pub execution: ExecutionId,
-    /// What became of the lease.
+    /// What became of the lease: `renewed`; `cancelling`, so that the holder is to stop by
+    /// `cancel_by`; `cancelled` or `lost`, so that it is to stop; or `unknown`, so that it is to try
+    /// again.
+    #[schema(value_type = schema::BeatStatus)]
     pub status: BeatStatus,
     /// When it ends unless renewed.
     pub until: Option<Timestamp>,
@@ -275,21 +302,21 @@ pub struct BeatView {
     pub code: Option<String>,
 }
 
-/// What became of a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BeatStatus {
-    /// It goes on.
-    Renewed,
-    /// It goes on, and the holder is asked to stop by `cancel_by`.
-    Cancelling,
-    /// The execution was cancelled: stop.
-    Cancelled,
-    /// The lease has ended: stop.
-    Lost,
-    /// The store did not answer: try again.
-    Unknown,
-}
+ff_core::words!(
+    /// What became of a lease.
+    BeatStatus {
+        /// It goes on.
+        Renewed = "renewed",
+        /// It goes on, and the holder is asked to stop by `cancel_by`.
+        Cancelling = "cancelling",
+        /// The execution was cancelled: stop.
+        Cancelled = "cancelled",
+        /// The lease has ended: stop.
+        Lost = "lost",
+        /// The store did not answer: try again.
+        Unknown = "unknown",
+    }
+);
 
 /// A request for a reservation.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -356,9 +383,10 @@ pub struct GrantedView {
     pub offer: Option<GrantView>,
     /// Asking again at once may give one.
     pub again: bool,
-    /// Why nothing was reserved although there may be work: `lane_paused`.
+    /// Why nothing was reserved although there may be work.
     #[serde(default)]
-    pub withheld: Option<String>,
+    #[schema(value_type = Option<schema::Withheld>)]
+    pub withheld: Option<Withheld>,
 }
 
 impl From<&Granted> for GrantedView {
@@ -366,7 +394,7 @@ impl From<&Granted> for GrantedView {
         GrantedView {
             offer: granted.offer.as_ref().map(GrantView::from),
             again: granted.again,
-            withheld: granted.withheld.map(|withheld| withheld.as_str().to_owned()),
+            withheld: granted.withheld,
         }
     }
 }
@@ -377,7 +405,7 @@ impl GrantedView {
         Ok(Granted {
             offer: self.offer.map(GrantView::offer).transpose()?,
             again: self.again,
-            withheld: self.withheld.as_deref().and_then(Withheld::parse),
+            withheld: self.withheld,
             needs_admission: None,
         })
     }

@@ -23,7 +23,7 @@ impl Attempts {
         let backend = session.open().await?;
         let id = self.id.find(session, &*backend).await?;
         let target = session.target(id);
-        let mut view = AttemptsView { attempts: Vec::new() };
+        let mut view = AttemptsView { attempts: Vec::new(), next: None };
         loop {
             let from = view.attempts.last().map_or(0, |last: &AttemptView| last.attempt + 1);
             let page = backend.attempts(&target, from, PAGE).await?;

@@ -3,6 +3,7 @@
 use clap::Args;
 use ff_api::ExecutionView;
 use ff_core::PublicState;
+use ff_store::roles::describe_explained;
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
@@ -22,8 +23,8 @@ impl Show {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
         let id = self.id.find(session, &*backend).await?;
-        let record = backend.describe(&session.target(id)).await?;
-        let view = ExecutionView::in_place(&record, &*backend).await?;
+        let (record, explanation) = describe_explained(&*backend, &session.target(id)).await?;
+        let view = ExecutionView::new(&record, explanation.as_ref());
         let style = session.output.style();
         session.output.answer(&view, |view| execution::sheet(view, SystemClock.now(), style))?;
         session.next(match record.public_state() {

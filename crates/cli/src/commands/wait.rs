@@ -107,7 +107,8 @@ async fn report(
         return Ok(verdict);
     }
     let reason = view.reason.as_deref().unwrap_or_default();
-    let (state, reason) = (session.output.style().state(&view.state), text::lines(reason, ""));
+    let (state, reason) =
+        (session.output.style().state(view.state.as_str()), text::lines(reason, ""));
     session.output.talk(format_args!("{state}: {reason}"));
     session.next(format_args!("attempts {}", view.id));
     Ok(verdict)

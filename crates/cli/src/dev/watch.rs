@@ -117,9 +117,11 @@ fn picture(
     }
     let view = ListPageView::from(page);
     text.push_str(&format!("\n{}\n", listing::fitted(&view, now, style, columns)));
-    for (state, does) in
-        [("failed", "attempts"), ("rate_limited", "explain"), ("completed", "show")]
-    {
+    for (state, does) in [
+        (PublicState::Failed, "attempts"),
+        (PublicState::RateLimited, "explain"),
+        (PublicState::Completed, "show"),
+    ] {
         if let Some(one) = view.executions.iter().find(|view| view.state == state) {
             let command = format!("ff {does} {}", one.id);
             text.push_str(&format!("{command:<50}{}\n", style.dim(&format!("# {state}"))));

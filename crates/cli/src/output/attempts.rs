@@ -20,7 +20,7 @@ pub(crate) fn table(view: &AttemptsView, now: Time, style: Style) -> String {
         table.row([
             attempt.attempt.to_string(),
             attempt.run.to_string(),
-            attempt.status.clone(),
+            attempt.status.to_string(),
             attempt.worker.to_string(),
             when::relative(attempt.started, now),
             took(attempt),

@@ -1,6 +1,7 @@
 //! Budgets, for people.
 
 use ff_api::{BudgetPageView, BudgetView, DimensionView};
+use ff_core::budget::{DimensionState, OnBreach};
 use ff_core::{Millis, Time};
 
 use super::amount::grouped;
@@ -42,9 +43,9 @@ pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
     sheet.row("since", when::full(view.since, now));
     sheet.row(
         "on breach",
-        match view.on_breach.as_str() {
-            "cancel" => "cancel: what runs on it is cancelled, nothing new is admitted",
-            _ => "block: what runs goes on, nothing new is admitted",
+        match view.on_breach {
+            OnBreach::Cancel => "cancel: what runs on it is cancelled, nothing new is admitted",
+            OnBreach::Block => "block: what runs goes on, nothing new is admitted",
         },
     );
     let mut table = Table::new(["DIMENSION", "STATE", "USED", "RESERVED", "HARD", "SOFT", ""], 1)
@@ -58,7 +59,7 @@ pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
 
 /// Whether nothing is admitted for want of some dimension.
 pub(crate) fn is_full(view: &BudgetView) -> bool {
-    view.dimensions.values().any(|limits| word(limits) == "full")
+    view.dimensions.values().any(|limits| limits.state == DimensionState::Full)
 }
 
 fn cells(limits: &DimensionView) -> [String; 5] {
@@ -66,21 +67,10 @@ fn cells(limits: &DimensionView) -> [String; 5] {
         limit.filter(|limit| *limit > 0).map_or_else(|| "-".to_owned(), grouped)
     };
     [
-        word(limits).to_owned(),
+        limits.state.to_string(),
         grouped(limits.used),
         grouped(limits.reserved),
         limit(limits.hard),
         limit(limits.soft),
     ]
-}
-
-/// The state of a dimension in a word.
-fn word(limits: &DimensionView) -> &'static str {
-    let reached =
-        |limit: Option<u64>, amount| limit.is_some_and(|limit| limit > 0 && amount >= limit);
-    match () {
-        () if reached(limits.hard, limits.used.saturating_add(limits.reserved)) => "full",
-        () if reached(limits.soft, limits.used) => "warned",
-        () => "open",
-    }
 }

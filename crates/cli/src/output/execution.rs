@@ -1,6 +1,7 @@
 //! One execution, for people.
 
 use ff_api::{ExecutionView, LeaseView, PayloadShapeView, PolicyView, RunView};
+use ff_core::policy::Growth;
 use ff_core::{Millis, Time};
 
 use super::style::Style;
@@ -12,7 +13,7 @@ pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
     let at = |timestamp| when::full(timestamp, now);
     let mut sheet = Sheet::new();
     sheet.row("id", style.bold(&view.id.to_string()));
-    sheet.row("state", style.state(&view.state));
+    sheet.row("state", style.state(view.state.as_str()));
     sheet.maybe("reason", view.reason.as_deref().map(|reason| text::lines(reason, "")));
     sheet.row("namespace", view.namespace.as_str());
     sheet.row("lane", view.lane.as_str());
@@ -110,9 +111,11 @@ fn holder(sheet: &mut Sheet, lease: &LeaseView, now: Time) {
 fn policy(policy: &PolicyView) -> String {
     let span = |ms| Millis::new(ms).to_string();
     let backoff = &policy.backoff;
-    let wait = match backoff.growth.as_str() {
-        "fixed" => format!("{} apart", span(backoff.base_ms.min(backoff.cap_ms))),
-        _ => format!("{} apart, doubling up to {}", span(backoff.base_ms), span(backoff.cap_ms)),
+    let wait = match backoff.growth {
+        Growth::Fixed => format!("{} apart", span(backoff.base_ms.min(backoff.cap_ms))),
+        Growth::Exponential => {
+            format!("{} apart, doubling up to {}", span(backoff.base_ms), span(backoff.cap_ms))
+        }
     };
     let jitter = match backoff.jitter_percent {
         0 => String::new(),

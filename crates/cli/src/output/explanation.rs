@@ -1,7 +1,7 @@
 //! Why an execution stands where it stands, for people.
 
-use ff_api::{ExplanationView, ReasonView, ShortageView};
-use ff_core::Time;
+use ff_api::{ExplanationView, ReasonView, Timestamp};
+use ff_core::{ResourceName, Time};
 
 use super::style::Style;
 use super::table::Sheet;
@@ -42,8 +42,8 @@ fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
         ReasonView::NotBefore { until, intent } => {
             ("not_before", format!("{}, to {intent}", when::full(*until, now)))
         }
-        ReasonView::Budget(shortage) => ("budget", short(shortage, now)),
-        ReasonView::Quota(shortage) => ("quota", short(shortage, now)),
+        ReasonView::Budget { name, detail, until } => ("budget", short(name, detail, *until, now)),
+        ReasonView::Quota { name, detail, until } => ("quota", short(name, detail, *until, now)),
         ReasonView::LaneLimit { lane, active, max_active } => {
             let most = max_active.map_or_else(|| "any number".to_owned(), |most| most.to_string());
             ("lane_limit", format!("lane {lane} runs {active} of {most} at once"))
@@ -63,7 +63,7 @@ fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
 }
 
 /// What a budget or a quota has no room for.
-fn short(shortage: &ShortageView, now: Time) -> String {
-    let until = shortage.until.map(|at| format!("\nmay clear {}", when::full(at, now)));
-    format!("{}: {}{}", shortage.name, shortage.detail, until.unwrap_or_default())
+fn short(name: &ResourceName, detail: &str, until: Option<Timestamp>, now: Time) -> String {
+    let until = until.map(|at| format!("\nmay clear {}", when::full(at, now)));
+    format!("{name}: {detail}{}", until.unwrap_or_default())
 }

@@ -2,6 +2,7 @@
 
 use ff_api::http::BackoffRequest;
 use ff_api::{LanePageView, LaneView};
+use ff_core::policy::Growth;
 use ff_core::{Millis, Patch, Time};
 
 use super::style::Style;
@@ -103,9 +104,9 @@ fn defaults(view: &LaneView) -> Vec<String> {
 
 fn backoff(backoff: &BackoffRequest) -> Option<String> {
     let span = |ms| Millis::new(ms).to_string();
-    let growth = backoff.growth.as_deref().map(|growth| match growth {
-        "fixed" => "fixed",
-        _ => "doubling",
+    let growth = backoff.growth.map(|growth| match growth {
+        Growth::Fixed => "fixed",
+        Growth::Exponential => "doubling",
     });
     let parts = [
         backoff.base_ms.map(span),

@@ -20,7 +20,7 @@ pub(crate) fn fitted(page: &ListPageView, now: Time, style: Style, columns: usiz
     for (view, id) in page.executions.iter().zip(id::short(&ids)) {
         table.row([
             id,
-            view.state.clone(),
+            view.state.to_string(),
             view.lane.to_string(),
             view.kind.to_string(),
             when::age(view.created, now),
@@ -40,7 +40,7 @@ pub(crate) fn wide(page: &ListPageView, now: Time, style: Style) -> String {
     for view in &page.executions {
         table.row([
             view.id.to_string(),
-            view.state.clone(),
+            view.state.to_string(),
             view.lane.to_string(),
             view.kind.to_string(),
             view.priority.to_string(),

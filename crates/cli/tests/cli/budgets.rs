@@ -46,7 +46,7 @@ fn what_a_budget_allows_is_shown() {
     let view = ff.json(&set);
     assert_eq!(
         view["dimensions"]["tokens"],
-        json!({"soft": 80_000, "hard": 100_000, "used": 0, "reserved": 0})
+        json!({"soft": 80_000, "hard": 100_000, "used": 0, "reserved": 0, "state": "open"})
     );
     assert_eq!((&view["period_ms"], &view["on_breach"]), (&json!(86_400_000), &json!("block")));
     assert_eq!(ff.json(&["budget", "show", "team"]), view);
@@ -60,7 +60,7 @@ fn what_a_budget_allows_is_shown() {
     let replaced = ff.json(&["budget", "set", "team", "--soft", "eur=7", "--on-breach", "cancel"]);
     assert_eq!(
         replaced["dimensions"],
-        json!({"eur": {"soft": 7, "hard": null, "used": 0, "reserved": 0}})
+        json!({"eur": {"soft": 7, "hard": null, "used": 0, "reserved": 0, "state": "open"}})
     );
     assert_eq!((&replaced["resets"], &replaced["since"]), (&Value::Null, &view["since"]));
     assert!(text(&ff, &["budget", "show", "team"]).contains("on breach  cancel: "));

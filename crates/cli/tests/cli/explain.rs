@@ -76,7 +76,7 @@ fn delayed_held_and_finished_work_say_so() {
     let ff = Ff::new();
     let delayed = ff.submit(&["--delay", "1h"]);
     let (text, view) = explained(&ff, &delayed);
-    assert!(text.starts_with("The execution was submitted to start in "), "{text}");
+    assert!(text.starts_with("The execution waits to start in "), "{text}");
     assert_eq!((first(&view), &view["reasons"][0]["intent"]), ("not_before", &json!("start")));
 
     let id = ff.submit(&["--kind", "long"]);

@@ -45,7 +45,7 @@ fn a_listing_is_aligned_and_without_colour_in_a_pipe() {
     assert_eq!(&lines[1][column..column + 2], "b ");
     assert_eq!(&lines[2][column..column + 4], "task");
     assert!(!text.contains('\x1b'), "{text}");
-    assert!(lines[1].ends_with("waits for its start time"), "{text}");
+    assert!(lines[1].ends_with("waits to start"), "{text}");
 }
 
 #[test]

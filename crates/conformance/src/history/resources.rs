@@ -108,7 +108,7 @@ impl Generator {
         let after = one(rng, &[None, Some("ada-1"), Some("default"), Some("a")]);
         ResourceScan {
             namespace: make::namespace(rng),
-            kind: one(rng, &ResourceKind::ALL),
+            kind: one(rng, ResourceKind::ALL),
             after: after.map(|name| ResourceName::new(name).unwrap()),
             limit: one(rng, &[1, 2, 100]),
         }

@@ -9,6 +9,7 @@ use crate::record::{Exited, Progress, Tags};
 use crate::time::{Millis, Time};
 use crate::view::PublicState;
 use crate::warning::Warning;
+use crate::words;
 
 use super::admission::{AdmitReply, NeedsAdmission};
 use super::tick::Ticked;
@@ -138,26 +139,13 @@ pub struct Granted {
     pub needs_admission: Option<NeedsAdmission>,
 }
 
-/// Why work that may be there is not dispatched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Withheld {
-    /// An operator has paused the lane.
-    LanePaused,
-}
-
-impl Withheld {
-    /// The word used everywhere.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Withheld::LanePaused => "lane_paused",
-        }
+words!(
+    /// Why work that may be there is not dispatched.
+    Withheld {
+        /// An operator has paused the lane.
+        LanePaused = "lane_paused",
     }
-
-    /// The reason of this word.
-    pub fn parse(word: &str) -> Option<Withheld> {
-        [Withheld::LanePaused].into_iter().find(|withheld| withheld.as_str() == word)
-    }
-}
+);
 
 /// A reservation of one execution for one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,4 +7,5 @@ mod grants;
 mod presence;
 mod runtime;
 mod usage;
+mod work;
 mod worker;

@@ -24,6 +24,7 @@ use crate::state::AppState;
 
 /// Takes work, waiting for some to appear. A client that goes away gives back what was taken.
 #[utoipa::path(post, path = "/v1/workers/{id}/claim", tag = "workers",
+    operation_id = "claim_executions",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = ClaimRequest, responses(
     (status = 200, description = "Work.", body = ClaimedView),

@@ -5,15 +5,15 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::{Json as JsonBody, response::IntoResponse};
-use ff_api::http::schema::{Id, Name};
+use ff_api::http::schema::{Bytes, Id, Name};
 use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest, read_tags};
 use ff_api::{
-    AttemptView, AttemptsView, ExecutionView, ExplanationView, ListPageView, SubmittedView,
-    Timestamp,
+    AttemptsView, ExecutionView, ExplanationView, ListPageView, SubmittedView, Timestamp,
 };
 use ff_core::machine::{Submitted, Target};
 use ff_core::{Kind, Lane, Namespace, Payload, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing, Standing};
+use ff_store::roles::describe_explained;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -25,9 +25,11 @@ use crate::params::{ExecutionPath, NamespaceQuery, Params, PathText, default_pag
 use crate::state::AppState;
 
 /// Accepts work.
-#[utoipa::path(post, path = "/v1/executions", tag = "executions", params(NamespaceQuery),
+#[utoipa::path(post, path = "/v1/executions", tag = "executions",
+    operation_id = "submit_execution", params(NamespaceQuery),
     request_body = SubmitRequest, responses(
-    (status = 201, description = "Accepted.", body = SubmittedView),
+    (status = 201, description = "Accepted.", body = SubmittedView,
+     headers(("location" = String, description = "The path of the execution."))),
     (status = 200, description = "An earlier call with the same id or key made it.", body = SubmittedView),
     Problems
 ))]
@@ -36,18 +38,21 @@ pub(crate) async fn submit(
     Params(scope): Params<NamespaceQuery>,
     Json(request): Json<SubmitRequest, PAYLOAD>,
 ) -> Result<Response, ApiError> {
-    let submit = command(&state, scope.namespace, request)?;
+    let namespace = scope.namespace;
+    let submit = command(&state, namespace.clone(), request)?;
     let answers = state.backend.submit(vec![submit]).await?;
     let submitted = one(answers)?;
-    let status = match submitted.created {
-        true => StatusCode::CREATED,
-        false => StatusCode::OK,
-    };
-    Ok((status, JsonBody(SubmittedView::from(&submitted))).into_response())
+    let body = JsonBody(SubmittedView::from(&submitted));
+    if !submitted.created {
+        return Ok(body.into_response());
+    }
+    let path = format!("/v1/executions/{}?namespace={namespace}", submitted.execution);
+    Ok((StatusCode::CREATED, [(header::LOCATION, path)], body).into_response())
 }
 
 /// Accepts several pieces of work; each gets its own answer.
-#[utoipa::path(post, path = "/v1/executions/batch", tag = "executions", params(NamespaceQuery),
+#[utoipa::path(post, path = "/v1/executions/batch", tag = "executions",
+    operation_id = "submit_executions", params(NamespaceQuery),
     request_body = SubmitBatch, responses(
     (status = 200, description = "One answer per submit.", body = BatchAnswer),
     Problems
@@ -87,7 +92,7 @@ fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitte
 }
 
 /// One execution. One that no live worker can run says so.
-#[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions",
+#[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions", operation_id = "get_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "The execution.", body = ExecutionView),
     Problems
@@ -96,12 +101,13 @@ pub(crate) async fn describe(
     State(state): State<AppState>,
     ExecutionPath(target): ExecutionPath,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
-    let record = state.backend.describe(&target).await?;
-    Ok(JsonBody(ExecutionView::in_place(&record, &*state.backend).await?))
+    let (record, explanation) = describe_explained(&*state.backend, &target).await?;
+    Ok(JsonBody(ExecutionView::new(&record, explanation.as_ref())))
 }
 
 /// Why an execution stands where it stands, and what it waits for.
 #[utoipa::path(get, path = "/v1/executions/{id}/explain", tag = "executions",
+    operation_id = "explain_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "In a sentence, and as a list.", body = ExplanationView),
     Problems
@@ -116,9 +122,10 @@ pub(crate) async fn explain(
 
 /// What an execution was submitted with, as the bytes it came in.
 #[utoipa::path(get, path = "/v1/executions/{id}/input", tag = "executions",
+    operation_id = "get_execution_input",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "The bytes, with their own content type.",
-     body = Vec<u8>, content_type = "*/*"),
+     content((Bytes = "application/octet-stream"), (Bytes = "*/*"))),
     Problems
 ))]
 pub(crate) async fn input(
@@ -143,9 +150,10 @@ pub(crate) struct ResultQuery {
 
 /// What an execution completed with, as the bytes its worker sent.
 #[utoipa::path(get, path = "/v1/executions/{id}/result", tag = "executions",
+    operation_id = "get_execution_result",
     params(("id" = Id, Path, description = "The execution."), ResultQuery), responses(
     (status = 200, description = "The bytes, with their own content type.",
-     body = Vec<u8>, content_type = "*/*"),
+     content((Bytes = "application/octet-stream"), (Bytes = "*/*"))),
     Problems
 ))]
 pub(crate) async fn result(
@@ -176,9 +184,10 @@ pub(crate) struct AttemptsQuery {
     #[serde(default)]
     #[param(value_type = Option<Name>)]
     namespace: Namespace,
-    /// The first attempt; 0 when absent.
+    /// Where an earlier page ended; the first attempt when absent.
     #[serde(default)]
-    from: u32,
+    #[param(value_type = Option<String>, pattern = "^[0-9]{1,9}$")]
+    cursor: u32,
     /// How many at most; 100 when absent.
     #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
@@ -187,6 +196,7 @@ pub(crate) struct AttemptsQuery {
 
 /// The attempts of an execution, oldest first.
 #[utoipa::path(get, path = "/v1/executions/{id}/attempts", tag = "executions",
+    operation_id = "list_execution_attempts",
     params(("id" = Id, Path, description = "The execution."), AttemptsQuery), responses(
     (status = 200, description = "The attempts.", body = AttemptsView),
     Problems
@@ -197,9 +207,8 @@ pub(crate) async fn attempts(
     Params(query): Params<AttemptsQuery>,
 ) -> Result<JsonBody<AttemptsView>, ApiError> {
     let target = Target { namespace: query.namespace, execution: id.parse()? };
-    let attempts = state.backend.attempts(&target, query.from, query.limit).await?;
-    let attempts = attempts.iter().map(AttemptView::from).collect();
-    Ok(JsonBody(AttemptsView { attempts }))
+    let attempts = state.backend.attempts(&target, query.cursor, query.limit).await?;
+    Ok(JsonBody(AttemptsView::new(&attempts, query.limit)))
 }
 
 /// Which executions; every part that is given must hold.
@@ -258,7 +267,8 @@ impl ListQuery {
 }
 
 /// Executions, newest first. A page may be short, or empty, and still have a `next`.
-#[utoipa::path(get, path = "/v1/executions", tag = "executions", params(ListQuery), responses(
+#[utoipa::path(get, path = "/v1/executions", tag = "executions",
+    operation_id = "list_executions", params(ListQuery), responses(
     (status = 200, description = "One page.", body = ListPageView),
     Problems
 ))]

@@ -22,6 +22,7 @@ use crate::state::AppState;
 
 /// Ends the execution with a result.
 #[utoipa::path(post, path = "/v1/executions/{id}/complete", tag = "holder",
+    operation_id = "complete_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = CompleteRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
@@ -40,6 +41,7 @@ pub(crate) async fn complete(
 
 /// Ends the attempt by a failure; the retry policy decides what follows.
 #[utoipa::path(post, path = "/v1/executions/{id}/fail", tag = "holder",
+    operation_id = "fail_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = FailRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
@@ -55,6 +57,7 @@ pub(crate) async fn fail(
 
 /// Puts the execution off; the same attempt continues then.
 #[utoipa::path(post, path = "/v1/executions/{id}/delay", tag = "holder",
+    operation_id = "delay_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = DelayRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
@@ -70,6 +73,7 @@ pub(crate) async fn delay(
 
 /// Cancels what is held.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel-held", tag = "holder",
+    operation_id = "cancel_held_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = CancelHeldRequest, responses(
     (status = 200, description = "The lease has ended.", body = ExitView),
@@ -85,6 +89,7 @@ pub(crate) async fn cancel_held(
 
 /// Tells how far the work is. It does not renew the lease.
 #[utoipa::path(post, path = "/v1/executions/{id}/progress", tag = "holder",
+    operation_id = "report_progress",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = ProgressRequest, responses(
     (status = 204, description = "Noted."),
@@ -103,6 +108,7 @@ pub(crate) async fn progress(
 /// Adds to what the execution has used, or takes back from it. What was used is never refused because
 /// a limit is passed.
 #[utoipa::path(post, path = "/v1/executions/{id}/usage", tag = "holder",
+    operation_id = "report_usage",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = UsageRequest, responses(
     (status = 200, description = "All that it has used.", body = UsedView),

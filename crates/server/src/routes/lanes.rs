@@ -27,7 +27,7 @@ pub(crate) struct LanesQuery {
     namespace: Namespace,
     /// Where an earlier page ended: a lane.
     #[param(value_type = Option<Name>)]
-    after: Option<Lane>,
+    cursor: Option<Lane>,
     /// How many at most; 100 when absent.
     #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
@@ -46,8 +46,8 @@ pub(crate) async fn list_lanes(
     State(state): State<AppState>,
     Params(query): Params<LanesQuery>,
 ) -> Result<JsonBody<LanePageView>, ApiError> {
-    let LanesQuery { namespace, after, limit, configured } = query;
-    let after = after.as_ref();
+    let LanesQuery { namespace, cursor, limit, configured } = query;
+    let after = cursor.as_ref();
     let found = state.backend.lanes(&namespace, after, limit).await?;
     if configured {
         return Ok(JsonBody(LanePageView::new(&found, limit)));
@@ -57,7 +57,7 @@ pub(crate) async fn list_lanes(
 }
 
 /// The settings of a lane. Any name is a lane; one without settings is open.
-#[utoipa::path(get, path = "/v1/lanes/{lane}", tag = "lanes",
+#[utoipa::path(get, path = "/v1/lanes/{lane}", tag = "lanes", operation_id = "get_lane",
     params(("lane" = Name, Path, description = "The lane."), NamespaceQuery), responses(
     (status = 200, description = "The lane.", body = LaneView),
     Problems
@@ -83,7 +83,7 @@ pub(crate) async fn update_lane(
     InPath { namespace, name: lane }: InPath<Lane>,
     Json(request): Json<LaneRequest, SMALL>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
-    let order = request.order(namespace, lane.clone())?;
+    let order = request.order(namespace, lane.clone());
     let said = state.backend.update_lane(order).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(LaneView::new(lane, &said)))
 }

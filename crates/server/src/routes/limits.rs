@@ -24,13 +24,13 @@ pub(crate) async fn list_budgets(
     State(state): State<AppState>,
     Params(page): Params<Page>,
 ) -> Result<JsonBody<BudgetPageView>, ApiError> {
-    let Page { namespace, after, limit } = page;
-    let found = state.backend.budgets(&namespace, after.as_ref(), limit).await?;
+    let Page { namespace, cursor, limit } = page;
+    let found = state.backend.budgets(&namespace, cursor.as_ref(), limit).await?;
     Ok(JsonBody(BudgetPageView::new(&found, limit)))
 }
 
 /// A budget and what was used of it.
-#[utoipa::path(get, path = "/v1/budgets/{name}", tag = "budgets",
+#[utoipa::path(get, path = "/v1/budgets/{name}", tag = "budgets", operation_id = "get_budget",
     params(("name" = Name, Path, description = "The budget."), NamespaceQuery), responses(
     (status = 200, description = "The budget.", body = BudgetView),
     Problems
@@ -54,7 +54,7 @@ pub(crate) async fn put_budget(
     InPath { namespace, name }: InPath<ResourceName>,
     Json(request): Json<BudgetRequest, SMALL>,
 ) -> Result<JsonBody<BudgetView>, ApiError> {
-    let put = state.backend.put_budget(&namespace, &name, request.limits()?).await;
+    let put = state.backend.put_budget(&namespace, &name, request.limits()).await;
     Ok(JsonBody((&put.inspect_err(metrics::refused)?).into()))
 }
 
@@ -97,13 +97,13 @@ pub(crate) async fn list_quotas(
     State(state): State<AppState>,
     Params(page): Params<Page>,
 ) -> Result<JsonBody<QuotaPageView>, ApiError> {
-    let Page { namespace, after, limit } = page;
-    let found = state.backend.quotas(&namespace, after.as_ref(), limit).await?;
+    let Page { namespace, cursor, limit } = page;
+    let found = state.backend.quotas(&namespace, cursor.as_ref(), limit).await?;
     Ok(JsonBody(QuotaPageView::new(&found, limit)))
 }
 
 /// A quota and what it has let through.
-#[utoipa::path(get, path = "/v1/quotas/{name}", tag = "quotas",
+#[utoipa::path(get, path = "/v1/quotas/{name}", tag = "quotas", operation_id = "get_quota",
     params(("name" = Name, Path, description = "The quota."), NamespaceQuery), responses(
     (status = 200, description = "The quota.", body = QuotaView),
     Problems

@@ -11,7 +11,7 @@ use crate::params::PathText;
 use crate::state::AppState;
 
 /// Whether the process answers. It asks nobody else.
-#[utoipa::path(get, path = "/livez", tag = "meta", security(()), responses(
+#[utoipa::path(get, path = "/livez", tag = "meta", operation_id = "get_liveness", security(()), responses(
     (status = 200, description = "It does.", body = String, content_type = "text/plain"),
     Problems
 ))]
@@ -21,7 +21,7 @@ pub(crate) async fn livez() -> &'static str {
 
 /// Whether the store has answered within the last second. It is asked at most once a second, and
 /// the answer takes at most a second.
-#[utoipa::path(get, path = "/readyz", tag = "meta", security(()), responses(
+#[utoipa::path(get, path = "/readyz", tag = "meta", operation_id = "get_readiness", security(()), responses(
     (status = 200, description = "It has.", body = String, content_type = "text/plain"),
     Problems
 ))]
@@ -36,7 +36,7 @@ pub(crate) async fn readyz(State(state): State<AppState>) -> Result<&'static str
 }
 
 /// The same as `/readyz`.
-#[utoipa::path(get, path = "/healthz", tag = "meta", security(()), responses(
+#[utoipa::path(get, path = "/healthz", tag = "meta", operation_id = "get_health", security(()), responses(
     (status = 200, description = "It has.", body = String, content_type = "text/plain"),
     Problems
 ))]
@@ -45,7 +45,7 @@ pub(crate) async fn healthz(state: State<AppState>) -> Result<&'static str, ApiE
 }
 
 /// What was counted, in Prometheus's text format.
-#[utoipa::path(get, path = "/metrics", tag = "meta", responses(
+#[utoipa::path(get, path = "/metrics", tag = "meta", operation_id = "get_metrics", responses(
     (status = 200, description = "The counts.", body = String, content_type = "text/plain"),
     Problems
 ))]
@@ -56,7 +56,7 @@ pub(crate) async fn metrics(State(state): State<AppState>) -> impl IntoResponse 
 }
 
 /// What a code means and what to do about it.
-#[utoipa::path(get, path = "/errors/{code}", tag = "meta", security(()),
+#[utoipa::path(get, path = "/errors/{code}", tag = "meta", operation_id = "get_error_page", security(()),
     params(("code" = String, Path, description = "The code.")), responses(
     (status = 200, description = "The page.", body = String, content_type = "text/plain"),
     Problems
@@ -70,7 +70,7 @@ pub(crate) async fn error_page(PathText(code): PathText) -> Result<String, ApiEr
 }
 
 /// This document.
-#[utoipa::path(get, path = "/openapi.json", tag = "meta", responses(
+#[utoipa::path(get, path = "/openapi.json", tag = "meta", operation_id = "get_openapi", responses(
     (status = 200, description = "The document.", body = Object),
     Problems
 ))]

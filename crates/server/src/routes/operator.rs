@@ -18,6 +18,7 @@ use crate::state::AppState;
 
 /// Cancels: at once, or leaving the holder some time.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel", tag = "operator",
+    operation_id = "cancel_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = CancelRequest, responses(
     (status = 200, description = "Cancelled, or about to be.", body = CancelledView),
@@ -37,6 +38,7 @@ pub(crate) async fn cancel(
 
 /// Runs an ended execution again.
 #[utoipa::path(post, path = "/v1/executions/{id}/replay", tag = "operator",
+    operation_id = "replay_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = ReplayRequest, responses(
     (status = 200, description = "A new run.", body = ReplayedView),
@@ -55,6 +57,7 @@ pub(crate) async fn replay(
 
 /// Changes the priority.
 #[utoipa::path(post, path = "/v1/executions/{id}/priority", tag = "operator",
+    operation_id = "set_execution_priority",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = PriorityRequest, responses(
     (status = 204, description = "Changed."),
@@ -72,6 +75,7 @@ pub(crate) async fn priority(
 
 /// Changes tags.
 #[utoipa::path(post, path = "/v1/executions/{id}/tags", tag = "operator",
+    operation_id = "set_execution_tags",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = TagsRequest, responses(
     (status = 204, description = "Changed."),
@@ -89,6 +93,7 @@ pub(crate) async fn tags(
 
 /// Takes a lease away.
 #[utoipa::path(post, path = "/v1/executions/{id}/revoke", tag = "operator",
+    operation_id = "revoke_lease",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
     request_body = RevokeRequest, responses(
     (status = 200, description = "Revoked.", body = RevokedView),

@@ -21,6 +21,7 @@ use crate::state::AppState;
 /// Registers a worker, or changes what its registration says. Another live process with the same
 /// instance id stays, and this one is refused.
 #[utoipa::path(post, path = "/v1/workers/{id}/register", tag = "workers",
+    operation_id = "register_worker",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = RegisterRequest, responses(
     (status = 200, description = "Registered.", body = RegisteredView),
@@ -39,6 +40,7 @@ pub(crate) async fn register(
 /// Renews leases and hears of cancels, each with its own answer; or says that a registered worker
 /// is alive.
 #[utoipa::path(post, path = "/v1/workers/{id}/heartbeat", tag = "workers",
+    operation_id = "send_heartbeat",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = Kept, responses(
     (status = 200, description = "One answer per lease, or until when the worker counts as alive.",
@@ -64,6 +66,7 @@ pub(crate) async fn heartbeat(
 
 /// Hands named leases back at once, without spending a retry; or ends a registration.
 #[utoipa::path(post, path = "/v1/workers/{id}/disconnect", tag = "workers",
+    operation_id = "disconnect_worker",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = Kept, responses(
     (status = 200, description = "One answer per lease.", body = ExitAnswers),
@@ -97,7 +100,7 @@ pub(crate) struct WorkersQuery {
     namespace: Namespace,
     /// Where an earlier page ended: an instance id.
     #[param(value_type = Option<Name>)]
-    after: Option<WorkerInstanceId>,
+    cursor: Option<WorkerInstanceId>,
     /// How many at most; 100 when absent.
     #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
@@ -114,7 +117,7 @@ pub(crate) async fn list_workers(
     State(state): State<AppState>,
     Params(query): Params<WorkersQuery>,
 ) -> Result<JsonBody<WorkerPageView>, ApiError> {
-    let WorkersQuery { namespace, after, limit } = query;
-    let found = state.backend.workers(&namespace, after.as_ref(), limit).await?;
+    let WorkersQuery { namespace, cursor, limit } = query;
+    let found = state.backend.workers(&namespace, cursor.as_ref(), limit).await?;
     Ok(JsonBody(WorkerPageView::new(&found, limit)))
 }

@@ -22,7 +22,8 @@ use crate::params::{InPath, NamespaceQuery};
 use crate::state::AppState;
 
 /// Completes several executions; each gets its own answer.
-#[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers", operation_id = "complete_batch",
+#[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers",
+    operation_id = "complete_executions",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = BatchComplete, responses(
     (status = 200, description = "One answer per completion.", body = ExitAnswers),
@@ -33,7 +34,7 @@ pub(crate) async fn complete(
     who: InPath<WorkerId>,
     Json(batch): Json<BatchComplete, { 2 * PAYLOAD }>,
 ) -> Result<JsonBody<ExitAnswers>, ApiError> {
-    let commands = batch.completions.iter().map(|request| {
+    let commands = batch.completions.into_iter().map(|request| {
         let named = request.execution.ok_or_else(|| {
             Refusal::invalid("completions.execution", "is missing; name the execution")
         });
@@ -59,16 +60,16 @@ pub(super) async fn renew(
 }
 
 fn beat(execution: ff_core::ExecutionId, answer: Result<Renewed, StoreError>) -> BeatView {
-    let (status, word) = match &answer {
-        Ok(renewed) if renewed.cancel_by.is_some() => (BeatStatus::Cancelling, "cancelling"),
-        Ok(_) => (BeatStatus::Renewed, "renewed"),
+    let status = match &answer {
+        Ok(renewed) if renewed.cancel_by.is_some() => BeatStatus::Cancelling,
+        Ok(_) => BeatStatus::Renewed,
         Err(error) => match error.refused() {
-            Some(Code::Cancelled) => (BeatStatus::Cancelled, "cancelled"),
-            Some(_) => (BeatStatus::Lost, "lost"),
-            None => (BeatStatus::Unknown, "unknown"),
+            Some(Code::Cancelled) => BeatStatus::Cancelled,
+            Some(_) => BeatStatus::Lost,
+            None => BeatStatus::Unknown,
         },
     };
-    metrics::renewal(word);
+    metrics::renewal(status.as_str());
     BeatView {
         execution,
         status,
@@ -92,6 +93,7 @@ pub(super) async fn hand_back(
 
 /// Reserves work without starting its lease.
 #[utoipa::path(post, path = "/v1/workers/{id}/grant", tag = "workers",
+    operation_id = "grant_execution",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = GrantRequest, responses(
     (status = 200, description = "A reservation.", body = GrantedView),
@@ -113,6 +115,7 @@ pub(crate) async fn grant(
 
 /// Takes reserved work.
 #[utoipa::path(post, path = "/v1/workers/{id}/claim-granted", tag = "workers",
+    operation_id = "claim_granted_execution",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
     request_body = ClaimGrantedRequest, responses(
     (status = 200, description = "The work.", body = ClaimedView),

@@ -197,3 +197,15 @@ async fn only_plain_json_is_taken() {
         assert_eq!(answer.status, 201, "{media}");
     }
 }
+
+#[tokio::test]
+async fn a_whole_number_is_an_integer_however_it_is_written() {
+    let server = Fixture::start().await;
+    let made = submit(&server, r#"{"priority":-7.0,"policy":{"lease_ttl_ms":3e4}}"#).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let id = serde_json::from_slice::<ff_api::SubmittedView>(&made.body).unwrap().id;
+    let record = server.described(id).await;
+    assert_eq!((record.priority, record.spec.policy.lease_ttl.get()), (-7, 30_000));
+    let refused = submit(&server, r#"{"priority":7.5}"#).await;
+    assert_eq!(refused.problem(400, "invalid_json").field.as_deref(), Some("priority"));
+}

@@ -74,8 +74,51 @@ async fn json_in_a_request_is_kept_as_the_bytes_it_came_in() {
         let request = ff_store::mint::request_id();
         let body = format!(r#"{{"instance":"a","request":"{request}"}}"#);
         let claimed = ask(server.address, post("/v1/workers/a/claim", body)).await;
-        assert!(claimed.text().contains(&format!("\"json\":{json}")), "{}", claimed.text());
+        assert!(
+            claimed.text().contains(&format!("\"input\":{json},\"input_base64\":null")),
+            "{}",
+            claimed.text()
+        );
     }
+}
+
+#[tokio::test]
+async fn a_result_is_given_as_an_input_is() {
+    let server = Fixture::start().await;
+    for (fields, result) in [
+        (r#""result":{"n" : 1}"#, Payload::json("{\"n\" : 1}")),
+        (r#""result":null"#, Payload::json("null")),
+        (r#""result_base64":"/wA=""#, Payload::bytes(&b"\xff\x00"[..])),
+        (r#""content_type":"text/plain""#, Payload::default()),
+    ] {
+        let held = server.held().await;
+        let fence = serde_json::to_string(&ff_api::http::FenceBody::from(held.fence)).unwrap();
+        let path = format!("/v1/executions/{}/complete", held.execution);
+        let done =
+            ask(server.address, post(&path, format!("{{\"fence\":{fence},{fields}}}"))).await;
+        assert_eq!(done.status, 200, "{}", done.text());
+        assert_eq!(read(&server, held.execution, "result").await.bytes, result.bytes);
+    }
+    let held = server.held().await;
+    let fence = serde_json::to_string(&ff_api::http::FenceBody::from(held.fence)).unwrap();
+    let path = format!("/v1/executions/{}/complete", held.execution);
+    let both = format!(r#"{{"fence":{fence},"result":1,"result_base64":""}}"#);
+    let refused = ask(server.address, post(&path, both)).await;
+    assert_eq!(refused.problem(400, "invalid_argument").field.as_deref(), Some("result"));
+}
+
+#[tokio::test]
+async fn new_work_is_found_at_its_location() {
+    let server = Fixture::start().await;
+    let body = r#"{"idempotency_key":"k"}"#;
+    let made = ask(server.address, post("/v1/executions?namespace=other", body)).await;
+    let location = made.header("location").unwrap();
+    assert_eq!(made.status, 201);
+    let found = ask(server.address, get(location)).await;
+    let id = serde_json::from_slice::<ff_api::SubmittedView>(&made.body).unwrap().id;
+    assert_eq!(serde_json::from_slice::<ff_api::ExecutionView>(&found.body).unwrap().id, id);
+    let again = ask(server.address, post("/v1/executions?namespace=other", body)).await;
+    assert_eq!((again.status, again.header("location")), (200, None));
 }
 
 #[tokio::test]

@@ -85,10 +85,10 @@ async fn workers_are_listed_page_by_page_and_by_namespace() {
     }
     let page = workers(&server, "?limit=2").await;
     assert_eq!((&page["workers"][0]["instance"], &page["next"]), (&json!("a"), &json!("b")));
-    let page = workers(&server, "?limit=2&after=b").await;
+    let page = workers(&server, "?limit=2&cursor=b").await;
     assert_eq!((&page["workers"][0]["instance"], &page["next"]), (&json!("c"), &Value::Null));
     assert_eq!(workers(&server, "?namespace=rival").await["workers"], json!([]));
-    for query in ["limit=x", "after=a%20b", "cursor=a"] {
+    for query in ["limit=x", "cursor=a%20b", "after=a"] {
         let answer = ask(server.address, get(&format!("/v1/workers?{query}"))).await;
         answer.problem(400, "invalid_query");
     }

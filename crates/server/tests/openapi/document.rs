@@ -62,14 +62,137 @@ fn every_status_that_is_worth_another_try_says_after_how_long() {
 }
 
 #[test]
-fn every_operation_has_a_name_of_its_own_and_a_summary() {
+fn every_operation_has_a_summary() {
     let document = document();
-    let operations = operations(&document);
-    let names: BTreeSet<_> = operations.iter().map(|(_, o)| o["operationId"].as_str()).collect();
-    assert_eq!(names.len(), operations.len());
-    for (name, operation) in operations {
+    for (name, operation) in operations(&document) {
         assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
     }
+}
+
+/// What generated clients call the operations; a name stays what it is.
+const OPERATIONS: &str = "
+    delete /v1/budgets/{name}                delete_budget
+    delete /v1/quotas/{name}                 delete_quota
+    get    /errors/{code}                    get_error_page
+    get    /healthz                          get_health
+    get    /livez                            get_liveness
+    get    /metrics                          get_metrics
+    get    /openapi.json                     get_openapi
+    get    /readyz                           get_readiness
+    get    /v1/budgets                       list_budgets
+    get    /v1/budgets/{name}                get_budget
+    get    /v1/executions                    list_executions
+    get    /v1/executions/{id}               get_execution
+    get    /v1/executions/{id}/attempts      list_execution_attempts
+    get    /v1/executions/{id}/explain       explain_execution
+    get    /v1/executions/{id}/input         get_execution_input
+    get    /v1/executions/{id}/result        get_execution_result
+    get    /v1/lanes                         list_lanes
+    get    /v1/lanes/{lane}                  get_lane
+    get    /v1/quotas                        list_quotas
+    get    /v1/quotas/{name}                 get_quota
+    get    /v1/workers                       list_workers
+    patch  /v1/lanes/{lane}                  update_lane
+    post   /v1/budgets/{name}/reset          reset_budget
+    post   /v1/executions                    submit_execution
+    post   /v1/executions/batch              submit_executions
+    post   /v1/executions/{id}/cancel        cancel_execution
+    post   /v1/executions/{id}/cancel-held   cancel_held_execution
+    post   /v1/executions/{id}/complete      complete_execution
+    post   /v1/executions/{id}/delay         delay_execution
+    post   /v1/executions/{id}/fail          fail_execution
+    post   /v1/executions/{id}/priority      set_execution_priority
+    post   /v1/executions/{id}/progress      report_progress
+    post   /v1/executions/{id}/replay        replay_execution
+    post   /v1/executions/{id}/revoke        revoke_lease
+    post   /v1/executions/{id}/tags          set_execution_tags
+    post   /v1/executions/{id}/usage         report_usage
+    post   /v1/workers/{id}/claim            claim_executions
+    post   /v1/workers/{id}/claim-granted    claim_granted_execution
+    post   /v1/workers/{id}/complete         complete_executions
+    post   /v1/workers/{id}/disconnect       disconnect_worker
+    post   /v1/workers/{id}/grant            grant_execution
+    post   /v1/workers/{id}/heartbeat        send_heartbeat
+    post   /v1/workers/{id}/register         register_worker
+    put    /v1/budgets/{name}                put_budget
+    put    /v1/quotas/{name}                 put_quota
+";
+
+#[test]
+fn the_names_of_operations_are_stable_and_unique() {
+    let document = document();
+    let operations = operations(&document);
+    let found: BTreeSet<_> = operations
+        .iter()
+        .map(|(name, operation)| format!("{name} {}", operation["operationId"].as_str().unwrap()))
+        .collect();
+    let lines =
+        OPERATIONS.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(found, lines.filter(|line| !line.is_empty()).collect());
+    let names: BTreeSet<_> = operations.iter().map(|(_, o)| o["operationId"].as_str()).collect();
+    assert_eq!(names.len(), operations.len());
+}
+
+#[test]
+fn a_page_is_continued_by_its_cursor_in_every_listing() {
+    let document = document();
+    for (name, operation) in operations(&document) {
+        let listing = operation["operationId"].as_str().unwrap().starts_with("list_");
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let names: Vec<_> = parameters.filter_map(|parameter| parameter["name"].as_str()).collect();
+        assert_eq!(names.contains(&"cursor"), listing, "{name}");
+        if listing {
+            let page = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+            let page = page["$ref"].as_str().unwrap().trim_start_matches('#');
+            assert!(document.pointer(page).unwrap()["properties"]["next"].is_object(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn inputs_and_results_are_bytes() {
+    let document = document();
+    assert_eq!(document["components"]["schemas"]["Bytes"]["format"], "binary");
+    for part in ["input", "result"] {
+        let operation = &document["paths"][format!("/v1/executions/{{id}}/{part}")]["get"];
+        let content = operation["responses"]["200"]["content"].as_object().unwrap();
+        assert_eq!(content.keys().collect::<Vec<_>>(), ["*/*", "application/octet-stream"]);
+        for body in content.values() {
+            assert_eq!(body["schema"]["$ref"], "#/components/schemas/Bytes");
+        }
+    }
+}
+
+#[test]
+fn words_are_enums() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let words = |of: &[&str]| Value::from(of.to_vec());
+    for (name, expected) in [
+        ("PublicState", PublicState::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>()),
+        ("BlockingReason", BlockingReason::ALL.iter().map(|word| word.as_str()).collect()),
+        ("Growth", vec!["fixed", "exponential"]),
+        ("OnBreach", vec!["block", "cancel"]),
+    ] {
+        assert_eq!(schemas[name]["enum"], words(&expected), "{name}");
+    }
+    let state = &schemas["ExecutionView"]["properties"]["state"];
+    assert!(state.to_string().contains("#/components/schemas/PublicState"), "{state}");
+}
+
+#[test]
+fn reasons_are_told_apart_by_a_field() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let reason = &schemas["ReasonView"];
+    assert_eq!(reason["discriminator"]["propertyName"], "reason");
+    let mapping = reason["discriminator"]["mapping"].as_object().unwrap();
+    assert_eq!(mapping.len(), reason["oneOf"].as_array().unwrap().len());
+    for (word, place) in mapping {
+        let form = document.pointer(place.as_str().unwrap().trim_start_matches('#')).unwrap();
+        assert_eq!(form["properties"]["reason"]["enum"], serde_json::json!([word]));
+    }
+    assert_eq!(mapping["lane_paused"], "#/components/schemas/ReasonLanePaused");
 }
 
 #[test]

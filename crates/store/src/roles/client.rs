@@ -95,6 +95,20 @@ pub trait ClientBackend: LimitsBackend + BulkBackend {
     async fn explain(&self, target: &Target) -> Result<Explanation, StoreError>;
 }
 
+/// An execution, and why it stands where it stands if its surroundings may tell more of that than it
+/// does itself.
+pub async fn describe_explained<C: ClientBackend + ?Sized>(
+    client: &C,
+    target: &Target,
+) -> Result<(Description, Option<Explanation>), StoreError> {
+    let record = client.describe(target).await?;
+    let explanation = match may_lack_worker(&record) {
+        true => Some(client.explain(target).await?),
+        false => None,
+    };
+    Ok((record, explanation))
+}
+
 /// What an operator says of a lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LaneUpdate {

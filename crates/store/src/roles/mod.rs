@@ -13,7 +13,7 @@ use ff_core::bounds::BATCH;
 use ff_core::machine::{Action, Command, Reply};
 
 pub use bulk::{Bulk, BulkAction, BulkBackend, BulkSlice, BulkVerb, REFUSALS};
-pub use client::{ClientBackend, LaneUpdate, LaneView};
+pub use client::{ClientBackend, LaneUpdate, LaneView, describe_explained};
 pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;
 pub(crate) use maintenance::ROUTED_NAMESPACES;

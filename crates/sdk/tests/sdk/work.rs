@@ -1,13 +1,8 @@
 //! The loop of a worker: what it claims, when it ends, and how it is told to stop.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::World;
-use common::served::Served;
 use ff_core::{Lane, Millis, Namespace, Patch, Payload, PublicState};
 use ff_sdk::{
     ClaimedTask, Client, FlowFabricWorker, Json, Shutdown, StopReason, TaskContext, TaskError,
@@ -15,6 +10,9 @@ use ff_sdk::{
 };
 use ff_testkit::proxy::Proxy;
 use tokio::time::{Instant, timeout};
+
+use crate::fixture::Fixture;
+use crate::fixture::served::Served;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -35,62 +33,62 @@ async fn lanes_served(config: WorkerConfig, until: Until) -> Vec<String> {
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
-fn two_lanes(world: &World) -> WorkerConfig {
+fn two_lanes(fixture: &Fixture) -> WorkerConfig {
     let lanes = vec!["busy".parse().unwrap(), "calm".parse().unwrap()];
-    WorkerConfig { lanes, ..world.config() }
+    WorkerConfig { lanes, ..fixture.config() }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_stops_when_idle_has_emptied_all_its_lanes_and_is_gone() {
-    let world = World::start();
+    let fixture = Fixture::start();
     for lane in ["calm", "busy", "busy", "busy", "other"] {
-        world.submit_to(lane).await;
+        fixture.submit_to(lane).await;
     }
-    let mut served = lanes_served(two_lanes(&world), Until::Idle).await;
+    let mut served = lanes_served(two_lanes(&fixture), Until::Idle).await;
     served.sort();
     assert_eq!(served, ["busy", "busy", "busy", "calm"]);
-    let left = world.backend.workers(&Namespace::default(), None, 10).await.unwrap();
+    let left = fixture.backend.workers(&Namespace::default(), None, 10).await.unwrap();
     assert!(left.is_empty(), "its registration has ended");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_lane_does_not_keep_another_waiting() {
-    let world = World::start();
+    let fixture = Fixture::start();
     for lane in ["busy"; 6].into_iter().chain(["calm"; 2]) {
-        world.submit_to(lane).await;
+        fixture.submit_to(lane).await;
     }
-    let served = lanes_served(two_lanes(&world), Until::Idle).await;
+    let served = lanes_served(two_lanes(&fixture), Until::Idle).await;
     assert_eq!(served[..5], ["busy", "calm", "busy", "calm", "busy"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_worker_waits_for_work_that_is_about_to_be_due() {
-    let world = World::start();
-    let delayed = world.submit_to("calm").await;
-    let worker = FlowFabricWorker::connect(two_lanes(&world)).await.unwrap();
+    let fixture = Fixture::start();
+    let delayed = fixture.submit_to("calm").await;
+    let worker = FlowFabricWorker::connect(two_lanes(&fixture)).await.unwrap();
     let task = worker.claim_next().await.unwrap().unwrap();
     task.delay_execution(ff_core::When::After(Millis::new(700))).await.unwrap();
     drop(worker);
-    assert_eq!(lanes_served(two_lanes(&world), Until::Idle).await, ["calm"]);
-    assert_eq!(world.state(&delayed).await, PublicState::Completed);
+    assert_eq!(lanes_served(two_lanes(&fixture), Until::Idle).await, ["calm"]);
+    assert_eq!(fixture.state(&delayed).await, PublicState::Completed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_of_one_task_takes_one() {
-    let world = World::start();
-    let (_, second) = (world.submit().await, world.submit().await);
-    let config = WorkerConfig { concurrency: 8, ..world.config() };
+    let fixture = Fixture::start();
+    let (_, second) = (fixture.submit().await, fixture.submit().await);
+    let config = WorkerConfig { concurrency: 8, ..fixture.config() };
     assert_eq!(lanes_served(config, Until::OneTask).await.len(), 1);
-    assert_eq!(world.state(&second).await, PublicState::Waiting);
+    assert_eq!(fixture.state(&second).await, PublicState::Waiting);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_is_told_to_stop_claims_nothing_more() {
-    let world = World::start();
-    let (config, target) = (world.config(), world.submit().await);
+    let fixture = Fixture::start();
+    let (config, target) = (fixture.config(), fixture.submit().await);
     config.shutdown.drain();
     assert!(lanes_served(config, Until::Stopped).await.is_empty());
-    assert_eq!(world.state(&target).await, PublicState::Waiting);
+    assert_eq!(fixture.state(&target).await, PublicState::Waiting);
 }
 
 async fn endless(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError> {
@@ -99,9 +97,9 @@ async fn endless(_task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError
 
 #[tokio::test(start_paused = true)]
 async fn a_runtime_that_must_stop_at_once_does_not_wait_for_its_drain() {
-    let world = World::start();
-    let client = Client::new(world.backend.clone());
-    let runtime = world.runtime().drain(HOUR).on("endless", endless).unwrap();
+    let fixture = Fixture::start();
+    let client = Client::new(fixture.backend.clone());
+    let runtime = fixture.runtime().drain(HOUR).on("endless", endless).unwrap();
     let mut running = runtime.start().await.unwrap();
     let task = client.submit("endless", &()).await.unwrap();
     let state = async || client.describe(task.execution).await.unwrap().public_state();
@@ -117,13 +115,13 @@ async fn a_runtime_that_must_stop_at_once_does_not_wait_for_its_drain() {
 
 #[tokio::test(start_paused = true)]
 async fn a_holder_hears_at_once_that_its_attempt_is_past_its_timeout() {
-    let world = World::start();
-    let worker = world.worker().await;
+    let fixture = Fixture::start();
+    let worker = fixture.worker().await;
     let limited = |policy: &mut ff_core::PolicyOverrides| {
         policy.lease_ttl = Some(Millis::from_secs(3_000));
         policy.attempt_timeout = Patch::Set(Millis::from_secs(5));
     };
-    world.submit_with(limited).await;
+    fixture.submit_with(limited).await;
     let claimed = Instant::now();
     let task = worker.claim_next().await.unwrap().unwrap();
     timeout(MINUTE, task.lost()).await.unwrap();
