@@ -24,7 +24,8 @@ pub(crate) struct Dev {
     dir: Option<PathBuf>,
 
     /// The address to listen on.
-    #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
+    #[arg(long, value_name = "ADDRESS", env = "FF_LISTEN", hide_env_values = true)]
+    #[arg(default_value_t = ff_server::DEFAULT_LISTEN)]
     listen: SocketAddr,
 
     /// Do not start demo work.
