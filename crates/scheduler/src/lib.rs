@@ -200,3 +200,8 @@ impl Scheduler {
         self.claim_from_grant(namespace, worker, grant.grant()).await
     }
 }
+
+/// The example of the guide to scheduling runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scheduling.md")]
+struct Scheduling;

@@ -110,7 +110,7 @@ fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
         "  ff submit --lane demo --kind greet --input '\"world\"' --wait".to_owned(),
         "  ff worker --lane mine --exec 'tr a-z A-Z' &".to_owned(),
         "  ff submit --lane mine --input '\"quietly\"' --wait".to_owned(),
-        format!("  curl -s {url}/v1/executions?limit=1"),
+        format!("  curl -s '{url}/v1/executions?limit=1'"),
         String::new(),
     ];
     for line in heading.into_iter().chain(elsewhere).chain(commands) {
