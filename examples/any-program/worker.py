@@ -2,7 +2,8 @@
 """A worker in Python with nothing but the standard library.
 
 It needs only a URL: FF_URL, by default http://127.0.0.1:7272 (and FF_TOKEN, if the server asks
-for one). It takes work of one lane, keeps its lease alive while it runs, and reports how it ended.
+for one). It registers, takes work of one lane, keeps its lease alive while it runs, and reports
+how it ended.
 
     python3 worker.py LANE [--once]
 """
@@ -18,7 +19,9 @@ import uuid
 URL = os.environ.get("FF_URL", "http://127.0.0.1:7272")
 TOKEN = os.environ.get("FF_TOKEN")
 WORKER = "python"
-INSTANCE = f"python-{uuid.uuid4()}"
+# One process: its name, and what tells it apart from another one of that name.
+SELF = {"instance": f"python-{uuid.uuid4()}", "session": str(uuid.uuid4())}
+SILENCE_MS = 60_000
 
 
 def call(path, body, timeout=10):
@@ -32,11 +35,36 @@ def call(path, body, timeout=10):
     return json.loads(text) if text else None
 
 
+def is_final(error):
+    """Whether the same call would be refused again."""
+    return isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
+
+
 def handle(kind, value):
     """The work itself: the words of a text, counted."""
     if not isinstance(value, str):
         raise ValueError(f"{kind} takes a text, not {type(value).__name__}")
     return {"words": len(value.split()), "characters": len(value)}
+
+
+def stay_registered(lane, leave):
+    """Says that this process is there, so that `ff workers` and `ff explain` know it. Claims do not
+    need it: a call that fails is tried again at the next beat."""
+    registered = False
+    while True:
+        try:
+            if registered:
+                call(f"/v1/workers/{WORKER}/heartbeat", SELF)
+            else:
+                register = {**SELF, "lanes": [lane], "ttl_ms": SILENCE_MS}
+                call(f"/v1/workers/{WORKER}/register", register)
+            registered = True
+        except OSError as error:
+            registered = registered and not is_final(error)
+        if leave.wait(SILENCE_MS / 3000 if registered else 1):
+            break
+    if registered:
+        call(f"/v1/workers/{WORKER}/disconnect", SELF)
 
 
 def keep_alive(task, done):
@@ -73,23 +101,35 @@ def run(task):
         beat.join()
 
 
+def claim(lane):
+    """Waits for work and takes it. A claim whose outcome is unknown is sent again under the same
+    `request`: it is the same claim, and gets what it took."""
+    body = {"instance": SELF["instance"], "lane": lane, "wait_ms": 20_000}
+    body.update(request=str(uuid.uuid4()), retry=False)
+    while True:
+        try:
+            claimed = call(f"/v1/workers/{WORKER}/claim", body, timeout=30)
+            return (claimed or {}).get("assignments", [])
+        except OSError as error:
+            if is_final(error):
+                sys.exit(f"the claim is refused: {error}")
+            print("cannot claim:", error, file=sys.stderr)
+            body["retry"] = True
+            threading.Event().wait(1)
+
+
 def main():
     lane = sys.argv[1] if len(sys.argv) > 1 else "python"
     once = "--once" in sys.argv
-    request = str(uuid.uuid4())
+    leave = threading.Event()
+    presence = threading.Thread(target=stay_registered, args=(lane, leave), daemon=True)
+    presence.start()
     while True:
-        claim = {"instance": INSTANCE, "lane": lane, "wait_ms": 20_000, "request": request}
-        try:
-            claimed = call(f"/v1/workers/{WORKER}/claim", claim, timeout=30)
-        except OSError as error:
-            # The outcome is unknown. The same request is the same claim: it gets what it took.
-            print("cannot claim:", error, file=sys.stderr)
-            threading.Event().wait(1)
-            continue
-        request = str(uuid.uuid4())
-        for task in (claimed or {}).get("assignments", []):
+        for task in claim(lane):
             run(task)
             if once:
+                leave.set()
+                presence.join()
                 return
 
 

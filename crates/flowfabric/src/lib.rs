@@ -68,6 +68,11 @@ struct Readme;
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;
 
+/// The example of the guide to workers runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/workers.md")]
+struct Workers;
+
 /// The examples of the guide to testing run as they stand there.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]

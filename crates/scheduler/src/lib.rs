@@ -204,3 +204,8 @@ pub async fn reserve(
     }
     Ok(Granted { again: true, ..Granted::default() })
 }
+
+/// The example of the guide to scheduling runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scheduling.md")]
+struct Scheduling;

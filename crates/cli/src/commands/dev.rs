@@ -24,7 +24,8 @@ pub(crate) struct Dev {
     dir: Option<PathBuf>,
 
     /// The address to listen on.
-    #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
+    #[arg(long, value_name = "ADDRESS", env = "FF_LISTEN", hide_env_values = true)]
+    #[arg(default_value_t = ff_server::DEFAULT_LISTEN)]
     listen: SocketAddr,
 
     /// Do not start demo work.
@@ -109,7 +110,7 @@ fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
         "  ff submit --lane demo --kind greet --input '\"world\"' --wait".to_owned(),
         "  ff worker --lane mine --exec 'tr a-z A-Z' &".to_owned(),
         "  ff submit --lane mine --input '\"quietly\"' --wait".to_owned(),
-        format!("  curl -s {url}/v1/executions?limit=1"),
+        format!("  curl -s '{url}/v1/executions?limit=1'"),
         String::new(),
     ];
     for line in heading.into_iter().chain(elsewhere).chain(commands) {

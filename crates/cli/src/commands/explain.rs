@@ -8,7 +8,7 @@ use ff_store::{Clock, SystemClock};
 use super::Verdict;
 use crate::error::Error;
 use crate::id::Id;
-use crate::output::explanation;
+use crate::output::{explanation, terminal};
 use crate::session::Session;
 
 /// `ff explain`.
@@ -25,7 +25,10 @@ impl Explain {
         let explained = backend.explain(&session.target(id)).await?;
         let view = ExplanationView::new(id, &explained);
         let style = session.output.style();
-        session.output.answer(&view, |view| explanation::list(view, SystemClock.now(), style))?;
+        let columns = terminal::of_stdout().map(|size| size.columns);
+        session
+            .output
+            .answer(&view, |view| explanation::list(view, SystemClock.now(), style, columns))?;
         session.next(match explained.reasons.first() {
             Some(Reason::LanePaused { lane, .. }) => format!("lane resume {lane}"),
             Some(Reason::NoWorkerOnLane { lane }) => format!("worker --lane {lane} --exec cat"),

@@ -30,7 +30,8 @@ use crate::signals::Signals;
 )]
 pub(crate) struct Serve {
     /// The address to listen on.
-    #[arg(long, value_name = "ADDRESS", default_value_t = ff_server::DEFAULT_LISTEN)]
+    #[arg(long, value_name = "ADDRESS", env = "FF_LISTEN", hide_env_values = true)]
+    #[arg(default_value_t = ff_server::DEFAULT_LISTEN)]
     listen: SocketAddr,
 
     /// Serve HTTPS with the certificate in this PEM file, followed by any intermediate certificates.

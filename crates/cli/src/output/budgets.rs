@@ -35,17 +35,17 @@ pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
     let period = match (view.period_ms, view.resets) {
         (Some(ms), Some(resets)) => {
             let period = Millis::new(ms).to_string();
-            format!("{period}, what was used is forgotten {}", when::full(resets, now))
+            format!("{period}, usage resets {}", when::full(resets, now))
         }
-        _ => "none, what was used is never forgotten".to_owned(),
+        _ => "none, usage never resets".to_owned(),
     };
     sheet.row("period", period);
     sheet.row("since", when::full(view.since, now));
     sheet.row(
         "on breach",
         match view.on_breach {
-            OnBreach::Cancel => "cancel: what runs on it is cancelled, nothing new is admitted",
-            OnBreach::Block => "block: what runs goes on, nothing new is admitted",
+            OnBreach::Cancel => "cancel: running work is cancelled, nothing new is admitted",
+            OnBreach::Block => "block: running work continues, nothing new is admitted",
         },
     );
     let mut table = Table::new(["DIMENSION", "STATE", "USED", "RESERVED", "HARD", "SOFT", ""], 1)

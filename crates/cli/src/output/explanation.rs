@@ -7,14 +7,19 @@ use super::style::Style;
 use super::table::Sheet;
 use super::{text, when};
 
-/// The sentence, and under it one reason a line.
-pub(crate) fn list(view: &ExplanationView, now: Time, style: Style) -> String {
+/// The sentence, in lines of at most so many characters, if any, and under it one reason a line.
+pub(crate) fn list(
+    view: &ExplanationView,
+    now: Time,
+    style: Style,
+    columns: Option<usize>,
+) -> String {
     let mut sheet = Sheet::new();
     for reason in &view.reasons {
         let (word, told) = told(reason, now);
         sheet.row(word, told);
     }
-    let sentence = text::lines(&view.explanation, "");
+    let sentence = text::wrapped(&text::lines(&view.explanation, ""), columns);
     format!("{}\n\n{}", style.bold(&sentence), sheet.show(style))
 }
 

@@ -52,13 +52,20 @@ impl Table {
         let widths = self.widths();
         let mut text = String::new();
         let heading = self.heading.iter().enumerate();
-        let heading = heading.map(|(column, cell)| self.pad(cell, column, &widths));
+        let heading =
+            heading.map(|(column, cell)| self.pad(cell, column, &widths, text::beginning));
         let heading: Vec<_> = heading.collect();
         text.push_str(&style.dim(heading.join("  ").trim_end()));
         text.push('\n');
         for row in &self.rows {
+            let state = self.state_column.and_then(|column| row.get(column));
+            // A program says at the end what went wrong; everything else begins with what matters.
+            let cut = match state.map(String::as_str) {
+                Some("failed") => text::one_line,
+                _ => text::beginning,
+            };
             let cells = row.iter().enumerate().map(|(column, cell)| {
-                let padded = self.pad(cell, column, &widths);
+                let padded = self.pad(cell, column, &widths, cut);
                 match Some(column) == self.state_column {
                     true => style.state(&padded),
                     false => padded,
@@ -90,10 +97,16 @@ impl Table {
         widths
     }
 
-    fn pad(&self, cell: &str, column: usize, widths: &[usize]) -> String {
+    fn pad(
+        &self,
+        cell: &str,
+        column: usize,
+        widths: &[usize],
+        cut: fn(&str, usize) -> String,
+    ) -> String {
         let width = widths[column];
         let cell = match cell.chars().count() > width {
-            true => text::one_line(cell, width),
+            true => cut(cell, width),
             false => cell.to_owned(),
         };
         match self.numbers.contains(&column) {
@@ -155,15 +168,20 @@ mod tests {
     #[test]
     fn a_line_that_does_not_fit_is_cut_where_that_hurts_least() {
         let table = |columns| {
-            let mut table = Table::plain(["ID", "LANE", "REASON"]).fit(&[1, 2], columns);
-            table.row(["12345678".into(), "a".into(), "the middle of this goes first".into()]);
+            let mut table = Table::new(["ID", "STATE", "REASON"], 1).fit(&[2], columns);
+            table.row(["1".into(), "waiting".into(), "the end of this goes first".into()]);
+            table.row(["2".into(), "failed".into(), "the middle of this goes".into()]);
             table.show(Style::PLAIN)
         };
-        let whole = "ID        LANE  REASON\n12345678  a     the middle of this goes first\n";
+        let whole = "ID  STATE    REASON
+1   waiting  the end of this goes first
+2   failed   the middle of this goes\n";
         assert_eq!((table(None).as_str(), table(Some(80)).as_str()), (whole, whole));
-        let cut = "ID        LANE  REASON\n12345678  a     the m…goes first\n";
-        assert_eq!(table(Some(32)), cut);
-        assert!(table(Some(10)).lines().all(|line| line.chars().count() == 24 || line.len() == 22));
+        let cut = "ID  STATE    REASON
+1   waiting  the end of this…
+2   failed   the m… this goes\n";
+        assert_eq!(table(Some(29)), cut);
+        assert!(table(Some(10)).lines().all(|line| line.chars().count() <= 13 + NARROWEST));
     }
 
     #[test]

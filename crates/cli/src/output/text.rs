@@ -15,6 +15,36 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// `text` on one line, at most `most` characters: the end goes first.
+pub(crate) fn beginning(text: &str, most: usize) -> String {
+    let line = one_line(text, usize::MAX);
+    if line.chars().count() <= most {
+        return line;
+    }
+    let head: String = line.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", head.trim_end())
+}
+
+/// `text` in lines of at most so many characters, if any, broken between words.
+pub(crate) fn wrapped(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        lines.push(String::new());
+        for word in line.split(' ') {
+            let last = lines.last().map_or(0, |last| last.chars().count());
+            if last > 0 && last + 1 + word.chars().count() > columns {
+                lines.push(String::new());
+            }
+            if let Some(last) = lines.last_mut() {
+                let gap = if last.is_empty() { "" } else { " " };
+                last.push_str(&format!("{gap}{word}"));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
 /// `text` with its line breaks, each followed by `indent`, and without other control characters.
 pub(crate) fn lines(text: &str, indent: &str) -> String {
     let clean = text.trim_end().replace("\r\n", "\n").replace('\t', "    ");
@@ -38,6 +68,20 @@ mod tests {
         assert_eq!(one_line("größer", 4), "g…er");
         assert_eq!(one_line("größer", 1), "…");
         assert_eq!(one_line("", 4), "");
+    }
+
+    #[test]
+    fn the_beginning_stays_when_the_end_goes() {
+        assert_eq!(beginning("waits for a worker", 18), "waits for a worker");
+        assert_eq!(beginning("waits for a worker", 11), "waits for…");
+        assert_eq!(beginning("größer", 4), "grö…");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrapped("one two three\nfour", Some(7)), "one two\nthree\nfour");
+        assert_eq!(wrapped("one two", Some(2)), "one\ntwo", "a word is never broken");
+        assert_eq!(wrapped("one two", None), "one two");
     }
 
     #[test]

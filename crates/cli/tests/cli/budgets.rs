@@ -51,7 +51,7 @@ fn what_a_budget_allows_is_shown() {
     assert_eq!((&view["period_ms"], &view["on_breach"]), (&json!(86_400_000), &json!("block")));
     assert_eq!(ff.json(&["budget", "show", "team"]), view);
     let shown = text(&ff, &["budget", "show", "team"]);
-    assert!(shown.starts_with("budget     team\nperiod     1d, what was used"), "{shown}");
+    assert!(shown.starts_with("budget     team\nperiod     1d, usage resets"), "{shown}");
     let lines: Vec<_> = shown.lines().rev().take(3).collect();
     assert_eq!(lines[2], "DIMENSION  STATE  USED  RESERVED     HARD    SOFT");
     assert_eq!(lines[1], "tokens     open      0         0  100,000  80,000");

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::fixture::{Ff, Process, Server};
+use ff_testkit::proxy::Proxy;
+
+use crate::fixture::{Ff, Process, Server, wait_for};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap()
@@ -62,6 +64,40 @@ fn the_python_worker_does_one_task_when_told_so() {
     assert_eq!(ff.show(&ids[0])["state"], "completed");
     assert_eq!(ff.show(&ids[1])["state"], "waiting");
     store.check();
+}
+
+#[test]
+fn the_python_worker_registers_and_leaves() {
+    let store = Ff::new();
+    let server = store.serve();
+    let ff = server.ff();
+    let workers = || ff.json(&["workers"])["workers"].clone();
+    let mut command = Command::new("python3");
+    command.arg(examples().join("any-program/worker.py")).args(["python", "--once"]);
+    let mut worker = start(&mut command, &server);
+    let seen = wait_for("the worker to register", || workers().get(0).cloned());
+    assert_eq!(seen["lanes"], serde_json::json!(["python"]), "{seen}");
+    ask(&ff, &["--lane", "python", "--input", "\"a b\""]);
+    assert!(worker.ended().success());
+    assert_eq!(workers(), serde_json::json!([]));
+}
+
+#[test]
+fn the_python_worker_gets_what_a_claim_took_whose_answer_was_lost() {
+    let store = Ff::new();
+    let server = store.serve();
+    let ff = server.ff();
+    let id = ff.submit(&["--lane", "python", "--input", "\"a b\""]);
+    let proxy = Proxy::to(server.url.rsplit_once(':').unwrap().1.parse().unwrap());
+    proxy.cut_once("/claim");
+    let mut command = Command::new("python3");
+    command.arg(examples().join("any-program/worker.py")).args(["python", "--once"]);
+    command.env("FF_URL", format!("http://127.0.0.1:{}", proxy.port()));
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert!(Process::start(quiet).ended().success());
+    assert_eq!(proxy.cuts(), 1);
+    assert_eq!(ff.show(&id)["state"], "completed");
+    assert_eq!(ff.attempts(&id).len(), 1, "the lease of the lost answer was found again");
 }
 
 #[test]

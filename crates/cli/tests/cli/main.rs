@@ -22,6 +22,7 @@ mod listing;
 mod missing_store;
 mod operator;
 mod output;
+mod pages;
 mod quotas;
 mod round_trip;
 mod worker_cancel;

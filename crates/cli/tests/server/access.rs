@@ -1,6 +1,8 @@
 //! Who may ask, and what a caller is told whom nobody answers.
 
-use crate::fixture::{Ff, bare, finish, get, get_with_token};
+use std::process::Stdio;
+
+use crate::fixture::{Ff, Process, bare, finish, get, get_with_token};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -133,4 +135,15 @@ fn a_url_that_is_none_is_refused_with_an_example() {
         assert_eq!(done.code, Some(1), "{bad}: {}", done.stderr);
         assert!(done.stderr.contains("http://127.0.0.1:7272"), "{bad}: {}", done.stderr);
     }
+}
+
+#[test]
+fn the_address_can_come_from_the_environment() {
+    let store = Ff::new();
+    let mut command = bare(&["serve", "--store", &store.store()]);
+    command.env("FF_LISTEN", "127.0.0.1:0").stdin(Stdio::null());
+    let mut server = Process::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let url = server.stdout().next().unwrap();
+    assert_ne!(url, "http://127.0.0.1:7272");
+    assert_eq!(get(&url, "/livez").unwrap().0, 200);
 }

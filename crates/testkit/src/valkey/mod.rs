@@ -15,5 +15,6 @@ mod supervisor;
 
 pub use cluster::Cluster;
 pub use config::Config;
+pub use port::free as free_port;
 pub use resp::{CommandError, Reply};
 pub use server::Server;

@@ -22,7 +22,7 @@ const COUNT: u64 = 20_000;
 /// # Panics
 ///
 /// When no port is free.
-pub(crate) fn free() -> u16 {
+pub fn free() -> u16 {
     static NEXT: LazyLock<AtomicU64> =
         LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one("port") % COUNT));
     (0..COUNT)

@@ -1,0 +1,120 @@
+//! What a page takes for granted: `ff` on the PATH, a running `ff dev`, a Valkey server, the folder of
+//! the repository, a certificate.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+
+use ff_testkit::valkey::{Config, Server, free_port};
+use tempfile::TempDir;
+
+use super::page::Page;
+use super::shell::Shell;
+use crate::fixture::{Process, bare};
+
+/// Pages that start a server themselves, at the address where the others find `ff dev`.
+const OWN_SERVER: &[&str] = &["docs/backup.md", "docs/server.md", "docs/valkey.md"];
+/// Where pages find `ff dev`, and Valkey.
+const DEV: u16 = 7272;
+const VALKEY: u16 = 6379;
+/// How a page writes this machine.
+const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
+
+/// The surroundings of one page, which end with it.
+pub(super) struct World {
+    folder: TempDir,
+    /// The port of the test for every port that the page names.
+    ports: BTreeMap<u16, u16>,
+    _dev: Option<Process>,
+    _valkey: Option<Server>,
+}
+
+impl World {
+    /// All that the commands of `page` need.
+    pub(super) fn for_page(root: &Path, page: &Page) -> World {
+        let folder = TempDir::new().unwrap();
+        furnish(root, folder.path());
+        let named = ports(&page.commands());
+        let mut ports: BTreeMap<_, _> = named.iter().map(|port| (*port, free_port())).collect();
+        let has_dev = !OWN_SERVER.contains(&page.name.as_str());
+        let dev = has_dev.then(|| start_dev(folder.path()));
+        ports.insert(DEV, dev.as_ref().map_or_else(free_port, |(_, port)| *port));
+        let valkey = named.contains(&VALKEY).then(|| {
+            let server = Server::start(Config::default().with("appendfsync", "no"));
+            ports.insert(VALKEY, server.port());
+            server
+        });
+        World { folder, ports, _dev: dev.map(|(process, _)| process), _valkey: valkey }
+    }
+
+    /// A shell in the page's folder. What `ff` does when it is told no address, it does at the port of
+    /// the test, just as it would at the port that the page names.
+    pub(super) fn shell(&self) -> Shell {
+        let address = format!("127.0.0.1:{}", self.ports[&DEV]);
+        let beside = self.folder.path().join("target/release");
+        let path = format!("{}:{}", beside.display(), std::env::var("PATH").unwrap());
+        let variables = [
+            ("PATH", path),
+            ("FF_URL", format!("http://{address}")),
+            ("FF_LISTEN", address),
+            ("CURL_HOME", self.folder.path().display().to_string()),
+            ("TMPDIR", self.folder.path().display().to_string()),
+        ];
+        Shell::start(self.folder.path(), &variables)
+    }
+
+    /// A command of the page with the addresses of the test.
+    pub(super) fn localized(&self, command: &str) -> String {
+        self.replaced(command, |(named, own)| (*named, *own))
+    }
+
+    /// What a command printed, with the addresses of the page.
+    pub(super) fn as_named(&self, output: &str) -> String {
+        self.replaced(output, |(named, own)| (*own, *named))
+    }
+
+    fn replaced(&self, text: &str, direction: impl Fn((&u16, &u16)) -> (u16, u16)) -> String {
+        let pairs = self.ports.iter().map(direction);
+        let pairs = pairs.flat_map(|pair| HOSTS.iter().map(move |host| (host, pair)));
+        pairs.fold(text.to_owned(), |text, (host, (from, to))| {
+            text.replace(&format!("{host}:{from}"), &format!("{host}:{to}"))
+        })
+    }
+}
+
+/// Makes `folder` look like the root of the repository after a build, with a certificate in it. There,
+/// curl exits with an error when it is refused something; a reader sees that in what it prints.
+fn furnish(root: &Path, folder: &Path) {
+    std::fs::write(folder.join(".curlrc"), "fail-with-body\n").unwrap();
+    std::fs::create_dir_all(folder.join("target/release")).unwrap();
+    symlink(env!("CARGO_BIN_EXE_ff"), folder.join("target/release/ff")).unwrap();
+    symlink(root.join("examples"), folder.join("examples")).unwrap();
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(folder.join("cert.pem"), certified.cert.pem()).unwrap();
+    std::fs::write(folder.join("key.pem"), certified.signing_key.serialize_pem()).unwrap();
+}
+
+/// `ff dev` as a reader starts it, but on a free port.
+fn start_dev(folder: &Path) -> (Process, u16) {
+    let mut command = bare(&["dev", "--listen", "127.0.0.1:0"]);
+    command.env("TMPDIR", folder).stdin(Stdio::null());
+    let mut process = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    let url = process.stderr().after("FlowFabric is running at  ");
+    let port = url.rsplit_once(':').unwrap().1.parse().unwrap();
+    (process, port)
+}
+
+/// The ports of this machine that `commands` name.
+fn ports(commands: &str) -> Vec<u16> {
+    let hosts = HOSTS.iter().map(|host| format!("{host}:"));
+    let named =
+        hosts.flat_map(|host| commands.split(&host).skip(1).map(digits).collect::<Vec<_>>());
+    named.filter_map(|digits| digits.parse().ok()).collect()
+}
+
+/// The digits that a text begins with.
+fn digits(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    &text[..end]
+}
