@@ -69,6 +69,8 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step { name: "tidy", work: Work::Task("tidy", tidy::run) },
+    // Apart from the tests, so that each tells what it costs.
+    Step { name: "build", work: Work::Cargo(&["test", "--workspace", "--locked", "--no-run"]) },
     Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"]) },
     Step { name: "exam on valkey", work: Work::ExamOn("valkey-server") },
     Step { name: "exam on redis", work: Work::ExamOn("redis-server") },
@@ -136,7 +138,16 @@ mod tests {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
         assert_eq!(
             names,
-            ["tools", "format", "lints", "tidy", "tests", "exam on valkey", "exam on redis"]
+            [
+                "tools",
+                "format",
+                "lints",
+                "tidy",
+                "build",
+                "tests",
+                "exam on valkey",
+                "exam on redis"
+            ]
         );
     }
 

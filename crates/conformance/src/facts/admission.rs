@@ -75,6 +75,7 @@ pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Fixture) {
 }
 
 pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", at_once(2)).await;
     let first = g.under(&["api"]).await;
     let second = g.under(&["api"]).await;

@@ -41,6 +41,7 @@ pub(crate) async fn the_same_report_again_changes_nothing(g: Fixture) {
 }
 
 pub(crate) async fn a_full_budget_admits_nothing_new(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
     let second = g.spending(&["team"]).await;
@@ -108,6 +109,7 @@ pub(crate) async fn a_submit_that_names_what_is_not_there_is_warned(g: Fixture) 
 }
 
 pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..300 {
         g.spending(&["team"]).await;
@@ -121,6 +123,7 @@ pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
 }
 
 pub(crate) async fn a_reset_lets_go_who_waits(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
     let second = g.spending(&["team"]).await;
@@ -133,6 +136,7 @@ pub(crate) async fn a_reset_lets_go_who_waits(g: Fixture) {
 }
 
 pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Fixture) {
+    let g = g.in_one_partition();
     let limits = BudgetLimits { period: Some(ms(60_000)), ..of_tokens(100) };
     g.put_budget("team", limits).await;
     g.spending(&["team"]).await;
@@ -231,6 +235,7 @@ pub(crate) async fn an_estimate_is_reserved_and_settled(g: Fixture) {
 }
 
 pub(crate) async fn a_breach_can_cancel_what_runs(g: Fixture) {
+    let g = g.in_one_partition();
     let limits = BudgetLimits { on_breach: OnBreach::Cancel, ..of_tokens(100) };
     g.put_budget("team", limits).await;
     g.spending(&["team"]).await;

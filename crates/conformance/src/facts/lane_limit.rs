@@ -54,6 +54,7 @@ pub(crate) async fn no_more_of_a_lane_run_at_once_than_may(g: Fixture) {
 }
 
 pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Fixture) {
+    let g = g.in_one_partition();
     let ids = several(&g, 5).await;
     let before = [g.claimed().await, g.claimed().await];
     g.limit(1).await;
@@ -68,6 +69,7 @@ pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Fixture) {
 }
 
 pub(crate) async fn who_waits_for_a_lane_says_so(g: Fixture) {
+    let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 2).await;
     taken(&g).await;
@@ -85,6 +87,7 @@ pub(crate) async fn who_waits_for_a_lane_says_so(g: Fixture) {
 
 /// However work stops, its place goes to the first that waits.
 pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Fixture) {
+    let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 9).await;
     g.stop_in_every_way(&ids).await;
@@ -145,6 +148,7 @@ pub(crate) async fn a_limit_that_returns_counts_what_it_admitted(g: Fixture) {
 }
 
 pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Fixture) {
+    let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 3).await;
     let using = g.use_of(&g.granted().await);
@@ -158,6 +162,7 @@ pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Fixture) {
 }
 
 pub(crate) async fn a_reservation_that_nobody_used_frees_its_place(g: Fixture) {
+    let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 2).await;
     assert_eq!(g.granted().await.execution, ids[0]);
@@ -214,6 +219,7 @@ pub(crate) async fn the_waiters_of_a_quota_keep_to_the_limit_of_their_lane(g: Fi
 }
 
 pub(crate) async fn a_limit_of_a_lane_keeps_the_order_of_its_work(g: Fixture) {
+    let g = g.in_one_partition();
     g.limit(1).await;
     let mut ids = several(&g, 3).await;
     let mut held = g.claimed().await;

@@ -41,6 +41,7 @@ pub(crate) async fn no_more_run_at_once_than_may(g: Fixture) {
 }
 
 pub(crate) async fn who_waits_for_a_place_says_so(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", at_once(1)).await;
     g.under(&["api"]).await;
     let second = g.under(&["api"]).await;
@@ -57,6 +58,7 @@ pub(crate) async fn who_waits_for_a_place_says_so(g: Fixture) {
 
 /// However work stops, its place goes to the first that waits.
 pub(crate) async fn a_place_is_free_however_work_stops(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", at_once(1)).await;
     let mut ids = Vec::new();
     for _ in 0..9 {
@@ -150,6 +152,7 @@ pub(crate) async fn several_quotas_admit_all_or_none(g: Fixture) {
 }
 
 pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", at_once(5)).await;
     g.put_quota("slots", at_once(1)).await;
     g.under(&["api", "slots"]).await;
@@ -193,6 +196,7 @@ pub(crate) async fn work_without_limits_passes_those_that_wait(g: Fixture) {
 }
 
 pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", at_once(10)).await;
     let first = g.under(&["api"]).await;
     g.waiting().await;

@@ -146,6 +146,7 @@ pub(crate) async fn small_work_passes_work_that_is_too_large(g: Fixture) {
 }
 
 pub(crate) async fn dead_work_keeps_no_start(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", in_ten_seconds(2)).await;
     let mut ids = Vec::new();
     for _ in 0..20 {
@@ -219,6 +220,7 @@ pub(crate) async fn work_that_waited_for_a_missing_quota_starts_when_it_is_creat
 }
 
 pub(crate) async fn released_work_keeps_its_place(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", in_ten_seconds(1)).await;
     g.under(&["api"]).await;
     let second = g.under(&["api"]).await;
