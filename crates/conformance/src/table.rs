@@ -417,6 +417,7 @@ macro_rules! every_fact {
             }
             budget {
                 usage_is_charged_to_every_budget_of_the_execution
+                a_counted_report_is_answered_so_after_its_lease
                 the_same_report_again_changes_nothing
                 a_late_report_changes_nothing
                 a_budget_made_again_counts_what_it_lets_through
