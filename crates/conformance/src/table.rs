@@ -373,6 +373,8 @@ macro_rules! every_fact {
                 what_is_admitted_elsewhere_is_passed_over
                 a_name_is_not_used_twice
                 a_settlement_takes_nothing_from_a_later_admission
+                one_that_is_asked_for_too_late_charges_nothing
+                one_that_was_used_is_charged_whoever_settles_it
                 a_repeated_claim_finds_what_it_took
                 many_callers_get_one_each
                 many_callers_share_few_places

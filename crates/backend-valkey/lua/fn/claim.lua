@@ -69,9 +69,8 @@ local function hold(k, exec, id, bytes, now, request, place, worker, instance, n
     attempt = ff.attempt.start(attempts, run, now, lease, worker, instance)
     attempts = attempts + 1
   end
-  if limits < 2 and name then
-    limits, admission = limits + 2, name
-  end
+  admission = name or ''
+  limits = limits % 2 + (name and 2 or 0)
   holder, epoch, state, why, score, detail = lease, epoch + 1, C.ACTIVE, 0, C.NO_SCORE, ''
   until_at = ff.after(now, lease_ttl)
   timeout_at = attempt_timeout ~= 0 and ff.after(now, attempt_timeout) or 0

@@ -21,7 +21,7 @@ local function complete(k, now, packed, bytes_out)
     return 0
   end
   local was, admitted = holder, limits >= 2
-  limits, admission = limits % 2, ''
+  limits = limits % 2
   state, why, until_at, timeout_at, cancel_by = C.FINISHED, C.SUCCESS, now, 0, 0
   counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)
   holder, exit, detail, attempt = '', exited, said, ff.attempt.complete(attempt, now)

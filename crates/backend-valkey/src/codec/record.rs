@@ -88,7 +88,7 @@ struct ColdFields {
 /// Whether budgets and quotas have a say: 1 if it names some, which must admit it, and 2 more if it
 /// is admitted.
 fn limits(record: &Execution) -> u64 {
-    u64::from(!record.spec.limits.is_empty()) + 2 * u64::from(record.admission.is_some())
+    u64::from(!record.spec.limits.is_empty()) + 2 * u64::from(record.admitted_under().is_some())
 }
 
 /// A record as bytes, with its short payloads.

@@ -39,7 +39,7 @@ pub(super) fn read(
         return Ok((number == 1).then(|| Exited::Completed.into()));
     }
     let record = decode(complete.hold.target.execution, &reply::bytes(answer)?)?.record;
-    let stopped = record.admission.map(|admission| Settlement::stopped(&record, admission));
+    let stopped = record.admitted_under().map(|admission| Settlement::stopped(&record, admission));
     store.settlements.push(stopped);
     Ok(Some(Exited::Completed.into()))
 }
