@@ -215,3 +215,39 @@ async fn a_record_of_a_later_format_is_unreadable() {
         other => panic!("{other:?}"),
     }
 }
+
+/// Adds a copy of every row of `table`, with an unreadable text in `column`.
+fn misname(place: &Place, table: &str, columns: &str, column: &str) {
+    let spoilt = columns.replace(column, "'not a name!'");
+    let sql = format!("INSERT INTO {table} ({columns}) SELECT {spoilt} FROM {table}");
+    assert_eq!(place.sql().execute(&sql, ()).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_unreadable_name_is_not_counted_and_spoils_no_count() {
+    let queue = "namespace, lane, class, score, id";
+    let blocked = "namespace, kind, name, class, score, id";
+    for (table, columns, column) in [
+        ("queue", queue, "namespace"),
+        ("queue", queue, "lane"),
+        ("queue", queue, "class"),
+        ("blocked", blocked, "namespace"),
+        ("blocked", blocked, "kind"),
+        ("blocked", blocked, "name"),
+    ] {
+        let place = Place::new();
+        let backend = place.open();
+        let quotas = [ResourceName::new("absent").unwrap()].into();
+        let limits = ExecutionLimits { quotas, ..ExecutionLimits::default() };
+        submit(&backend, Submit { limits, ..Submit::new(common::new_id()) }).await;
+        assert!(take(&backend, 1).await.is_empty(), "it waits for its quota");
+        submit(&backend, Submit::new(common::new_id())).await;
+        misname(&place, table, columns, column);
+        let backlog = backend.store().backlog().await.unwrap();
+        let queued: Vec<_> = backlog.queues.values().map(|queue| queue.count).collect();
+        let blocked: Vec<_> = backlog.blocked.values().copied().collect();
+        assert_eq!((queued, blocked), (vec![1], vec![1]), "{table}.{column}");
+        let limits = backend.store().blockers(&PartitionSet::All, None, 10).await.unwrap();
+        assert_eq!(limits.len(), 1, "{table}.{column}: the limit is looked after");
+    }
+}
