@@ -1,4 +1,4 @@
-//! Reads of single things, listings and timers, for commands and callers alike.
+//! Reads of single things and of listings, for commands and callers alike.
 
 use bytes::Bytes;
 use ff_core::limits::Blocker;
@@ -6,13 +6,12 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
-use ff_store::{BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position};
+use ff_store::{BlockedClass, BlockedScan, ListIndex, ListScan, Listed, Position};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql, params_from_iter};
 
-use crate::clock::StoreClock;
+use crate::codec;
 use crate::error::Fault;
-use crate::{codec, resource};
 
 /// The record of `id`.
 pub(crate) fn record(connection: &Connection, id: ExecutionId) -> Result<Option<Execution>, Fault> {
@@ -154,49 +153,6 @@ fn listed(
         });
     }
     Ok(found)
-}
-
-/// Timers that are due, earliest first, after `after`, at most `limit`. Finished executions are removed
-/// by the time that is confirmed.
-pub(crate) fn due(
-    connection: &Connection,
-    clock: &StoreClock,
-    after: Option<(Time, ExecutionId)>,
-    limit: usize,
-) -> Result<DueTimers, Fault> {
-    // One transaction, so that the time and both looks at the timers are of one moment.
-    let transaction = connection.unchecked_transaction()?;
-    let mark = clock.read(&transaction)?.mark;
-    let now = mark.now;
-    let (now_ms, confirmed_ms) = (now.as_ms() as i64, mark.confirmed().as_ms() as i64);
-    let (after_due, after_id) = match after {
-        Some((due, id)) => (due.as_ms() as i64, *id.as_bytes()),
-        None => (-1, [0; 16]),
-    };
-    let mut select = transaction.prepare_cached(
-        "SELECT due, id FROM timer WHERE due <= ?1 AND (due, id) > (?2, ?3) \
-         UNION ALL \
-         SELECT due, id FROM retirement WHERE due <= ?5 AND (due, id) > (?2, ?3) \
-         ORDER BY due, id LIMIT ?4",
-    )?;
-    let mut rows = select.query((now_ms, after_due, after_id, limit as i64, confirmed_ms))?;
-    let mut due = Vec::new();
-    while let Some(row) = rows.next()? {
-        if let Some(id) = entry(row, 1)? {
-            due.push((time(row, 0)?, id));
-        }
-    }
-    let mut first = transaction.prepare_cached(
-        "SELECT due FROM timer WHERE due > ?1 \
-         UNION ALL SELECT due FROM retirement WHERE due > ?1 ORDER BY due LIMIT 1",
-    )?;
-    let next = first.query_and_then([now_ms], |row| time(row, 0))?.next().transpose()?;
-    let more = due.last().copied().filter(|_| due.len() == limit);
-    // Resources come with the first page.
-    let most = if after.is_none() { limit } else { 0 };
-    let (resources, soonest) = resource::due(&transaction, now, most)?;
-    let next = next.into_iter().chain(soonest).min();
-    Ok(DueTimers { now, due, more, resources, next, offset: mark.offset() })
 }
 
 /// How an admission class is kept: signed, in the same order.

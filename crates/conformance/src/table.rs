@@ -196,6 +196,7 @@ macro_rules! every_fact {
                 the_next_timer_is_told_beyond_what_is_due
                 pages_of_timers_neither_skip_nor_repeat
                 a_stuck_timer_does_not_hide_those_behind_it
+                stuck_timers_of_resources_do_not_hide_those_behind_them
                 a_tick_before_its_time_changes_nothing
                 a_tick_of_nothing_does_nothing
                 work_without_a_timer_is_not_ticked

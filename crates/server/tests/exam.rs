@@ -25,15 +25,15 @@ use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::{
     Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, ResourceKey,
-    ResourceName, Time, WorkerInstanceId,
+    ResourceName, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{Answer, Engine, LaneUpdate, LaneView, Registering, Session};
 use ff_store::{
-    ClientBackend, DueTimers, EngineId, LimitsBackend, MaintenanceBackend, PartitionSet, Repaired,
-    Stats, StoreError, Wakeups, WorkerBackend,
+    ClientBackend, DueCursor, DueTimers, EngineId, LimitsBackend, MaintenanceBackend, PartitionSet,
+    Repaired, Stats, StoreError, Wakeups, WorkerBackend,
 };
 
 /// Two roles over HTTP, the third in process.
@@ -122,7 +122,7 @@ pass!(WorkerBackend to http {
 });
 
 pass!(MaintenanceBackend to store {
-    due(share: &PartitionSet, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
+    due(share: &PartitionSet, after: Option<DueCursor>, limit: usize) -> DueTimers;
     engine_heartbeat(engine: EngineId) -> Vec<EngineId>;
     leave(engine: EngineId) -> ();
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;

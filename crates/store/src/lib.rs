@@ -51,7 +51,7 @@ pub use roles::{
     ClientAndWorker, ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend, WorkerBackend,
 };
 pub use store::{
-    BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position, Repaired,
-    ResourceScan, Stats, Store,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,
+    Repaired, ResourceScan, Stats, Store,
 };
 pub use wakeups::Wakeups;

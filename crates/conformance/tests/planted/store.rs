@@ -19,8 +19,8 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
-    ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups, mint,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
+    Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups, mint,
 };
 
 use crate::bug::Bug;
@@ -244,7 +244,7 @@ impl Store for Planted {
     async fn due(
         &self,
         share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let mut timers = self.store.due(share, after, limit).await?;

@@ -1,11 +1,11 @@
-//! A store that cannot read one resource, or one row.
+//! A store that cannot read some resources, or one row.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use ff_backend_memory::MemoryStore;
 use ff_core::limits::Blocker;
-use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
+use ff_core::machine::{Action, ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
@@ -13,11 +13,11 @@ use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::{Row, Rows};
 use ff_store::backlog::Backlog;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
-    ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
+    Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
 };
 
-/// The store beneath, of which one resource cannot be read while it fails.
+/// The store beneath, of which the resources whose names begin so cannot be read while it fails.
 pub(crate) struct Broken {
     store: MemoryStore,
     name: &'static str,
@@ -39,6 +39,10 @@ impl Broken {
     pub(crate) fn fail(&self, fails: bool) {
         self.fails.store(fails, Ordering::SeqCst);
     }
+
+    fn is_broken(&self, key: &ResourceKey) -> bool {
+        self.fails.load(Ordering::SeqCst) && key.name.as_str().starts_with(self.name)
+    }
 }
 
 /// Passes calls to the store beneath.
@@ -55,13 +59,12 @@ macro_rules! pass {
 }
 
 pass!({
-    execute(batch: Vec<Command>) -> Vec<Result<Reply, StoreError>>;
     record(id: ExecutionId) -> Result<Option<Execution>, StoreError>;
     blob(key: BlobKey) -> Result<Option<bytes::Bytes>, StoreError>;
     past_attempts(id: ExecutionId, from: u32, limit: usize) -> Result<Vec<Attempt>, StoreError>;
     list(scan: ListScan) -> Result<Vec<Listed>, StoreError>;
     due(
-        share: &PartitionSet, after: Option<(Time, ExecutionId)>, limit: usize
+        share: &PartitionSet, after: Option<DueCursor>, limit: usize
     ) -> Result<DueTimers, StoreError>;
     resources(scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
     now() -> Result<Time, StoreError>;
@@ -98,8 +101,20 @@ async fn rows(&self) -> Result<Rows, StoreError> {
     Ok(stream)
 }
 
+async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+    let mut answers = Vec::new();
+    for command in batch {
+        let stuck = matches!(&command.action, Action::TickResource(tick) if self.is_broken(&tick.key));
+        match stuck {
+            true => answers.push(Err(StoreError::Unavailable("a test says so".into()))),
+            false => answers.extend(self.store.execute(vec![command]).await),
+        }
+    }
+    answers
+}
+
 async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
-    if self.fails.load(Ordering::SeqCst) && key.name.as_str() == self.name {
+    if self.is_broken(key) {
         return Err(StoreError::Unavailable("a test says so".into()));
     }
     self.store.resource(key).await
