@@ -12,7 +12,8 @@ use ff_core::{
 use ff_store::backlog::Backlog;
 use ff_store::steady::Mark;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position, ResourceScan,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,
+    ResourceScan,
 };
 
 use crate::tables::{Tables, Waiting};
@@ -95,12 +96,7 @@ impl Tables {
     }
 
     /// Timers that are due.
-    pub(crate) fn due(
-        &self,
-        time: Mark,
-        after: Option<(Time, ExecutionId)>,
-        limit: usize,
-    ) -> DueTimers {
+    pub(crate) fn due(&self, time: Mark, after: DueCursor, limit: usize) -> DueTimers {
         let (now, confirmed) = (time.now, time.confirmed());
         let all = self.timers.range(..=now);
         let members = all.flat_map(|(at, ids)| ids.iter().map(|id| (*at, *id)));
@@ -108,20 +104,19 @@ impl Tables {
             self.records.get(id).is_some_and(|record| record.outcome().is_some())
         };
         let certain = members.filter(|(at, id)| *at <= confirmed || !finished(id));
-        let due = certain.filter(|member| after.is_none_or(|after| *member > after));
+        let due = certain.filter(|member| after.execution.is_none_or(|after| *member > after));
         let next = self.timers.range((Excluded(now), Unbounded)).next();
         let due: Vec<_> = due.take(limit).collect();
-        let more = due.last().copied().filter(|_| due.len() == limit);
-        let (mut resources, mut next) = (Vec::new(), next.map(|(at, _)| *at));
-        for (at, key) in &self.resource_timers {
-            if *at > now {
-                next = Some(next.map_or(*at, |next| next.min(*at)));
-                break;
-            }
-            if after.is_none() && resources.len() < limit {
-                resources.push(key.clone());
-            }
-        }
+        let all = self.resource_timers.iter();
+        let later = all.clone().find(|(at, _)| *at > now);
+        let next = next.map(|(at, _)| *at).into_iter().chain(later.map(|(at, _)| *at)).min();
+        let found = all.filter(|timer| after.resource.as_ref().is_none_or(|after| *timer > after));
+        let found: Vec<_> = found.take_while(|(at, _)| *at <= now).take(limit).collect();
+        let more = (due.len() == limit || found.len() == limit).then(|| DueCursor {
+            execution: due.last().copied().or(after.execution),
+            resource: found.last().map(|last| (*last).clone()).or(after.resource),
+        });
+        let resources = found.into_iter().map(|(_, key)| key.clone()).collect();
         DueTimers { now, due, more, resources, next, offset: time.offset() }
     }
 

@@ -15,9 +15,9 @@ use ff_store::backlog::Backlog;
 use ff_store::serial::{self, Transaction};
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
-    AfterCommit, BlockedClass, BlockedScan, Clock, DueTimers, EngineId, ListScan, Listed,
-    PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
-    optimistic,
+    AfterCommit, BlockedClass, BlockedScan, Clock, DueCursor, DueTimers, EngineId, ListScan,
+    Listed, PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError,
+    Wakeups, optimistic,
 };
 
 use crate::optimistic::{Dice, Faults};
@@ -140,11 +140,11 @@ impl Store for MemoryStore {
     async fn due(
         &self,
         _share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let tables = self.tables();
-        Ok(tables.due(self.time(), after, limit))
+        Ok(tables.due(self.time(), after.unwrap_or_default(), limit))
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {

@@ -1,4 +1,4 @@
-//! How much waits and for what, and how much runs.
+//! How much waits and for what, and how much runs. A row that cannot be read is not counted.
 
 use ff_core::placement::Score;
 use ff_core::{Capabilities, Lane, Namespace, Refusal};
@@ -6,8 +6,9 @@ use ff_store::backlog::Backlog;
 use rusqlite::{Connection, Row};
 
 use crate::clock::StoreClock;
+use crate::codec;
 use crate::error::Fault;
-use crate::{codec, query};
+use crate::query::{self, passed_over};
 
 pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backlog, Fault> {
     // One transaction, so that all is of one moment.
@@ -20,10 +21,9 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backl
     )?;
     let mut rows = queues.query([])?;
     while let Some(row) = rows.next()? {
-        let lane = Lane::new(row.get_ref(1)?.as_str()?).map_err(unreadable)?;
+        let Some((queue, requires)) = passed_over(queue(row))? else { continue };
         let head = Score::from_stored(row.get(4)?);
-        let requires = Capabilities::parse(row.get_ref(2)?.as_str()?).map_err(unreadable)?;
-        backlog.add_queue((namespace(row)?, lane), requires, number(row, 3)?, head);
+        backlog.add_queue(queue, requires, number(row, 3)?, head);
     }
     let mut holding = connection
         .prepare_cached("SELECT execution.id, record FROM request JOIN execution USING (id)")?;
@@ -42,7 +42,10 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backl
     )?;
     let mut rows = blocked.query([])?;
     while let Some(row) = rows.next()? {
-        backlog.blocked.insert((namespace(row)?, query::blocker(row, 1)?), number(row, 3)?);
+        let limit =
+            query::namespace(row, 0).and_then(|namespace| Ok((namespace, query::blocker(row, 1)?)));
+        let Some(limit) = passed_over(limit)? else { continue };
+        backlog.blocked.insert(limit, number(row, 3)?);
     }
     let mut workers =
         connection.prepare_cached("SELECT COUNT(*) FROM resource WHERE kind = 'worker'")?;
@@ -50,8 +53,11 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backl
     Ok(backlog)
 }
 
-fn namespace(row: &Row<'_>) -> Result<Namespace, Fault> {
-    Namespace::new(row.get_ref(0)?.as_str()?).map_err(unreadable)
+/// The queue in the first columns, and what its executions require.
+fn queue(row: &Row<'_>) -> Result<((Namespace, Lane), Capabilities), Fault> {
+    let lane = Lane::new(row.get_ref(1)?.as_str()?).map_err(unreadable)?;
+    let requires = Capabilities::parse(row.get_ref(2)?.as_str()?).map_err(unreadable)?;
+    Ok(((query::namespace(row, 0)?, lane), requires))
 }
 
 fn number(row: &Row<'_>, column: usize) -> Result<u64, Fault> {

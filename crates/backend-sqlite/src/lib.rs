@@ -11,6 +11,7 @@ mod clock;
 mod codec;
 mod commit;
 mod connection;
+mod due;
 mod error;
 mod group;
 mod nominate;

@@ -1,4 +1,4 @@
-//! Reads of single things, listings and timers, for commands and callers alike.
+//! Reads of single things and of listings, for commands and callers alike.
 
 use bytes::Bytes;
 use ff_core::limits::Blocker;
@@ -6,12 +6,12 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
-use ff_store::{BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position};
-use rusqlite::{Connection, OptionalExtension, Params, Row};
+use ff_store::{BlockedClass, BlockedScan, ListIndex, ListScan, Listed, Position};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql, params_from_iter};
 
-use crate::clock::StoreClock;
+use crate::codec;
 use crate::error::Fault;
-use crate::{codec, resource};
 
 /// The record of `id`.
 pub(crate) fn record(connection: &Connection, id: ExecutionId) -> Result<Option<Execution>, Fault> {
@@ -52,7 +52,13 @@ pub(crate) fn id(row: &Row<'_>, column: usize) -> Result<ExecutionId, Fault> {
 /// The id in column `column` of an index; nothing when the entry names none, which costs that entry
 /// alone and is told by an audit.
 pub(crate) fn entry(row: &Row<'_>, column: usize) -> Result<Option<ExecutionId>, Fault> {
-    match id(row, column) {
+    passed_over(id(row, column))
+}
+
+/// What was read of a row of an index; nothing when it cannot be read, which costs that row alone and
+/// is told by an audit.
+pub(crate) fn passed_over<T>(read: Result<T, Fault>) -> Result<Option<T>, Fault> {
+    match read {
         Err(Fault::Unreadable(why)) => {
             tracing::warn!(why, "an index entry is passed over");
             Ok(None)
@@ -149,49 +155,6 @@ fn listed(
     Ok(found)
 }
 
-/// Timers that are due, earliest first, after `after`, at most `limit`. Finished executions are removed
-/// by the time that is confirmed.
-pub(crate) fn due(
-    connection: &Connection,
-    clock: &StoreClock,
-    after: Option<(Time, ExecutionId)>,
-    limit: usize,
-) -> Result<DueTimers, Fault> {
-    // One transaction, so that the time and both looks at the timers are of one moment.
-    let transaction = connection.unchecked_transaction()?;
-    let mark = clock.read(&transaction)?.mark;
-    let now = mark.now;
-    let (now_ms, confirmed_ms) = (now.as_ms() as i64, mark.confirmed().as_ms() as i64);
-    let (after_due, after_id) = match after {
-        Some((due, id)) => (due.as_ms() as i64, *id.as_bytes()),
-        None => (-1, [0; 16]),
-    };
-    let mut select = transaction.prepare_cached(
-        "SELECT due, id FROM timer WHERE due <= ?1 AND (due, id) > (?2, ?3) \
-         UNION ALL \
-         SELECT due, id FROM retirement WHERE due <= ?5 AND (due, id) > (?2, ?3) \
-         ORDER BY due, id LIMIT ?4",
-    )?;
-    let mut rows = select.query((now_ms, after_due, after_id, limit as i64, confirmed_ms))?;
-    let mut due = Vec::new();
-    while let Some(row) = rows.next()? {
-        if let Some(id) = entry(row, 1)? {
-            due.push((time(row, 0)?, id));
-        }
-    }
-    let mut first = transaction.prepare_cached(
-        "SELECT due FROM timer WHERE due > ?1 \
-         UNION ALL SELECT due FROM retirement WHERE due > ?1 ORDER BY due LIMIT 1",
-    )?;
-    let next = first.query_and_then([now_ms], |row| time(row, 0))?.next().transpose()?;
-    let more = due.last().copied().filter(|_| due.len() == limit);
-    // Resources come with the first page.
-    let most = if after.is_none() { limit } else { 0 };
-    let (resources, soonest) = resource::due(&transaction, now, most)?;
-    let next = next.into_iter().chain(soonest).min();
-    Ok(DueTimers { now, due, more, resources, next, offset: mark.offset() })
-}
-
 /// How an admission class is kept: signed, in the same order.
 pub(crate) fn class_number(class: AdmissionClass) -> i64 {
     (class.get() ^ (1 << 63)) as i64
@@ -248,20 +211,39 @@ pub(crate) fn blockers(
         "SELECT namespace, kind, name FROM blocked WHERE (namespace, kind, name) > (?1, ?2, ?3) \
          ORDER BY namespace, kind, name LIMIT 1",
     )?;
-    let read = |row: &Row<'_>| {
-        let namespace = row.get_ref(0)?.as_str()?;
-        let unreadable = |why: Refusal| Fault::Unreadable(format!("a namespace: {why}"));
-        Ok::<_, Fault>((Namespace::new(namespace).map_err(unreadable)?, blocker(row, 1)?))
-    };
-    let mut found: Vec<(Namespace, Blocker)> = Vec::new();
-    while found.len() < limit {
-        let texts = found.last().or(after).map_or(("", "", ""), |(namespace, on)| {
-            (namespace.as_str(), on.kind.as_str(), on.name.as_str())
-        });
-        let Some(one) = next.query_and_then(texts, read)?.next().transpose()? else { break };
-        found.push(one);
+    let text =
+        |row: &Row<'_>, column| Ok::<_, Fault>(Text(row.get_ref(column)?.as_bytes()?.into()));
+    let mut last = after.map_or_else(Default::default, |(namespace, on)| {
+        [namespace.as_str(), on.kind.as_str(), on.name.as_str()].map(|text| Text(text.into()))
+    });
+    let mut found = Vec::new();
+    for _ in 0..2 * limit {
+        if found.len() == limit {
+            break;
+        }
+        let mut rows = next.query(params_from_iter(&last))?;
+        let Some(row) = rows.next()? else { break };
+        let one = namespace(row, 0).and_then(|namespace| Ok((namespace, blocker(row, 1)?)));
+        found.extend(passed_over(one)?);
+        last = [text(row, 0)?, text(row, 1)?, text(row, 2)?];
     }
     Ok(found)
+}
+
+/// A text as it is stored, whether or not it can be read.
+#[derive(Debug, Default)]
+struct Text(Vec<u8>);
+
+impl ToSql for Text {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(&self.0)))
+    }
+}
+
+/// The namespace in column `column`.
+pub(crate) fn namespace(row: &Row<'_>, column: usize) -> Result<Namespace, Fault> {
+    let unreadable = |why: Refusal| Fault::Unreadable(format!("a namespace: {why}"));
+    Namespace::new(row.get_ref(column)?.as_str()?).map_err(unreadable)
 }
 
 /// The budget or quota in column `column` and the one after it.

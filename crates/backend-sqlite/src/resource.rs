@@ -1,15 +1,12 @@
 //! Resources: reads and writes of their one table. All are in the one partition.
 
 use ff_core::machine::ResourceChange;
-use ff_core::{
-    Lane, Namespace, Partition, Resource, ResourceKey, ResourceKind, ResourceName, Time,
-};
+use ff_core::{Lane, Namespace, Partition, Resource, ResourceKey, ResourceKind, ResourceName};
 use ff_store::ResourceScan;
 use rusqlite::{Connection, Row};
 
 use crate::codec;
 use crate::error::Fault;
-use crate::query;
 
 /// The resource of `key`.
 pub(crate) fn get(connection: &Connection, key: &ResourceKey) -> Result<Option<Resource>, Fault> {
@@ -50,24 +47,6 @@ pub(crate) fn scan(connection: &Connection, scan: &ResourceScan) -> Result<Vec<R
     Ok(found)
 }
 
-/// Resources whose timers are due, at most `limit`, and the first timer that is not.
-pub(crate) fn due(
-    connection: &Connection,
-    now: Time,
-    limit: usize,
-) -> Result<(Vec<ResourceKey>, Option<Time>), Fault> {
-    let now = now.as_ms() as i64;
-    let mut select = connection.prepare_cached(
-        "SELECT kind, namespace, name FROM resource WHERE due <= ?1 \
-         ORDER BY due, kind, namespace, name LIMIT ?2",
-    )?;
-    let due = select.query_and_then((now, limit as i64), key)?.collect::<Result<_, Fault>>()?;
-    let mut first = connection
-        .prepare_cached("SELECT due FROM resource WHERE due > ?1 ORDER BY due LIMIT 1")?;
-    let next = first.query_and_then([now], |row| query::time(row, 0))?.next().transpose()?;
-    Ok((due, next))
-}
-
 /// Writes a change; the writer is alone, so nothing can have come between.
 pub(crate) fn write(
     connection: &Connection,
@@ -105,7 +84,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn texts(key: &ResourceKey) -> (&'static str, &str, &str) {
+/// The columns that name a resource.
+pub(crate) fn texts(key: &ResourceKey) -> (&'static str, &str, &str) {
     (key.kind.as_str(), key.namespace.as_str(), key.name.as_str())
 }
 

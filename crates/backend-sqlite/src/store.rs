@@ -17,8 +17,8 @@ use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::roles::Engine;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
-    ResourceScan, SettlementQueue, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
+    Repaired, ResourceScan, SettlementQueue, Store, StoreError, Wakeups,
 };
 use rusqlite::Connection;
 
@@ -29,7 +29,7 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{backlog, connection, query, resource, rows};
+use crate::{backlog, connection, due, query, resource, rows};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -141,11 +141,12 @@ impl Store for SqliteStore {
     async fn due(
         &self,
         _share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let clock = self.clock.clone();
-        self.read(move |connection| query::due(connection, &clock, after, limit)).await
+        let after = after.unwrap_or_default();
+        self.read(move |connection| due::read(connection, &clock, after, limit)).await
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {

@@ -6,7 +6,7 @@ use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Millis, Time};
 use ff_store::partition_set::ENGINE_TTL;
 use ff_store::{
-    DueTimers, EngineId, ListIndex, ListScan, Listed, PartitionSet, Position, StoreError,
+    DueCursor, DueTimers, EngineId, ListIndex, ListScan, Listed, PartitionSet, Position, StoreError,
 };
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
@@ -191,13 +191,20 @@ pub(crate) async fn leave(store: &Shared, engine: EngineId) -> Result<(), StoreE
 pub(crate) async fn due(
     store: &Shared,
     share: &PartitionSet,
-    after: Option<(Time, ExecutionId)>,
+    after: DueCursor,
     limit: usize,
 ) -> Result<DueTimers, StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
-    let (time, id) = after.map_or((0, String::new()), |(time, id)| (time.as_ms(), keys::id(id)));
+    let place = |place: Option<(Time, String)>| {
+        let (time, name) = place.unwrap_or((Time::EPOCH, String::new()));
+        [owned(time.as_ms().to_string()), owned(name)]
+    };
+    let resource = after.resource.as_ref().map(|(time, key)| (*time, keys::resource(key)));
     let part = part(store, limit);
-    let args = [owned(time.to_string()), owned(id), owned(part.to_string())];
+    let [time, id] = place(after.execution.map(|(time, id)| (time, keys::id(id))));
+    let [resource_time, resource] = place(resource);
+    let args = [time, id, resource_time, resource, owned(part.to_string())];
+    let mut reached = Reached::default();
     let mut timers = DueTimers {
         now: Time::EPOCH,
         due: Vec::new(),
@@ -218,17 +225,22 @@ pub(crate) async fn due(
             let mut values = reply::list(partition)?.into_iter();
             let next = values.next().ok_or_else(reply::missing)?;
             let names = reply::list(values.next().ok_or_else(reply::missing)?)?;
-            for name in names.into_iter().filter(|_| after.is_none()) {
+            let (seen, mut last) = (names.len() / 2, None);
+            let mut names = names.into_iter();
+            while let (Some(due), Some(name)) = (names.next(), names.next()) {
                 let name = reply::bytes(name)?;
-                let key = keys::resource_at_home(&name, store.keys.partitions());
-                match key {
-                    Some(key) => timers.resources.push(key),
+                match keys::resource_at_home(&name, store.keys.partitions()) {
+                    Some(key) => {
+                        last = Some((reply::moment(&due)?, name));
+                        timers.resources.push(key);
+                    }
                     None => tracing::warn!(
                         entry = %name.escape_ascii(),
                         "a timer that names no resource is passed over",
                     ),
                 }
             }
+            reached.resources.page(last, seen >= part);
             if reply::maybe_number(&next)?.is_some() {
                 let next = reply::moment(&next)?;
                 timers.next = Some(timers.next.map_or(next, |earlier| earlier.min(next)));
@@ -244,12 +256,66 @@ pub(crate) async fn due(
                 last = Some((reply::moment(&due)?, id));
                 timers.due.extend(last);
             }
-            // Behind a whole part there may be more.
-            if let Some(end) = last.filter(|_| seen >= part) {
-                timers.more = Some(timers.more.map_or(end, |earlier| earlier.min(end)));
-            }
+            reached.executions.page(last, seen >= part);
         }
     }
     timers.due.sort_unstable();
+    timers.more = reached.cursor(after, store.keys.partitions());
     Ok(timers)
+}
+
+/// Up to where the timers of all partitions were read.
+#[derive(Default)]
+struct Reached {
+    executions: Reach<ExecutionId>,
+    /// By their names in the index, in whose order they come.
+    resources: Reach<Bytes>,
+}
+
+impl Reached {
+    /// Where the next page begins, if there may be more of either kind.
+    fn cursor(self, after: DueCursor, partitions: u16) -> Option<DueCursor> {
+        if self.executions.cut.is_none() && self.resources.cut.is_none() {
+            return None;
+        }
+        let resource = self
+            .resources
+            .end()
+            .and_then(|(time, name)| Some((time, keys::resource_at_home(&name, partitions)?)));
+        Some(DueCursor {
+            execution: self.executions.end().or(after.execution),
+            resource: resource.or(after.resource),
+        })
+    }
+}
+
+/// Up to where the timers of one kind were read.
+struct Reach<T> {
+    /// The earliest end of a part behind which there may be more.
+    cut: Option<(Time, T)>,
+    /// The last timer that was read.
+    last: Option<(Time, T)>,
+}
+
+impl<T: Ord + Clone> Reach<T> {
+    /// Takes note of a part that ends here; behind a whole one there may be more.
+    fn page(&mut self, end: Option<(Time, T)>, whole: bool) {
+        let Some(end) = end else { return };
+        if whole && self.cut.as_ref().is_none_or(|cut| end < *cut) {
+            self.cut = Some(end.clone());
+        }
+        if self.last.as_ref().is_none_or(|last| end > *last) {
+            self.last = Some(end);
+        }
+    }
+
+    fn end(self) -> Option<(Time, T)> {
+        self.cut.or(self.last)
+    }
+}
+
+impl<T> Default for Reach<T> {
+    fn default() -> Self {
+        Reach { cut: None, last: None }
+    }
 }

@@ -22,8 +22,8 @@ use ff_store::backlog::Backlog;
 use ff_store::roles::Engine;
 use ff_store::wakeups::Announcement;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
-    ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups, optimistic,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
+    Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups, optimistic,
 };
 use tokio::task::AbortHandle;
 
@@ -299,10 +299,10 @@ impl Store for ValkeyStore {
     async fn due(
         &self,
         share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        query::due(self, share, after, limit).await
+        query::due(self, share, after.unwrap_or_default(), limit).await
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {

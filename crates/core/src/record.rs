@@ -36,12 +36,21 @@ pub struct Execution {
     pub last_exit: Option<Exit>,
     /// The index entries that were written for it.
     pub placed: Placement,
-    /// The admission by budgets and quotas under which it is reserved or held.
+    /// The admission by budgets and quotas under which it is reserved or held, or was the last time:
+    /// a ticket of another name was not used.
     pub admission: Option<AdmissionId>,
     /// The newest usage reports, by key and fingerprint: the same report again changes nothing.
     pub reports: Vec<(u64, u64)>,
     /// What everybody may know of it.
     pub description: Description,
+}
+
+impl Execution {
+    /// The admission under which it is reserved or held.
+    pub fn admitted_under(&self) -> Option<AdmissionId> {
+        let holds = matches!(self.state, State::Granted { .. } | State::Active { .. });
+        self.admission.filter(|_| holds)
+    }
 }
 
 impl Deref for Execution {

@@ -24,7 +24,7 @@ use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::{
     Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, ResourceKey,
-    ResourceName, Time, WorkerInstanceId,
+    ResourceName, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -33,7 +33,7 @@ use ff_store::roles::{
     Answer, Bulk, BulkSlice, Engine, LaneUpdate, LaneView, Registering, Session,
 };
 use ff_store::{
-    BulkBackend, ClientBackend, DueTimers, EngineId, LimitsBackend, MaintenanceBackend,
+    BulkBackend, ClientBackend, DueCursor, DueTimers, EngineId, LimitsBackend, MaintenanceBackend,
     PartitionSet, Repaired, Stats, StoreError, Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
@@ -129,7 +129,7 @@ pass!(WorkerBackend to http {
 });
 
 pass!(MaintenanceBackend to store {
-    due(share: &PartitionSet, after: Option<(Time, ExecutionId)>, limit: usize) -> DueTimers;
+    due(share: &PartitionSet, after: Option<DueCursor>, limit: usize) -> DueTimers;
     engine_heartbeat(engine: EngineId) -> Vec<EngineId>;
     leave(engine: EngineId) -> ();
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;

@@ -56,7 +56,7 @@ pub use roles::{
     WorkerBackend,
 };
 pub use store::{
-    BlockedClass, BlockedScan, DueTimers, ListIndex, ListScan, Listed, Position, Repaired,
-    ResourceScan, Stats, Store,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,
+    Repaired, ResourceScan, Stats, Store,
 };
 pub use wakeups::Wakeups;

@@ -46,13 +46,13 @@ pub trait Store: Send + Sync + 'static {
     /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError>;
 
-    /// Timers of `share` at or before the store's time, after `after`, at most `limit` of one
-    /// partition and about as many in all: the earliest of each partition. Timers of resources come
-    /// with the first page, at most `limit` of one partition.
+    /// Timers of `share` at or before the store's time, after `after`: of executions and of resources
+    /// at most `limit` of one partition each and about as many in all, the earliest of each
+    /// partition.
     async fn due(
         &self,
         share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
 
@@ -247,6 +247,15 @@ impl Position {
     }
 }
 
+/// Up to where timers that are due were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DueCursor {
+    /// The last execution, with the moment of its timer; `None` is before the first.
+    pub execution: Option<(Time, ExecutionId)>,
+    /// The last resource, with the moment of its timer; `None` is before the first.
+    pub resource: Option<(Time, ResourceKey)>,
+}
+
 /// What time has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueTimers {
@@ -255,7 +264,7 @@ pub struct DueTimers {
     /// Timers that are due, earliest first.
     pub due: Vec<(Time, ExecutionId)>,
     /// After which to continue; `None` if these are all. What comes after it may be among these.
-    pub more: Option<(Time, ExecutionId)>,
+    pub more: Option<DueCursor>,
     /// Resources whose timers are due.
     pub resources: Vec<ResourceKey>,
     /// The first timer that is not due yet.

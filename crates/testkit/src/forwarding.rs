@@ -13,8 +13,8 @@ use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, EngineId, ListScan, Listed, PartitionSet, Repaired,
-    ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
+    Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
 };
 
 /// A store over another one, made of what differs.
@@ -74,7 +74,7 @@ forward! {
     ) -> Result<Vec<Attempt>, StoreError>;
     async list(scan: ListScan) -> Result<Vec<Listed>, StoreError>;
     async due(
-        share: &PartitionSet, after: Option<(Time, ExecutionId)>, limit: usize
+        share: &PartitionSet, after: Option<DueCursor>, limit: usize
     ) -> Result<DueTimers, StoreError>;
     async resource(key: &ResourceKey) -> Result<Option<Resource>, StoreError>;
     async resources(scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;

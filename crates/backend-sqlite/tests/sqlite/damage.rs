@@ -7,9 +7,12 @@ use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Admissions, ClaimRequest, GrantNext, Reply, Submit, Tick};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::quota::QuotaLimits;
-use ff_core::{Capabilities, ExecutionId, Millis, Namespace, ResourceName, When};
+use ff_core::{Capabilities, ExecutionId, Lane, Millis, Namespace, ResourceName, When};
 use ff_store::listing::{Filter, Listing};
-use ff_store::{ClientBackend, LimitsBackend, PartitionSet, Store, StoreError, WorkerBackend};
+use ff_store::roles::Registering;
+use ff_store::{
+    ClientBackend, LimitsBackend, PartitionSet, Store, StoreError, WorkerBackend, mint,
+};
 use ff_testkit::wait;
 
 /// How long a timer of a millisecond may take.
@@ -213,5 +216,69 @@ async fn a_record_of_a_later_format_is_unreadable() {
     match backend.describe(&target(id)).await {
         Err(StoreError::Corrupt(what)) => assert!(what.contains("format 2"), "{what}"),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Adds a copy of every row of `table`, with an unreadable text in `column`.
+fn misname(place: &Place, table: &str, columns: &str, column: &str) {
+    let spoilt = columns.replace(column, "'not a name!'");
+    let sql = format!("INSERT INTO {table} ({columns}) SELECT {spoilt} FROM {table}");
+    assert_eq!(place.sql().execute(&sql, ()).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_unreadable_name_is_not_counted_and_spoils_no_count() {
+    let queue = "namespace, lane, class, score, id";
+    let blocked = "namespace, kind, name, class, score, id";
+    for (table, columns, column) in [
+        ("queue", queue, "namespace"),
+        ("queue", queue, "lane"),
+        ("queue", queue, "class"),
+        ("blocked", blocked, "namespace"),
+        ("blocked", blocked, "kind"),
+        ("blocked", blocked, "name"),
+    ] {
+        let place = Place::new();
+        let backend = place.open();
+        let quotas = [ResourceName::new("absent").unwrap()].into();
+        let limits = ExecutionLimits { quotas, ..ExecutionLimits::default() };
+        submit(&backend, Submit { limits, ..Submit::new(fixture::new_id()) }).await;
+        assert!(take(&backend, 1).await.is_empty(), "it waits for its quota");
+        submit(&backend, Submit::new(fixture::new_id())).await;
+        misname(&place, table, columns, column);
+        let backlog = backend.store().backlog().await.unwrap();
+        let queued: Vec<_> = backlog.queues.values().map(|queue| queue.count).collect();
+        let blocked: Vec<_> = backlog.blocked.values().copied().collect();
+        assert_eq!((queued, blocked), (vec![1], vec![1]), "{table}.{column}");
+        let limits = backend.store().blockers(&PartitionSet::All, None, 10).await.unwrap();
+        assert_eq!(limits.len(), 1, "{table}.{column}: the limit is looked after");
+    }
+}
+
+#[tokio::test]
+async fn a_resource_of_an_unreadable_name_keeps_no_timer_from_running() {
+    let columns = "kind, namespace, name, version, due, resource";
+    for column in ["kind", "namespace", "name"] {
+        let place = Place::new();
+        let backend = place.open();
+        let start = When::After(Millis::new(1));
+        let delayed = submit(&backend, Submit { start, ..Submit::new(fixture::new_id()) }).await;
+        let worker = Registering {
+            namespace: Namespace::default(),
+            worker: fixture::worker(),
+            session: mint::request_id(),
+            lanes: vec![Lane::default()],
+            capabilities: Capabilities::NONE,
+            ttl: Millis::from_secs(10),
+        };
+        backend.register(worker).await.unwrap();
+        misname(&place, "resource", columns, column);
+        place.sql().execute("UPDATE resource SET due = 1", ()).unwrap();
+        let found = wait::until_async(PATIENCE, async || {
+            let timers = backend.store().due(&PartitionSet::All, None, 1).await.unwrap();
+            let both = timers.due.iter().any(|(_, id)| *id == delayed);
+            (both && timers.resources.len() == 1).then_some(())
+        });
+        found.await.unwrap_or_else(|| panic!("both timers are found beside a bad {column}"));
     }
 }

@@ -21,9 +21,7 @@ local function complete(k, now, packed, bytes_out)
     return 0
   end
   local record, was = ff.key.record(k, id), holder
-  if bit.band(limits, C.LIMITS_ADMITTED) ~= 0 then
-    limits, admission = limits - C.LIMITS_ADMITTED, ''
-  end
+  limits = bit.band(limits, C.LIMITS_NAMED)
   state, why, until_at = C.STATE_FINISHED, C.OUTCOME_SUCCESS, now
   timeout_at, cancel_by = 0, 0
   counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)

@@ -48,9 +48,8 @@ function ff.lease.take(k, id, bytes, now, by, place, name)
     attempt = ff.attempt.start(attempts, run, now, lease, by.worker, by.instance)
     attempts = attempts + 1
   end
-  if name and bit.band(limits, C.LIMITS_ADMITTED) == 0 then
-    limits, admission = limits + C.LIMITS_ADMITTED, name
-  end
+  admission = name or ''
+  limits = bit.band(limits, C.LIMITS_NAMED) + (name and C.LIMITS_ADMITTED or 0)
   holder, epoch, state, why, score, detail = lease, epoch + 1, C.STATE_ACTIVE, 0, C.NO_SCORE, ''
   until_at = ff.after(now, lease_ttl)
   timeout_at = attempt_timeout ~= 0 and ff.after(now, attempt_timeout) or 0

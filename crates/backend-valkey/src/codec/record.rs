@@ -54,7 +54,7 @@ struct ColdFields {
 /// Whether the execution names budgets or quotas, and whether they have admitted it.
 fn limit_flags(record: &Execution) -> u64 {
     let named = if record.spec.limits.is_empty() { 0 } else { limits::NAMED };
-    let admitted = if record.admission.is_some() { limits::ADMITTED } else { 0 };
+    let admitted = if record.admitted_under().is_some() { limits::ADMITTED } else { 0 };
     named | admitted
 }
 

@@ -50,7 +50,7 @@ pub(super) fn read(
             metrics::count(&[Counted::completed(lane, kind, now.since(started))]);
             if is_admitted {
                 let record = decode(complete.hold.target.execution, &bytes)?.record;
-                let admission = record.admission;
+                let admission = record.admitted_under();
                 let stopped = admission.map(|admission| Settlement::stopped(&record, admission));
                 store.settlements.push(stopped);
             }

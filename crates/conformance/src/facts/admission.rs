@@ -3,19 +3,29 @@
 use std::collections::BTreeSet;
 
 use ff_core::ExecutionId;
+use ff_core::limits::Amounts;
 use ff_core::machine::{
     ADMISSION_TTL, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Claim,
-    ClaimRequest, Decision, Home, NeedsAdmission, Reply, Settlement, TICKET_TTL,
+    ClaimRequest, Decision, HandBack, Home, NeedsAdmission, Reply, ReportUsage, Settlement,
+    TICKET_TTL,
 };
 use ff_core::{AdmissionId, Millis};
 use ff_store::mint;
 
-use crate::fixture::{Fixture, at_once, failure, worker};
+use crate::fixture::{Fixture, at_once, failure, key, of_tokens, tokens, worker};
 
 /// Another call asks for `execution` and goes no further.
 async fn ask(g: &Fixture, execution: ExecutionId) -> Decision {
+    ask_for(g, seen(g, execution).await).await
+}
+
+/// An execution as a call that looks at its queue sees it.
+async fn seen(g: &Fixture, execution: ExecutionId) -> NeedsAdmission {
     let record = g.store().record(execution).await.unwrap().unwrap();
-    let needs = NeedsAdmission::of(&record, false).unwrap();
+    NeedsAdmission::of(&record, false).unwrap()
+}
+
+async fn ask_for(g: &Fixture, needs: NeedsAdmission) -> Decision {
     let request =
         AdmissionRequest { id: AdmissionId { batch: mint::request_id(), index: 0 }, needs };
     let home = Home { namespace: g.namespace.clone(), partitions: g.store().partitions() };
@@ -42,7 +52,7 @@ async fn come(g: &Fixture, admitted: Admitted) -> Vec<ExecutionId> {
     claimed.assignments.iter().map(|assignment| assignment.execution).collect()
 }
 
-/// The name under which an execution is admitted.
+/// The name under which an execution was last admitted.
 async fn admission(g: &Fixture, id: ExecutionId) -> Option<AdmissionId> {
     g.store().record(id).await.unwrap().unwrap().admission
 }
@@ -112,6 +122,41 @@ pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Fixture
     let home = Home { namespace: g.namespace.clone(), partitions: g.store().partitions() };
     g.run(Admit { home, settlements: vec![late], batches: Vec::new() }).await.unwrap();
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
+}
+
+/// A call sees an execution, another worker runs it for a while, then the call asks for what it saw and
+/// its process dies.
+pub(crate) async fn one_that_is_asked_for_too_late_charges_nothing(g: Fixture) {
+    g.put_budget("team", of_tokens(1_000)).await;
+    g.put_quota("api", at_once(1)).await;
+    let id = g.controlled(&["team"], &["api"], Amounts::new()).await;
+    let needs = seen(&g, id).await;
+    let held = g.claimed().await;
+    g.report(&held, "first", tokens(7)).await.unwrap();
+    g.hand_back(&held).await.unwrap();
+    assert_eq!((g.budget("team").await.used, g.tickets().await.len()), (tokens(7), 0));
+    assert!(matches!(ask_for(&g, needs).await, Decision::Admitted(_)));
+    assert_eq!(g.quota("api").await.active, 1);
+    g.pass(TICKET_TTL).await;
+    assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (0, 0));
+    assert_eq!(g.budget("team").await.used, tokens(7), "it was charged when it was used");
+    let held = g.claimed().await;
+    g.report(&held, "second", tokens(5)).await.unwrap();
+    g.complete(&held, "done").await.unwrap();
+    assert_eq!(g.budget("team").await.used, tokens(12));
+}
+
+/// The process that ran it dies before it has settled anything.
+pub(crate) async fn one_that_was_used_is_charged_whoever_settles_it(g: Fixture) {
+    g.put_budget("team", of_tokens(1_000)).await;
+    g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    let (hold, amounts) = (held.hold(), tokens(7));
+    g.run(ReportUsage { hold, key: key("first"), amounts, release: false }).await.unwrap();
+    g.run(HandBack { hold: held.hold() }).await.unwrap();
+    g.store().settlements().take();
+    g.pass(Millis::from_secs(60)).await;
+    assert_eq!((g.budget("team").await.used, g.tickets().await.len()), (tokens(7), 0));
 }
 
 pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Fixture) {

@@ -38,6 +38,8 @@ pub(crate) async fn the_same_report_again_changes_nothing(g: Fixture) {
     assert_eq!(used(&g.budget("team").await.used), 30);
     let other = g.report(&held, "first", tokens(31)).await;
     assert_eq!(other.refused(), Code::IdempotencyConflict);
+    g.report(&held, "second", tokens(3)).await.unwrap();
+    assert_eq!(g.report(&held, "first", tokens(30)).await.unwrap(), tokens(33), "all that is used");
 }
 
 pub(crate) async fn a_full_budget_admits_nothing_new(g: Fixture) {
@@ -267,6 +269,29 @@ pub(crate) async fn what_a_lost_worker_reported_is_charged(g: Fixture) {
     g.pass(ms(30_000)).await;
     assert_eq!(used(&g.budget("team").await.used), 7);
     assert_eq!(g.tickets().await.len(), 0, "its lease is over");
+}
+
+/// The answer of the first report is lost, and the lease is over when it is repeated.
+pub(crate) async fn a_counted_report_is_answered_so_after_its_lease(g: Fixture) {
+    g.put_budget("team", of_tokens(1_000)).await;
+    let id = g.spending(&["team"]).await;
+    let held = g.claimed().await;
+    g.report(&held, "first", tokens(30)).await.unwrap();
+    g.pass(held.lease_ttl).await;
+    assert_eq!(g.report(&held, "first", tokens(30)).await.unwrap(), tokens(30));
+    let other = g.claimed().await;
+    assert_eq!(other.execution, id);
+    assert_eq!(g.report(&held, "first", tokens(30)).await.unwrap(), tokens(30));
+    let stale =
+        [g.report(&held, "first", tokens(31)).await, g.report(&held, "new", tokens(1)).await];
+    for stale in stale {
+        assert_eq!(stale.refused(), Code::StaleLease);
+    }
+    g.report(&other, "second", tokens(5)).await.unwrap();
+    g.complete(&other, "done").await.unwrap();
+    assert_eq!(g.report(&held, "first", tokens(30)).await.unwrap(), tokens(35));
+    assert_eq!(used(&g.budget("team").await.used), 35);
+    assert_eq!(g.tickets().await.len(), 0);
 }
 
 pub(crate) async fn bad_limits_are_refused(g: Fixture) {

@@ -1,26 +1,35 @@
 //! Timers: what is due is named, done once, and never early.
 
+use std::collections::BTreeSet;
+
 use ff_core::machine::Ticked;
 use ff_core::policy::Policy;
 use ff_core::timer::DueAction;
-use ff_core::{ExecutionId, Millis, PublicState, Time};
+use ff_core::{ExecutionId, Millis, PublicState, ResourceName, Time};
+use ff_store::{DueCursor, PartitionSet};
 use tokio::task::JoinSet;
 
 use crate::fixture::{Fixture, ms, steady};
 
-async fn due(g: &Fixture, after: Option<(Time, ExecutionId)>, limit: usize) -> Vec<ExecutionId> {
-    let timers = g.backend().due(&ff_store::PartitionSet::All, after, limit).await.unwrap();
-    timers.due.into_iter().map(|(_, id)| id).collect()
+type Timer = (Time, ExecutionId);
+
+async fn due(g: &Fixture, after: Option<Timer>, limit: usize) -> Vec<Timer> {
+    let after = DueCursor { execution: after, resource: None };
+    g.backend().due(&PartitionSet::All, Some(after), limit).await.unwrap().due
+}
+
+fn ids(timers: Vec<Timer>) -> Vec<ExecutionId> {
+    timers.into_iter().map(|(_, id)| id).collect()
 }
 
 pub(crate) async fn timers_are_named_when_they_are_due_and_not_before(g: Fixture) {
     let id = g.delayed(ms(500)).await;
     let at = g.now().await + ms(500);
     g.advance(ms(499)).await;
-    let timers = g.backend().due(&ff_store::PartitionSet::All, None, 10).await.unwrap();
+    let timers = g.backend().due(&PartitionSet::All, None, 10).await.unwrap();
     assert_eq!((timers.now, timers.due, timers.next), (g.now().await, vec![], Some(at)));
     g.advance(ms(1)).await;
-    let timers = g.backend().due(&ff_store::PartitionSet::All, None, 10).await.unwrap();
+    let timers = g.backend().due(&PartitionSet::All, None, 10).await.unwrap();
     assert_eq!((timers.due, timers.next), (vec![(at, id)], None));
 }
 
@@ -29,7 +38,7 @@ pub(crate) async fn the_earliest_timer_comes_first(g: Fixture) {
     let early = g.delayed(ms(100)).await;
     let middle = g.delayed(ms(200)).await;
     g.advance(ms(1_000)).await;
-    assert_eq!(due(&g, None, 10).await, [early, middle, late]);
+    assert_eq!(ids(due(&g, None, 10).await), [early, middle, late]);
 }
 
 pub(crate) async fn the_next_timer_is_told_beyond_what_is_due(g: Fixture) {
@@ -39,7 +48,7 @@ pub(crate) async fn the_next_timer_is_told_beyond_what_is_due(g: Fixture) {
     g.delayed(ms(300)).await;
     g.delayed(ms(400)).await;
     g.advance(ms(200)).await;
-    let timers = g.backend().due(&ff_store::PartitionSet::All, None, 1).await.unwrap();
+    let timers = g.backend().due(&PartitionSet::All, None, 1).await.unwrap();
     assert_eq!((timers.due.len(), timers.next), (1, Some(later)));
 }
 
@@ -51,10 +60,10 @@ pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Fixture) {
     g.advance(ms(1_000)).await;
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = g.backend().due(&ff_store::PartitionSet::All, after, 4).await.unwrap().due;
+        let page = due(&g, after, 4).await;
         let Some(last) = page.last() else { break };
         after = Some(*last);
-        seen.extend(page.into_iter().map(|(_, id)| id));
+        seen.extend(ids(page));
     }
     assert_eq!(seen, all, "also where several are due in one millisecond");
 }
@@ -63,9 +72,30 @@ pub(crate) async fn a_stuck_timer_does_not_hide_those_behind_it(g: Fixture) {
     let first = g.delayed(ms(100)).await;
     let second = g.delayed(ms(200)).await;
     g.advance(ms(300)).await;
-    let stuck = g.backend().due(&ff_store::PartitionSet::All, None, 1).await.unwrap().due[0];
+    let stuck = due(&g, None, 1).await[0];
     assert_eq!(stuck.1, first);
-    assert_eq!(due(&g, Some(stuck), 1).await, [second]);
+    assert_eq!(ids(due(&g, Some(stuck), 1).await), [second]);
+}
+
+pub(crate) async fn stuck_timers_of_resources_do_not_hide_those_behind_them(g: Fixture) {
+    let mut workers = BTreeSet::new();
+    for number in 0..30 {
+        let session = g.registered(&format!("w{number:02}"), "").await;
+        workers.insert(ResourceName::from(&session.instance));
+    }
+    let silence = ms(10_000);
+    g.advance(silence).await;
+    let (mut seen, mut after) = (BTreeSet::new(), None);
+    loop {
+        let page = g.backend().due(&PartitionSet::All, after, 4).await.unwrap();
+        let mine = page.resources.into_iter().filter(|key| key.namespace == g.namespace);
+        seen.extend(mine.map(|key| key.name));
+        after = page.more;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, workers);
 }
 
 pub(crate) async fn a_tick_before_its_time_changes_nothing(g: Fixture) {
@@ -150,5 +180,5 @@ pub(crate) async fn a_renewed_lease_has_one_timer(g: Fixture) {
     g.advance(ms(9_999)).await;
     assert!(due(&g, None, 10).await.is_empty(), "the old timers are gone");
     g.advance(ms(1)).await;
-    assert_eq!(due(&g, None, 10).await, [assignment.execution]);
+    assert_eq!(ids(due(&g, None, 10).await), [assignment.execution]);
 }

@@ -6,7 +6,8 @@ use ff_core::placement::QueueEntry;
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Resource, Time};
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, ResourceScan, Store, StoreError,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, ResourceScan, Store,
+    StoreError,
 };
 
 /// Something to read.
@@ -45,10 +46,14 @@ impl Look {
             }
             Look::List(scan) => Seen::List(store.list(scan).await?),
             Look::DueAction { after, limit } => {
+                let after = after.map(|last| DueCursor { execution: Some(last), resource: None });
                 let mut timers = store.due(&ff_store::PartitionSet::All, after, limit).await?;
-                // Of many that are due at once, any may come first.
+                // Of resources that are due at once, any may come first.
                 if timers.resources.len() == limit {
-                    timers.resources.clear();
+                    (timers.resources, timers.more) = (Vec::new(), None);
+                }
+                if let Some(more) = &mut timers.more {
+                    more.resource = None;
                 }
                 timers.resources.sort();
                 Seen::DueAction(timers)

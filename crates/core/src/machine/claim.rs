@@ -391,12 +391,17 @@ impl<'a> Context<'a> {
                 && needs.version == record.version
                 && self.now < one.usable_until
         };
-        let Some(admitted) = admissions.only().into_iter().flatten().find(mine) else {
-            return self.needs_admission(record).map_or(Ok(Cow::Borrowed(record)), Err);
-        };
-        let mut record = record.clone();
-        record.admission = Some(admitted.request.id);
-        Ok(Cow::Owned(record))
+        let admitted = admissions.only().into_iter().flatten().find(mine);
+        if admitted.is_none()
+            && let Some(needs) = self.needs_admission(record)
+        {
+            return Err(needs);
+        }
+        let admission = admitted.map(|admitted| admitted.request.id);
+        if record.admission == admission {
+            return Ok(Cow::Borrowed(record));
+        }
+        Ok(Cow::Owned(Execution { admission, ..record.clone() }))
     }
 
     /// What must be read before `records` can be handed out, if anything.
@@ -478,7 +483,7 @@ impl Decide for ClaimGranted {
         }
         let lease = LeaseId::new(self.request, 0, record.epoch);
         let (mut write, after) = context.hold(record, why, &self.worker, lease);
-        if let Some(admission) = after.admission {
+        if let Some(admission) = after.admitted_under() {
             let at_least = Millis::new(after.spec.policy.lease_ttl.get() + TICKET_TTL.get());
             let phase = Phase::Running { started: Some(context.now), at_least };
             write.settlements.push(Settlement::of(&after, admission, phase));

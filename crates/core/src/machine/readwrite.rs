@@ -265,7 +265,7 @@ impl Context<'_> {
         what: impl Into<Option<EventKind>>,
     ) -> WriteSet {
         let mut write = WriteSet::default();
-        self.end_admission(&mut after, &mut write);
+        self.end_admission(before, &after, &mut write);
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
         WriteSet {

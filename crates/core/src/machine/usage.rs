@@ -44,7 +44,7 @@ impl Decide for ReportUsage {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let held = context.held(&self.hold)?;
+        let record = context.found(&self.hold.target)?;
         let key = Digest::of(|fields| fields.text(self.key.as_str())).get();
         let body = Digest::of(|fields| {
             fields.number(u64::from(self.release));
@@ -53,14 +53,18 @@ impl Decide for ReportUsage {
                 fields.number(*amount);
             }
         });
-        let (reports, revision) = (&held.record.reports, held.record.version.counter());
-        if let Some((_, earlier)) = reports.iter().find(|(known, _)| *known == key) {
-            return match *earlier == body.get() {
-                true => Ok(Step::answer(Used { amounts: held.record.used.clone(), revision })),
-                false => Err(Refusal::IdempotencyConflict),
-            };
+        let revision = record.version.counter();
+        // A report that is counted is answered so, also to a holder whose lease has ended since: it
+        // would take a refusal for a report that is not counted.
+        let earlier = record.reports.iter().find(|(known, _)| *known == key);
+        if earlier.is_some_and(|(_, earlier)| *earlier == body.get()) {
+            return Ok(Step::answer(Used { amounts: record.used.clone(), revision }));
         }
-        let mut after = held.record.clone();
+        let record = context.held(&self.hold)?.record;
+        if earlier.is_some() {
+            return Err(Refusal::IdempotencyConflict);
+        }
+        let mut after = record.clone();
         let used = &mut after.used;
         if self.release {
             let covered = |(dimension, amount): (&_, &u64)| {
@@ -81,6 +85,6 @@ impl Decide for ReportUsage {
             reports.remove(0);
         }
         reports.push((key, body.get()));
-        Ok(Step::write(context.update(held.record, after, None), answer))
+        Ok(Step::write(context.update(record, after, None), answer))
     }
 }

@@ -332,6 +332,7 @@ fn relative(record: &Execution, now: Time) -> Execution {
 
 /// What tells one state from another; the rest of a relative record is always the same.
 fn key(record: Option<&Execution>) -> String {
-    let parts = record.map(|r| (&r.state, &r.run, &r.attempt, &r.last_exit, r.epoch, r.admission));
+    let parts =
+        record.map(|r| (&r.state, &r.run, &r.attempt, &r.last_exit, r.epoch, r.admitted_under()));
     format!("{parts:?}")
 }

@@ -37,6 +37,8 @@ pub(super) struct History {
 /// The tokens that were reported of one execution.
 #[derive(Debug, Default)]
 struct Reports {
+    /// How many reports.
+    count: u64,
     accepted: u64,
     /// Reports whose answers were lost: counted or not.
     unknown: u64,
@@ -87,11 +89,23 @@ impl History {
     }
 
     pub(super) fn accepted(&self, execution: &str, tokens: u64) {
-        self.reports.lock().unwrap().entry(execution.to_owned()).or_default().accepted += tokens;
+        self.report(execution, |reports| reports.accepted += tokens);
     }
 
     pub(super) fn unknown(&self, execution: &str, tokens: u64) {
-        self.reports.lock().unwrap().entry(execution.to_owned()).or_default().unknown += tokens;
+        self.report(execution, |reports| reports.unknown += tokens);
+    }
+
+    fn report(&self, execution: &str, add: impl FnOnce(&mut Reports)) {
+        let mut reports = self.reports.lock().unwrap();
+        let reports = reports.entry(execution.to_owned()).or_default();
+        reports.count += 1;
+        add(reports);
+    }
+
+    /// How many reports of an execution are noted.
+    pub(super) fn reports(&self, execution: &str) -> u64 {
+        self.reports.lock().unwrap().get(execution).map_or(0, |reports| reports.count)
     }
 
     pub(super) fn cut(&self) {

@@ -26,6 +26,9 @@ const GRANTS: usize = 6;
 /// How often a grant is asked for while some are collected.
 const ASKS: usize = 12;
 const BETWEEN_ASKS: Duration = Duration::from_millis(150);
+/// After so many reports of others, the key of a report may be forgotten: a store remembers twice as
+/// many, and some may not be noted yet.
+const FORGOTTEN: u64 = 16;
 /// How long some work is held, in milliseconds: so long that others wait for its place.
 const LONG_MS: std::ops::Range<u64> = 400..1_500;
 /// How long most work is held.
@@ -94,6 +97,22 @@ impl Habit {
     }
 }
 
+/// What a worker was given.
+struct Taken {
+    held: Held,
+    /// The claim was sent more than once: the server that lost the connection of an earlier send may
+    /// hand back what that send took, also when a later send was answered with it.
+    may_be_handed_back: bool,
+}
+
+impl Taken {
+    /// Whether it was held until a request of this route that was accepted. One that hands back what
+    /// was handed back already is answered like the first.
+    fn is_proved_by(&self, route: &str) -> bool {
+        !(self.may_be_handed_back && route == "hand-back")
+    }
+}
+
 struct Worker {
     habit: Habit,
     name: String,
@@ -115,11 +134,11 @@ impl Worker {
                 Habit::Collects if !self.is_calm() => self.claim_by_grant(lane).await,
                 _ => self.claim(lane).await,
             };
-            for held in &taken {
-                self.history.began(&self.name, held);
+            for taken in &taken {
+                self.history.began(&self.name, &taken.held);
             }
-            for held in taken {
-                self.hold(&held).await;
+            for taken in taken {
+                self.hold(&taken).await;
             }
         }
     }
@@ -134,17 +153,17 @@ impl Worker {
         !self.is_calm() && self.rng.u8(0..100) < percent
     }
 
-    async fn claim(&mut self, lane: &str) -> Vec<Held> {
+    async fn claim(&mut self, lane: &str) -> Vec<Taken> {
         let max = self.rng.u16(1..4);
         let claim = api::claim(&mut self.rng, &self.name, lane, max, WAIT_MS);
-        match self.send(&claim).await {
-            Some(answer) => api::assignments(&answer.body),
-            None => Vec::new(),
-        }
+        let (claimed, sends) = self.send_counting(&claim).await;
+        let held = claimed.map_or_else(Vec::new, |answer| api::assignments(&answer.body));
+        let may_be_handed_back = sends > 1;
+        held.into_iter().map(|held| Taken { held, may_be_handed_back }).collect()
     }
 
     /// Reserves several, and then takes them all at once.
-    async fn claim_by_grant(&mut self, lane: &str) -> Vec<Held> {
+    async fn claim_by_grant(&mut self, lane: &str) -> Vec<Taken> {
         let mut offers = Vec::new();
         for _ in 0..ASKS {
             let grant = api::grant(&mut self.rng, &self.name, lane, GRANT_MS);
@@ -162,22 +181,31 @@ impl Worker {
             let claimed = self.send(&claim).await.filter(Answer::is_ok);
             taken.extend(claimed.iter().flat_map(|answer| api::assignments(&answer.body)));
         }
-        taken
+        taken.into_iter().map(|held| Taken { held, may_be_handed_back: false }).collect()
     }
 
     /// Holds an execution for a while, and ends it in some way.
-    async fn hold(&mut self, held: &Held) {
+    async fn hold(&mut self, taken: &Taken) {
+        let held = &taken.held;
         let least = u64::from(self.habit == Habit::Returns);
         for number in 0..self.rng.u64(least..3) {
             let tokens = self.rng.u64(1..6);
             let key = format!("{}-{number}", held.fence["epoch"]);
-            let sent = now();
-            match self.send(&api::usage(held, &key, tokens)).await {
+            let (sent, noted) = (now(), self.history.reports(&held.execution));
+            let (answer, sends) = self.send_counting(&api::usage(held, &key, tokens)).await;
+            match answer {
                 Some(answer) if answer.is_ok() => {
                     self.history.accepted(&held.execution, tokens);
                     self.history.was_held(held, sent, "reported");
                 }
-                Some(_) => return,
+                Some(_) => {
+                    // A send before the last may have been counted and forgotten since.
+                    let others = self.history.reports(&held.execution) - noted;
+                    if sends > 1 && others >= FORGOTTEN {
+                        self.history.unknown(&held.execution, tokens);
+                    }
+                    return;
+                }
                 None => self.history.unknown(&held.execution, tokens),
             }
         }
@@ -200,7 +228,8 @@ impl Worker {
         let sent = now();
         let answer = self.send(&request).await.filter(Answer::is_ok);
         // One answer of several may be an error.
-        if answer.is_some_and(|answer| answer.body["answers"][0]["error"].is_null()) {
+        let accepted = answer.is_some_and(|answer| answer.body["answers"][0]["error"].is_null());
+        if accepted && taken.is_proved_by(request.route) {
             self.history.was_held(held, sent, how);
         }
     }
@@ -218,8 +247,13 @@ impl Worker {
     /// Sends a request to any of the servers, sometimes cuts it, and repeats it until there is an
     /// answer; `None` when its outcome stays unknown.
     async fn send(&mut self, request: &Request) -> Option<Answer> {
+        self.send_counting(request).await.0
+    }
+
+    /// The same, and how often it was sent.
+    async fn send_counting(&mut self, request: &Request) -> (Option<Answer>, u64) {
         let mut request = request.clone();
-        for _ in 0..TRIES {
+        for sends in 1..=TRIES {
             let client = self.clients[self.rng.usize(0..self.clients.len())];
             let cut = if self.chance(15) { Cut::random(&mut self.rng) } else { Cut::Nowhere };
             if cut != Cut::Nowhere {
@@ -227,17 +261,39 @@ impl Worker {
             }
             let answer = client.send(&request, cut).await;
             match answer.filter(Answer::is_final) {
-                Some(answer) => return Some(answer),
-                None if self.chance(10) => return None,
+                Some(answer) => return (Some(answer), sends),
+                None if self.chance(10) => return (None, sends),
                 None => {}
             }
             request = request.repeated();
             sleep(PAUSE).await;
         }
-        None
+        (None, TRIES)
     }
 
     async fn pass(&mut self, ms: std::ops::Range<u64>) {
         sleep(Duration::from_millis(self.rng.u64(ms))).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_hand_back_proves_nothing_of_work_that_a_server_may_have_handed_back() {
+        let assignment = json!({
+            "execution": "x", "claimed": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:02Z",
+            "lease_ttl_ms": 2_000,
+        });
+        let held = api::assignments(&json!({"assignments": [assignment]})).remove(0);
+        let hand_back = api::hand_back("w", &held).route;
+        for (may_be_handed_back, proved) in [(false, true), (true, false)] {
+            let taken = Taken { held: held.clone(), may_be_handed_back };
+            assert_eq!(taken.is_proved_by(hand_back), proved);
+            assert!(taken.is_proved_by(api::complete(&held).route));
+        }
     }
 }

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ff_core::limits::Amounts;
+use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::{
     Cancel, Home, Phase, ReportUsage, Settlement, SettlementEffects, TICKET_TTL, Target,
 };
 use ff_core::resource::Ticket;
 use ff_core::state::State;
-use ff_core::{Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName};
+use ff_core::{Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName, Time};
 use tokio::task::JoinHandle;
 
 use super::release;
@@ -164,41 +164,49 @@ pub(crate) fn check_soon<S: Store>(process: &Arc<Process<S>>, target: Target) {
     });
 }
 
-/// Checks whether the execution of a ticket still has its admission, and settles it if not.
+/// Checks whether the execution of a ticket is still reserved or held under it, and settles it if not.
+/// Nothing can be claimed under the ticket any more: an execution that was last admitted under another
+/// name has not used it.
 pub(crate) async fn check_ticket<S: Store>(
     process: &Arc<Process<S>>,
     namespace: &Namespace,
     ticket: &Ticket,
 ) -> Result<(), StoreError> {
     let record = process.store.record(ticket.execution).await?;
-    let holds = |record: &&Execution| record.admission == Some(ticket.admission);
-    let phase = match record.as_ref().filter(holds).map(|record| &record.state) {
-        Some(State::Active { lease, .. }) => {
-            let left = lease.until.since(ticket.until - TICKET_TTL);
-            running(left)
-        }
-        Some(State::Granted { grant, .. }) => running(grant.until.since(ticket.until - TICKET_TTL)),
-        Some(_) | None => Phase::Stopped { started: None },
-    };
+    let was_used = |record: &Execution| record.admission == Some(ticket.admission);
     let settlement = match record {
-        Some(record) => Settlement::of(&record, ticket.admission, phase),
-        None => Settlement {
-            namespace: namespace.clone(),
-            execution: ticket.execution,
-            admission: ticket.admission,
-            limits: ff_core::limits::ExecutionLimits {
-                budgets: ticket.budgets.clone(),
-                quotas: ticket.quotas.clone(),
-                estimate: ticket.estimate.clone(),
-            },
-            revision: ticket.revision,
-            used: ticket.used.clone(),
-            phase,
-        },
+        Some(record) if was_used(&record) => {
+            let left = |until: Time| running(until.since(ticket.until - TICKET_TTL));
+            let phase = match &record.state {
+                State::Active { lease, .. } => left(lease.until),
+                State::Granted { grant, .. } => left(grant.until),
+                _ => Phase::Stopped { started: None },
+            };
+            Settlement::of(&record, ticket.admission, phase)
+        }
+        Some(_) => of_ticket(namespace, ticket, Phase::Unused),
+        None => of_ticket(namespace, ticket, Phase::Stopped { started: None }),
     };
     process.store.settlements().push([settlement]);
     settle_stopped(process).await;
     Ok(())
+}
+
+/// The settlement of a ticket by what it knows itself.
+fn of_ticket(namespace: &Namespace, ticket: &Ticket, phase: Phase) -> Settlement {
+    Settlement {
+        namespace: namespace.clone(),
+        execution: ticket.execution,
+        admission: ticket.admission,
+        limits: ExecutionLimits {
+            budgets: ticket.budgets.clone(),
+            quotas: ticket.quotas.clone(),
+            estimate: ticket.estimate.clone(),
+        },
+        revision: ticket.revision,
+        used: ticket.used.clone(),
+        phase,
+    }
 }
 
 fn running(left: Millis) -> Phase {
@@ -234,7 +242,7 @@ pub(crate) async fn report<S: Store>(
     }
     let used = run(&**store, report).await.and_then(only!(Used))?;
     // The report is counted: what fails from here on is the process's business, not the caller's.
-    if let Some(admission) = record.admission {
+    if let Some(admission) = record.admitted_under() {
         let at_least = Millis::new(record.spec.policy.lease_ttl.get() + TICKET_TTL.get());
         let phase = Phase::Running { started: None, at_least };
         let settlement = Settlement {

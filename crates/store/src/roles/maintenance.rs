@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use ff_core::explain::ExplainInputs;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
-use ff_core::{ExecutionId, Namespace, ResourceKey, Time};
+use ff_core::{ExecutionId, Namespace, ResourceKey};
 
 use super::{Answer, Engine, only, run};
 use crate::admission::{release, settle};
@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::lanes;
 use crate::partition_set::{EngineId, PartitionSet};
 use crate::process::Process;
-use crate::store::{DueTimers, Repaired, Stats, Store};
+use crate::store::{DueCursor, DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
 
 /// In how many namespaces a count checks whether a live worker can run what waits.
@@ -25,11 +25,12 @@ pub(crate) const ROUTED_NAMESPACES: usize = 100;
 /// Let time pass, and check that all is well.
 #[async_trait]
 pub trait MaintenanceBackend: Send + Sync {
-    /// Timers that are due, after `after`, about `limit`: the earliest of each partition.
+    /// Timers that are due, after `after`, of executions and of resources about `limit` each: the
+    /// earliest of each partition.
     async fn due(
         &self,
         share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError>;
 
@@ -87,7 +88,7 @@ impl<S: Store> MaintenanceBackend for Engine<S> {
     async fn due(
         &self,
         share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         self.store().due(share, after, limit).await

@@ -17,7 +17,7 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    BlockedClass, BlockedScan, DueTimers, ListScan, Listed, PartitionSet, ResourceScan,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, PartitionSet, ResourceScan,
     SettlementQueue, Store, StoreError, Wakeups, mint,
 };
 use ff_testkit::{Forward, Forwarding};
@@ -247,7 +247,7 @@ impl Forward for Planted {
     async fn due(
         &self,
         share: &PartitionSet,
-        after: Option<(Time, ExecutionId)>,
+        after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let mut timers = self.store.due(share, after, limit).await?;

@@ -7,7 +7,6 @@ use crate::id::{AdmissionId, ExecutionId};
 use crate::limits::{Amounts, Blocker, ExecutionLimits};
 use crate::name::{Dimension, Namespace, ResourceName};
 use crate::record::Execution;
-use crate::state::State;
 use crate::time::{Millis, Time};
 
 /// What one admitted execution has used, and whether it goes on.
@@ -95,12 +94,15 @@ impl Settlement {
 }
 
 impl Context<'_> {
-    /// Ends the admission of an execution that is neither reserved nor held any more, and has it
-    /// settled.
-    pub(in crate::machine) fn end_admission(&self, after: &mut Execution, write: &mut WriteSet) {
-        let Some(admission) = after.admission else { return };
-        if !matches!(after.state, State::Granted { .. } | State::Active { .. }) {
-            after.admission = None;
+    /// Has the admission of an execution settled that is neither reserved nor held any more.
+    pub(in crate::machine) fn end_admission(
+        &self,
+        before: &Execution,
+        after: &Execution,
+        write: &mut WriteSet,
+    ) {
+        let Some(admission) = before.admitted_under() else { return };
+        if after.admitted_under().is_none() {
             write.settlements.push(Settlement::stopped(after, admission));
         }
     }

@@ -1,15 +1,16 @@
-//! A store that cannot read one resource, or one row.
+//! A store that cannot read some resources, or one row.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use ff_backend_memory::MemoryStore;
+use ff_core::machine::{Action, Command, Reply};
 use ff_core::{Resource, ResourceKey};
 use ff_store::audit::{Row, Rows};
 use ff_store::{Store, StoreError};
 use ff_testkit::{Forward, Forwarding};
 
-/// The store beneath, of which one resource cannot be read while it fails.
+/// The store beneath, of which the resources whose names begin so cannot be read while it fails.
 pub(crate) struct Broken {
     store: MemoryStore,
     name: &'static str,
@@ -32,12 +33,29 @@ impl Broken {
     pub(crate) fn fail(&self, fails: bool) {
         self.fails.store(fails, Ordering::SeqCst);
     }
+
+    fn is_broken(&self, key: &ResourceKey) -> bool {
+        self.fails.load(Ordering::SeqCst) && key.name.as_str().starts_with(self.name)
+    }
 }
 
 #[async_trait]
 impl Forward for Broken {
     fn beneath(&self) -> &dyn Store {
         &self.store
+    }
+
+    async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
+        let mut answers = Vec::new();
+        for command in batch {
+            let stuck =
+                matches!(&command.action, Action::TickResource(tick) if self.is_broken(&tick.key));
+            match stuck {
+                true => answers.push(Err(StoreError::Unavailable("a test says so".into()))),
+                false => answers.extend(self.store.execute(vec![command]).await),
+            }
+        }
+        answers
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
@@ -60,7 +78,7 @@ impl Forward for Broken {
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
-        if self.fails.load(Ordering::SeqCst) && key.name.as_str() == self.name {
+        if self.is_broken(key) {
             return Err(StoreError::Unavailable("a test says so".into()));
         }
         self.store.resource(key).await

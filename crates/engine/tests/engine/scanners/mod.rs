@@ -2,6 +2,7 @@
 
 mod audit;
 mod broken;
+mod timers;
 
 use std::sync::Arc;
 use std::time::Duration;

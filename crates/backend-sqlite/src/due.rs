@@ -1,0 +1,105 @@
+//! Timers that are due: of executions, and of resources.
+//!
+//! Both are read in pages, each from where the last one ended, so that timers which cannot be acted
+//! on, however many, hide none behind them. A row whose names cannot be read is passed over.
+
+use ff_core::{ExecutionId, ResourceKey, Time};
+use ff_store::{DueCursor, DueTimers};
+use rusqlite::{Connection, Row};
+
+use crate::clock::StoreClock;
+use crate::error::Fault;
+use crate::query::{self, passed_over};
+use crate::resource;
+
+/// Timers that are due, earliest first, after `after`, at most `limit` of executions and as many of
+/// resources. Finished executions are removed by the time that is confirmed.
+pub(crate) fn read(
+    connection: &Connection,
+    clock: &StoreClock,
+    after: DueCursor,
+    limit: usize,
+) -> Result<DueTimers, Fault> {
+    // One transaction, so that the time and all looks at the timers are of one moment.
+    let transaction = connection.unchecked_transaction()?;
+    let mark = clock.read(&transaction)?.mark;
+    let due = executions(&transaction, (mark.now, mark.confirmed()), after.execution, limit)?;
+    let resources = resources(&transaction, mark.now, after.resource.as_ref(), limit)?;
+    let more = (due.len() == limit || resources.len() == limit).then(|| DueCursor {
+        execution: due.last().copied().or(after.execution),
+        resource: resources.last().cloned().or(after.resource),
+    });
+    let resources = resources.into_iter().map(|(_, key)| key).collect();
+    let next = next(&transaction, mark.now)?;
+    Ok(DueTimers { now: mark.now, due, more, resources, next, offset: mark.offset() })
+}
+
+/// How many rows are read for `limit` of them: some may have to be passed over.
+fn rows(limit: usize) -> i64 {
+    2 * limit as i64
+}
+
+fn executions(
+    connection: &Connection,
+    (now, confirmed): (Time, Time),
+    after: Option<(Time, ExecutionId)>,
+    limit: usize,
+) -> Result<Vec<(Time, ExecutionId)>, Fault> {
+    let (after_due, after_id) = match after {
+        Some((due, id)) => (due.as_ms() as i64, *id.as_bytes()),
+        None => (-1, [0; 16]),
+    };
+    let mut select = connection.prepare_cached(
+        "SELECT due, id FROM timer WHERE due <= ?1 AND (due, id) > (?2, ?3) \
+         UNION ALL \
+         SELECT due, id FROM retirement WHERE due <= ?5 AND (due, id) > (?2, ?3) \
+         ORDER BY due, id LIMIT ?4",
+    )?;
+    let (now, confirmed) = (now.as_ms() as i64, confirmed.as_ms() as i64);
+    let found = select.query((now, after_due, after_id, rows(limit), confirmed))?;
+    page(found, limit, |row| Ok((query::time(row, 0)?, query::id(row, 1)?)))
+}
+
+fn resources(
+    connection: &Connection,
+    now: Time,
+    after: Option<&(Time, ResourceKey)>,
+    limit: usize,
+) -> Result<Vec<(Time, ResourceKey)>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT kind, namespace, name, due FROM resource \
+         WHERE due <= ?1 AND (due, kind, namespace, name) > (?2, ?3, ?4, ?5) \
+         ORDER BY due, kind, namespace, name LIMIT ?6",
+    )?;
+    let (due, (kind, namespace, name)) =
+        after.map_or((-1, ("", "", "")), |(due, key)| (due.as_ms() as i64, resource::texts(key)));
+    let now = now.as_ms() as i64;
+    let found = select.query((now, due, kind, namespace, name, rows(limit)))?;
+    page(found, limit, |row| Ok((query::time(row, 3)?, resource::key(row)?)))
+}
+
+/// The first `limit` rows that can be read.
+fn page<T>(
+    mut rows: rusqlite::Rows<'_>,
+    limit: usize,
+    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let Some(row) = rows.next()? else { break };
+        found.extend(passed_over(read(row))?);
+    }
+    Ok(found)
+}
+
+/// The first timer that is not due.
+fn next(connection: &Connection, now: Time) -> Result<Option<Time>, Fault> {
+    let mut first = connection.prepare_cached(
+        "SELECT due FROM timer WHERE due > ?1 \
+         UNION ALL SELECT due FROM retirement WHERE due > ?1 \
+         UNION ALL SELECT due FROM resource WHERE due > ?1 ORDER BY due LIMIT 1",
+    )?;
+    let mut rows = first.query([now.as_ms() as i64])?;
+    let next = rows.next()?.map(|row| passed_over(query::time(row, 0))).transpose()?;
+    Ok(next.flatten())
+}
