@@ -92,7 +92,7 @@ fn no_more_of_a_limited_lane_run_at_once() {
     );
     let list = String::from_utf8(ff.ok(&["lane", "ls"])).unwrap();
     assert!(
-        list.lines().nth(1).unwrap().starts_with("default  open         0        1  "),
+        list.lines().nth(1).unwrap().starts_with("default  open         0       1        1  "),
         "{list}"
     );
     let open = ff.json(&["lane", "limit", "default", "none"]);
