@@ -110,7 +110,7 @@ wrong_decisions! {
     versions_are_not_compared: "tick::several_engines_do_each_thing_once",
         "string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before and" => "";
     a_page_of_timers_skips_equal_times: "tick::pages_of_timers_neither_skip_nor_repeat",
-        "ff.rank(k.timer, after, after_id)" => "ff.rank(k.timer, after, '~')";
+        "ff.rank(key, after, after_member)" => "ff.rank(key, after, '~')";
     a_page_skips_equal_times: "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
         "tonumber(created), after_id, true)" => "tonumber(created), '', true)";
     retention_is_ignored: "exit::a_finished_execution_does_not_change",
