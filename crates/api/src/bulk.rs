@@ -29,7 +29,7 @@ pub struct BulkView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BulkRefusalView {
     /// The execution.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// Why.
     pub error: ErrorView,

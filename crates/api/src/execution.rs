@@ -25,7 +25,7 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionView {
     /// Its id.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// The tenant.
     #[schema(value_type = String)]
@@ -333,6 +333,7 @@ impl From<&Failure> for FailureView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseView {
     /// Its random name.
+    #[schema(value_type = crate::http::schema::LeaseName)]
     pub id: String,
     /// How many leases the execution has had, this one included.
     pub epoch: u64,

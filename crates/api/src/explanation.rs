@@ -16,7 +16,7 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExplanationView {
     /// The execution.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// Where it stands.
     #[schema(value_type = schema::PublicState)]

@@ -15,7 +15,7 @@ pub struct ListPageView {
     pub executions: Vec<ExecutionView>,
     /// The ids of executions that are there and cannot be read, whatever was asked for; `ff check`
     /// tells what is wrong with them.
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<crate::http::schema::Id>)]
     pub unreadable: Vec<ExecutionId>,
     /// The cursor to go on with; null when there is nothing more.
     pub next: Option<String>,

@@ -25,7 +25,7 @@ ff_core::words!(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancelledView {
     /// The execution.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// `cancelled`, or `cancelling` while its holder is left time to stop.
     #[schema(value_type = schema::CancelStatus)]
@@ -49,7 +49,7 @@ impl CancelledView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReplayedView {
     /// The execution.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// The number of the run that has started.
     pub run: u32,
@@ -59,7 +59,7 @@ pub struct ReplayedView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RevokedView {
     /// The execution.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// The lease that has ended.
     pub lease: String,

@@ -12,7 +12,7 @@ use crate::http::schema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmittedView {
     /// Its id.
-    #[schema(value_type = String)]
+    #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
     /// `false` when an earlier submit with the same id or key and the same body made it.
     pub new: bool,

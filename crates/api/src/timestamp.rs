@@ -18,7 +18,11 @@ use utoipa::ToSchema;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-#[schema(value_type = String, format = DateTime)]
+#[schema(
+    value_type = String,
+    format = DateTime,
+    description = "A moment: RFC 3339, with any offset in a request, in UTC with milliseconds in an answer."
+)]
 pub struct Timestamp(pub Time);
 
 impl From<Time> for Timestamp {

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Path, Query};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use ff_api::http::schema::Name;
 use ff_core::machine::Target;
 use ff_core::{Namespace, Refusal, ResourceName};
@@ -41,13 +41,47 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Params<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
-        match Query::<T>::try_from_uri(&parts.uri) {
-            Ok(Query(value)) => Ok(Params(value)),
-            Err(rejection) => {
-                let (field, detail) = wrong(&rejection);
-                let error = ApiError::http(StatusCode::BAD_REQUEST, "invalid_query", detail);
-                Err(ApiError { field, ..error })
-            }
+        read(&parts.uri).map(Params)
+    }
+}
+
+/// A query of which one parameter may be given several times.
+pub(crate) trait Repeatable {
+    /// The parameter; it takes several values separated by commas.
+    const NAME: &'static str;
+}
+
+/// A query as [`Params`] reads it, after the values of its repeated parameter are joined by commas:
+/// generated clients write a list as `state=a&state=b`.
+pub(crate) struct Repeated<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Repeatable> FromRequestParts<AppState> for Repeated<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        let query = joined(parts.uri.query().unwrap_or_default(), T::NAME);
+        // What is joined is made of a query's own characters; were it refused, the query as it came
+        // would be read, which refuses the repetition.
+        let uri = Uri::builder().path_and_query(format!("/?{query}")).build();
+        read(uri.as_ref().unwrap_or(&parts.uri)).map(Repeated)
+    }
+}
+
+/// The query with every value of a parameter at its beginning, joined by commas.
+fn joined(query: &str, name: &str) -> String {
+    let of_name = |pair: &&str| pair.split_once('=').is_some_and(|(key, _)| key == name);
+    let (given, others): (Vec<_>, Vec<_>) = query.split('&').partition(of_name);
+    let given = given.join("&").replace(&format!("&{name}="), ",");
+    [&[given.as_str()], &others[..]].concat().join("&")
+}
+
+fn read<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
+    match Query::<T>::try_from_uri(uri) {
+        Ok(Query(value)) => Ok(value),
+        Err(rejection) => {
+            let (field, detail) = wrong(&rejection);
+            let error = ApiError::http(StatusCode::BAD_REQUEST, "invalid_query", detail);
+            Err(ApiError { field, ..error })
         }
     }
 }

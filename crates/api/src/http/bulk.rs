@@ -16,7 +16,7 @@ use crate::Timestamp;
 #[serde(deny_unknown_fields)]
 pub struct BulkRequest {
     /// `cancel`, `replay` or `delete`.
-    #[schema(pattern = "^(cancel|replay|delete)$")]
+    #[schema(value_type = schema::BulkVerb)]
     pub action: String,
     /// Which executions; it must name something.
     pub filter: BulkFilter,
@@ -60,7 +60,7 @@ pub struct BulkFilter {
     /// In one of these states. When absent: for a cancel those that are not finished, for a replay
     /// `failed`, `cancelled` and `expired`, for a delete those that are finished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 10)]
+    #[schema(value_type = Vec<schema::Standing>)]
     pub state: Vec<String>,
     /// With all of these tags.
     #[serde(default, deserialize_with = "strict::map", skip_serializing_if = "BTreeMap::is_empty")]

@@ -105,6 +105,27 @@ pub struct StateVector {
     attempt_state: view::AttemptState,
 }
 
+/// The schema of text that is one of some words.
+fn one_of(words: impl Iterator<Item = &'static str>, description: &str) -> RefOr<Schema> {
+    let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words));
+    schema.description(Some(description.trim())).into()
+}
+
+/// Where an execution stands, as a listing can ask for it.
+pub enum Standing {}
+
+impl PartialSchema for Standing {
+    fn schema() -> RefOr<Schema> {
+        let states = view::PublicState::ALL.iter().map(|state| state.as_str());
+        let words = states.chain([view::BlockingReason::WaitingForCapableWorker.as_str()]);
+        let description = "Where an execution stands, as a listing can ask for it: a public state, or \
+                           `waiting_for_capable_worker`, which is queued while no live worker can run it.";
+        one_of(words, description)
+    }
+}
+
+impl ToSchema for Standing {}
+
 /// The schema of an enum: its words.
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $name:ident = $of:ty;)+) => { $(
@@ -114,8 +135,7 @@ macro_rules! words {
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
                 let words = <$of>::ALL.iter().map(|word| word.as_str());
-                let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words));
-                schema.description(Some(concat!($($doc),+).trim())).into()
+                one_of(words, concat!($($doc),+))
             }
         }
 
@@ -160,6 +180,8 @@ words! {
     WarningCode = ff_core::warning::WarningCode;
     /// What an execution is blocked on.
     BlockedOn = crate::execution::BlockedOn;
+    /// What is done to many executions.
+    BulkVerb = ff_store::roles::BulkVerb;
     /// What a cancel did.
     CancelStatus = crate::operator::CancelStatus;
     /// What became of a lease.

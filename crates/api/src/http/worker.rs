@@ -269,6 +269,7 @@ impl AssignmentView {
 /// Leases, for a heartbeat or a disconnect.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = LeasesBody)]
 pub struct Leases {
     /// The leases: at most 1000.
     #[serde(deserialize_with = "strict::list")]

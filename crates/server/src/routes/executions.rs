@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::{Json as JsonBody, response::IntoResponse};
-use ff_api::http::schema::{Bytes, Id, Name};
+use ff_api::http::schema::{self, Bytes, Id, Name};
 use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest, read_tags};
 use ff_api::{
     AttemptsView, ExecutionView, ExplanationView, ListPageView, SubmittedView, Timestamp,
@@ -21,7 +21,9 @@ use super::Problems;
 use crate::body::{Json, PAYLOAD};
 use crate::error::{self, ApiError};
 use crate::metrics;
-use crate::params::{ExecutionPath, NamespaceQuery, Params, PathText, default_page_size};
+use crate::params::{
+    ExecutionPath, NamespaceQuery, Params, PathText, Repeatable, Repeated, default_page_size,
+};
 use crate::state::AppState;
 
 /// Accepts work.
@@ -226,11 +228,8 @@ pub(crate) struct ListQuery {
     /// Of this kind.
     #[param(value_type = Option<Name>)]
     kind: Option<Kind>,
-    /// In one of these states, separated by commas: `waiting,active`. `waiting_for_capable_worker` is
-    /// queued while no live worker can run it.
-    #[param(
-        pattern = "^(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired|waiting_for_capable_worker)(,(waiting|delayed|rate_limited|active|resumable|completed|failed|cancelled|expired|waiting_for_capable_worker))*$"
-    )]
+    /// In one of these states: `state=waiting&state=active`, or `state=waiting,active`.
+    #[param(value_type = Option<Vec<schema::Standing>>)]
     state: Option<String>,
     /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
     tags: Option<String>,
@@ -244,6 +243,10 @@ pub(crate) struct ListQuery {
     #[serde(default = "default_page_size")]
     #[param(minimum = 1, maximum = 1000)]
     limit: usize,
+}
+
+impl Repeatable for ListQuery {
+    const NAME: &'static str = "state";
 }
 
 impl ListQuery {
@@ -274,7 +277,7 @@ impl ListQuery {
 ))]
 pub(crate) async fn list(
     State(state): State<AppState>,
-    Params(query): Params<ListQuery>,
+    Repeated(query): Repeated<ListQuery>,
 ) -> Result<JsonBody<ListPageView>, ApiError> {
     let page = state.backend.list(&query.listing()?).await?;
     Ok(JsonBody(ListPageView::from(&page)))

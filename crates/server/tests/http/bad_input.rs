@@ -98,9 +98,36 @@ async fn a_query_that_is_not_understood_is_refused() {
         let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
         assert_eq!(answer.problem(400, "invalid_query").field.as_deref(), Some(field));
     }
-    for query in ["limit=0", "limit=1001", "state=asleep", "tags=a", "tags=a%20b=1", "tags="] {
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "state=asleep",
+        "state=active&state=",
+        "state=active&state=asleep",
+        "tags=a",
+        "tags=a%20b=1",
+        "tags=",
+    ] {
         let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
         answer.problem(400, "invalid_argument");
+    }
+}
+
+#[tokio::test]
+async fn of_a_query_only_the_state_may_be_given_twice() {
+    let server = Fixture::start().await;
+    let id = server.submitted().await.to_string();
+    for (query, found) in [
+        ("state=waiting&state=active", true),
+        ("state=active&limit=5&state=completed,waiting", true),
+        ("state=active&state=completed", false),
+    ] {
+        let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
+        assert_eq!((answer.status, answer.text().contains(&id)), (200, found), "{query}");
+    }
+    for query in ["state=active&limit=1&limit=2", "lane=a&state=active&state=failed&lane=a"] {
+        let answer = ask(server.address, get(&format!("/v1/executions?{query}"))).await;
+        answer.problem(400, "invalid_query");
     }
 }
 

@@ -72,6 +72,7 @@ fn every_operation_has_a_summary() {
 /// What generated clients call the operations; a name stays what it is.
 const OPERATIONS: &str = "
     delete /v1/budgets/{name}                delete_budget
+    delete /v1/executions/{id}               delete_execution
     delete /v1/quotas/{name}                 delete_quota
     get    /errors/{code}                    get_error_page
     get    /healthz                          get_health
@@ -96,6 +97,7 @@ const OPERATIONS: &str = "
     post   /v1/budgets/{name}/reset          reset_budget
     post   /v1/executions                    submit_execution
     post   /v1/executions/batch              submit_executions
+    post   /v1/executions/bulk               bulk_executions
     post   /v1/executions/{id}/cancel        cancel_execution
     post   /v1/executions/{id}/cancel-held   cancel_held_execution
     post   /v1/executions/{id}/complete      complete_execution
@@ -173,6 +175,7 @@ fn words_are_enums() {
         ("BlockingReason", BlockingReason::ALL.iter().map(|word| word.as_str()).collect()),
         ("Growth", vec!["fixed", "exponential"]),
         ("OnBreach", vec!["block", "cancel"]),
+        ("BulkVerb", vec!["cancel", "replay", "delete"]),
     ] {
         assert_eq!(schemas[name]["enum"], words(&expected), "{name}");
     }
@@ -249,7 +252,7 @@ fn the_bounds_are_those_of_the_engine() {
         (&schemas["Base64"], "maxLength", (bounds::PAYLOAD_BYTES as u64).div_ceil(3) * 4),
         (field("SubmitBatch", "executions"), "maxItems", bounds::BATCH as u64),
         (field("BatchComplete", "completions"), "maxItems", bounds::BATCH as u64),
-        (field("Leases", "leases"), "maxItems", bounds::BATCH as u64),
+        (field("LeasesBody", "leases"), "maxItems", bounds::BATCH as u64),
         (field("SubmitRequest", "priority"), "maximum", bounds::PRIORITY as u64),
         (field("PriorityRequest", "priority"), "maximum", bounds::PRIORITY as u64),
         (field("SubmitRequest", "delay_ms"), "maximum", bounds::DELAY.get()),
@@ -287,12 +290,54 @@ fn the_bounds_are_those_of_the_engine() {
 #[test]
 fn the_states_to_list_by_are_those_of_the_engine() {
     let document = document();
-    let parameters = document["paths"]["/v1/executions"]["get"]["parameters"].as_array().unwrap();
-    let state = parameters.iter().find(|parameter| parameter["name"] == "state").unwrap();
     let mut words: Vec<_> = PublicState::ALL.iter().map(|state| state.as_str()).collect();
     words.push(BlockingReason::WaitingForCapableWorker.as_str());
-    let words = words.join("|");
-    assert_eq!(state["schema"]["pattern"], format!("^({words})(,({words}))*$"));
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Standing"]["enum"], Value::from(words));
+    let standing = "#/components/schemas/Standing";
+    let parameters = document["paths"]["/v1/executions"]["get"]["parameters"].as_array().unwrap();
+    let state = parameters.iter().find(|parameter| parameter["name"] == "state").unwrap();
+    let of_bulk = &schemas["BulkFilter"]["properties"]["state"];
+    assert_eq!(
+        (&state["schema"]["items"]["$ref"], &of_bulk["items"]["$ref"]),
+        (&standing.into(), &standing.into())
+    );
+    // A client that reads the document gives each its own `state=`, which is what is taken.
+    assert_ne!(state["explode"], false);
+}
+
+#[test]
+fn the_id_of_an_answer_is_that_of_a_path() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let ids = schemas.iter().filter(|(name, _)| name.ends_with("View"));
+    let ids: Vec<_> =
+        ids.filter_map(|(name, schema)| Some((name, schema["properties"].get("id")?))).collect();
+    assert!(ids.iter().any(|(name, _)| *name == "ExecutionView"));
+    for (name, id) in ids {
+        let of = if name == "LeaseView" { "LeaseName" } else { "Id" };
+        assert_eq!(id["$ref"], format!("#/components/schemas/{of}"), "{name}");
+    }
+}
+
+/// In what is generated, a variable for the one would hide the variable for the other.
+#[test]
+fn no_schema_has_a_field_of_its_own_name() {
+    let document = document();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        for (field, _) in fields {
+            assert!(!field.replace('_', "").eq_ignore_ascii_case(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn no_description_is_written_in_rust() {
+    let document = document().to_string();
+    for rust in ["```", "ff_api::", "ff_core::", "[`"] {
+        assert!(!document.contains(rust), "{rust}");
+    }
 }
 
 #[tokio::test]
