@@ -58,10 +58,10 @@ impl Writer {
         let counters = group.counters.clone();
         // From here on, what others write is seen.
         let watch = Watch::start(&group.connection);
-        let mut desk = Desk::new(group, queue);
+        let mut writer_loop = WriterLoop::new(group, queue);
         let thread = std::thread::Builder::new()
             .name("ff-sqlite-writer".into())
-            .spawn(move || desk.work(watch))
+            .spawn(move || writer_loop.work(watch))
             .map_err(|error| StoreError::Unavailable(format!("cannot start a thread: {error}")))?;
         let places = Arc::new(Semaphore::new(QUEUED_CALLS));
         Ok(Writer { jobs: Some(jobs), places, counters, thread: Some(thread) })
@@ -120,8 +120,8 @@ fn gone() -> StoreError {
     StoreError::Unavailable("the writer did not answer".into())
 }
 
-/// Where the writer sits.
-struct Desk {
+/// The loop of the writer thread: takes jobs from the queue and commits them in groups.
+struct WriterLoop {
     group: Group,
     queue: Receiver<Job>,
     /// Taken from the queue and still to do.
@@ -133,10 +133,10 @@ struct Desk {
     wait_until: Instant,
 }
 
-impl Desk {
-    fn new(group: Group, queue: Receiver<Job>) -> Desk {
+impl WriterLoop {
+    fn new(group: Group, queue: Receiver<Job>) -> WriterLoop {
         let (backlog, wait_until) = (VecDeque::new(), Instant::now());
-        Desk { group, queue, backlog, expected: 0, wait_until }
+        WriterLoop { group, queue, backlog, expected: 0, wait_until }
     }
 
     /// Works until nobody can send any more and everything is done.

@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ff_core::{Capabilities, Lane, Namespace, Time};
-use ff_store::wakeups::{Announcement, NET};
+use ff_store::wakeups::{Announcement, POLL_INTERVAL};
 use ff_store::{StoreError, outage};
 use redis::Value;
 use tokio::sync::mpsc;
@@ -85,7 +85,7 @@ async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
 
 async fn watch(shared: Arc<Shared>) {
     loop {
-        tokio::time::sleep(NET).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let lanes = shared.discovery.in_turn(shared.wakeups.waited_on());
         if !lanes.is_empty()
             && let Err(error) = shared.refresh_heads(lanes).await
@@ -109,7 +109,7 @@ impl Discovery {
         let turns = lanes.len().div_ceil(LANES_PER_NET).max(1) as u32;
         for lane in lanes.iter().filter(|_| turns > 1) {
             if let Some(until) = state.fresh.get_mut(lane) {
-                *until = (*until).max(now + NET * turns + GRACE);
+                *until = (*until).max(now + POLL_INTERVAL * turns + GRACE);
             }
         }
         let behind = |lane: &Queue| state.last.as_ref().is_some_and(|last| lane <= last);
@@ -189,7 +189,7 @@ impl Shared {
             if forgot {
                 state.fresh.clear();
             }
-            let until = began + NET + GRACE;
+            let until = began + POLL_INTERVAL + GRACE;
             state.fresh.extend(lanes.iter().map(|lane| (lane.clone(), until)));
         }
         Ok(queues)
@@ -285,7 +285,7 @@ mod tests {
             (0..3 * LANES_PER_NET).map(|number| (Namespace::default(), lane(number))).collect();
         let discovery = Discovery::default();
         let first = (Namespace::default(), lane(0));
-        discovery.state().fresh.insert(first.clone(), Instant::now() + NET);
+        discovery.state().fresh.insert(first.clone(), Instant::now() + POLL_INTERVAL);
         for _ in 0..2 {
             let mut seen = BTreeSet::new();
             for _ in 0..3 {
@@ -296,7 +296,10 @@ mod tests {
             assert_eq!(seen.len(), lanes.len(), "three turns reach all");
         }
         let until = discovery.state().fresh[&first];
-        assert!(until > Instant::now() + 2 * NET, "waiters rely on it until its next turn");
+        assert!(
+            until > Instant::now() + 2 * POLL_INTERVAL,
+            "waiters rely on it until its next turn"
+        );
         assert_eq!(discovery.in_turn(lanes[..2].to_vec()).len(), 2);
     }
 }

@@ -221,7 +221,7 @@ pub(crate) fn own_reason(record: &Description) -> Option<Reason> {
 
 fn explanation(record: &Description, reasons: Vec<Reason>, now: Option<Time>) -> Explanation {
     let parts: Vec<_> = reasons.iter().map(|reason| words(reason, record, now)).collect();
-    let phrase = parts.join("; ");
+    let phrase = parts.join("; it ");
     Explanation {
         state: record.public_state(),
         vector: vector(record, &reasons),

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::lock::lock;
 
 /// How often, at the latest, a queue with waiting claims is read without an announcement.
-pub const NET: Duration = Duration::from_secs(1);
+pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Something worth waking a waiter for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,7 +237,7 @@ impl Subscription {
         self.waiter.take_cause();
         let waiters = queues.entry(self.queue.clone()).or_insert_with(|| Waiters {
             waiting: VecDeque::new(),
-            next_poll: Instant::now() + NET,
+            next_poll: Instant::now() + POLL_INTERVAL,
         });
         if waiters.place(&self.waiter).is_none() {
             waiters.waiting.push_back(self.waiter.clone());
@@ -269,7 +269,7 @@ impl Subscription {
             if let Some(waiters) = lock(&self.queues).get_mut(&self.queue)
                 && waiters.next_poll <= Instant::now()
             {
-                waiters.next_poll = Instant::now() + NET;
+                waiters.next_poll = Instant::now() + POLL_INTERVAL;
                 return Wake::Poll;
             }
         }

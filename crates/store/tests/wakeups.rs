@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ff_core::{Capabilities, Lane, Namespace, Time};
 use ff_store::Wakeups;
-use ff_store::wakeups::{Announcement, NET, Queue, Subscription, Wake};
+use ff_store::wakeups::{Announcement, POLL_INTERVAL, Queue, Subscription, Wake};
 use tokio::time::timeout;
 
 fn queue() -> Queue {
@@ -25,7 +25,7 @@ fn waiter(wakeups: &Wakeups, offers: &str) -> Subscription {
 }
 
 async fn is_woken(waiting: &Subscription) -> Option<Wake> {
-    timeout(NET / 4, waiting.woken()).await.ok()
+    timeout(POLL_INTERVAL / 4, waiting.woken()).await.ok()
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +89,7 @@ async fn with_every_announcement_lost_one_waiter_polls_each_turn() {
         let (one, two) = (&one, &two);
         async move {
             let mut count = 0;
-            let end = tokio::time::Instant::now() + NET * rounds;
+            let end = tokio::time::Instant::now() + POLL_INTERVAL * rounds;
             while tokio::time::Instant::now() < end {
                 tokio::select! {
                     wake = one.woken() => assert_eq!(wake, Wake::Poll),
@@ -130,7 +130,7 @@ async fn only_an_earlier_timer_wakes_the_timer_loop() {
     let wakeups = Wakeups::default();
     wakeups.arm_timer(Some(Time::from_ms(100)));
     wakeups.announce([Announcement::Timer(Time::from_ms(100))]);
-    assert!(timeout(NET, wakeups.timer_changed()).await.is_err());
+    assert!(timeout(POLL_INTERVAL, wakeups.timer_changed()).await.is_err());
     wakeups.announce([Announcement::Timer(Time::from_ms(99))]);
-    assert!(timeout(NET, wakeups.timer_changed()).await.is_ok());
+    assert!(timeout(POLL_INTERVAL, wakeups.timer_changed()).await.is_ok());
 }

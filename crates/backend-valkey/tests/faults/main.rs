@@ -176,7 +176,7 @@ async fn examine_repair(case: &Case) -> usize {
     let mut pairs = 0;
     for torn_at in 1..MOST_CALLS {
         for call in 1..MOST_CALLS {
-            let name = format!("{}: {} at {torn_at}, mend {call}", case.verb, case.name);
+            let name = format!("{}: {} at {torn_at}, repair {call}", case.verb, case.name);
             let faulty = Faulty::new().await;
             faulty.play(&case.before).await;
             faulty.fail(case.verb, torn_at);
@@ -203,7 +203,7 @@ macro_rules! a_repair_that_fails_is_put_right_by_the_next_after {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $verb() {
                 let pairs = super::examine_repair(&$case).await;
-                eprintln!("mend after {}: {pairs} calls", stringify!($verb));
+                eprintln!("repair after {}: {pairs} calls", stringify!($verb));
                 super::report::count("function faults", pairs as u64);
             })+
         }

@@ -97,19 +97,19 @@ impl BehindProxy {
 async fn a_commit_that_comes_after_its_lease_is_refused_as_stale() {
     let behind = BehindProxy::new().await;
     let mut tried = 0;
-    for scene in ["the lease is over", "another holds it", "another has completed it"] {
+    for case in ["the lease is over", "another holds it", "another has completed it"] {
         for number in 0..CALLS {
             let assignment = behind.hold().await;
             let id = assignment.execution;
             let (function, action) = calls(&assignment.hold())[number].clone();
-            let call = format!("{action:?} when {scene}");
+            let call = format!("{action:?} when {case}");
             let mut before = None;
             let answer = behind.held_back(function, action, async || {
                 behind.clock.advance(LEASE).await;
-                if scene != "the lease is over" {
+                if case != "the lease is over" {
                     behind.tick(id).await;
                     let taken = behind.take_over().await;
-                    if scene == "another has completed it" {
+                    if case == "another has completed it" {
                         complete(&behind.other, &taken).await.unwrap();
                     }
                 }
@@ -119,7 +119,7 @@ async fn a_commit_that_comes_after_its_lease_is_refused_as_stale() {
             assert_eq!(error.code(), "stale_lease", "{call}: {error}");
             fixture::everything(&behind.other).await.assert_same(&before.unwrap());
             tried += 1;
-            if scene == "the lease is over" {
+            if case == "the lease is over" {
                 behind.tick(id).await;
                 complete(&behind.other, &behind.take_over().await).await.unwrap();
             }

@@ -12,7 +12,7 @@ use ff_core::machine::{Assignment, Delay, Fail, Submit};
 use ff_core::policy::Backoff;
 use ff_core::state::Failure;
 use ff_core::{Category, ExecutionId, Millis, Payload, PublicState, When};
-use ff_store::wakeups::NET;
+use ff_store::wakeups::POLL_INTERVAL;
 use ff_store::{ClientBackend, MaintenanceBackend, WorkerBackend};
 use ff_testkit::report;
 use ff_testkit::valkey::Server;
@@ -74,9 +74,9 @@ async fn work_reaches_a_waiting_claim_of_another_process_at_once() {
     let spans = hand_offs(&home, 300).await;
     let (median, most) = (spans[150], spans[299]);
     eprintln!("hand-off between processes: median {median:?}, most {most:?}");
-    assert!(median < NET / 20, "{spans:?}");
+    assert!(median < POLL_INTERVAL / 20, "{spans:?}");
     // One may meet a busy machine; if it were the net that finds work, half would be late.
-    assert!(spans[294] < NET / 4, "{spans:?}");
+    assert!(spans[294] < POLL_INTERVAL / 4, "{spans:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +84,7 @@ async fn work_that_nobody_announces_is_found_within_the_net() {
     let home = Home::on(Server::shared(), 64).with_prelude(MUTE);
     let spans = hand_offs(&home, 5).await;
     eprintln!("hand-off without announcements: {spans:?}");
-    assert!(spans.iter().all(|span| *span < NET * 2), "{spans:?}");
+    assert!(spans.iter().all(|span| *span < POLL_INTERVAL * 2), "{spans:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,7 +172,7 @@ async fn let_time_pass(process: Process) {
         if !ids.is_empty() {
             process.tick(ids).await.unwrap();
         }
-        let _ = tokio::time::timeout(NET / 20, process.wakeups().timer_changed()).await;
+        let _ = tokio::time::timeout(POLL_INTERVAL / 20, process.wakeups().timer_changed()).await;
     }
 }
 

@@ -220,7 +220,7 @@ fn a_worker_runs_only_what_it_can() {
     ff.work("true");
     assert_eq!(ff.show(&free)["state"], "completed");
     let view = ff.show(&needs);
-    let reason = "waits because no live worker serves lane default; is next in its queue";
+    let reason = "waits because no live worker serves lane default; it is next in its queue";
     assert_eq!((&view["reason"], &view["requires"]), (&json!(reason), &json!(["gpu"])));
     ff.ok(&["worker", "--until-idle", "--capability", "gpu", "--exec", "true"]);
     assert_eq!(ff.show(&needs)["state"], "completed");

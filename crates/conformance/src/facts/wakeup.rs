@@ -6,7 +6,7 @@ use ff_core::machine::{ClaimRequest, Claimed, Submit, Withheld};
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::{Capabilities, ExecutionId, Lane, Millis, When};
 use ff_store::WorkerBackend;
-use ff_store::wakeups::NET;
+use ff_store::wakeups::POLL_INTERVAL;
 use tokio::task::{JoinHandle, JoinSet, yield_now};
 
 use crate::fixture::{Fixture, failure, ms, steady};
@@ -14,7 +14,7 @@ use crate::fixture::{Fixture, failure, ms, steady};
 /// How long a waiting claim waits: longer than any fact does.
 const WAIT: Millis = Millis::from_secs(50);
 /// A waiter that takes longer was not called: it looked by itself.
-const PROMPT: Duration = Duration::from_millis(NET.as_millis() as u64 * 9 / 10);
+const PROMPT: Duration = Duration::from_millis(POLL_INTERVAL.as_millis() as u64 * 9 / 10);
 
 fn waiter(g: &Fixture, claim: ClaimRequest) -> JoinHandle<Claimed> {
     let g = g.clone();
@@ -315,7 +315,7 @@ pub(crate) async fn without_announcements_the_best_work_is_found_by_the_net(g: F
     g.backend().submit(vec![low, high]).await.unwrap();
     let claimed = waiting.await.unwrap();
     assert_eq!(claimed.assignments[0].execution, expected);
-    assert!(since.elapsed() < NET * 5, "found after {:?}", since.elapsed());
+    assert!(since.elapsed() < POLL_INTERVAL * 5, "found after {:?}", since.elapsed());
 }
 
 pub(crate) async fn without_announcements_every_waiter_is_served(g: Fixture) {

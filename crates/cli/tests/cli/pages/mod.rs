@@ -10,11 +10,11 @@
 mod command;
 mod doctest;
 mod expect;
+mod fixture;
 mod page;
 mod planted;
 mod run;
 mod shell;
-mod world;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

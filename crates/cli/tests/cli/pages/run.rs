@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::command::{self, Command};
+use super::fixture::Fixture;
 use super::page::{Block, Page};
 use super::shell::{Ran, Shell};
-use super::world::World;
 use super::{doctest, expect};
 
 /// What became of a page.
@@ -44,19 +44,19 @@ pub(super) fn run(root: &Path, page: &Page, patience: Duration) -> Report {
 /// A shell and what stands beside it; the shell ends first.
 struct Place {
     shell: Shell,
-    world: World,
+    fixture: Fixture,
 }
 
 impl Place {
     fn new(root: &Path, page: &Page) -> Place {
-        let world = World::for_page(root, page);
-        Place { shell: world.shell(), world }
+        let fixture = Fixture::for_page(root, page);
+        Place { shell: fixture.shell(), fixture }
     }
 
     /// What a command does here, in the page's own addresses.
     fn run(&mut self, text: &str, patience: Duration) -> Option<Ran> {
-        let ran = self.shell.run(&self.world.localized(text), patience)?;
-        Some(Ran { output: self.world.as_named(&ran.output), ..ran })
+        let ran = self.shell.run(&self.fixture.localized(text), patience)?;
+        Some(Ran { output: self.fixture.as_named(&ran.output), ..ran })
     }
 }
 

@@ -22,7 +22,7 @@ const VALKEY: u16 = 6379;
 const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
 
 /// The surroundings of one page, which end with it.
-pub(super) struct World {
+pub(super) struct Fixture {
     folder: TempDir,
     /// The port of the test for every port that the page names.
     ports: BTreeMap<u16, u16>,
@@ -30,9 +30,9 @@ pub(super) struct World {
     _valkey: Option<Server>,
 }
 
-impl World {
+impl Fixture {
     /// All that the commands of `page` need.
-    pub(super) fn for_page(root: &Path, page: &Page) -> World {
+    pub(super) fn for_page(root: &Path, page: &Page) -> Fixture {
         let folder = TempDir::new().unwrap();
         furnish(root, folder.path());
         let named = ports(&page.commands());
@@ -45,7 +45,7 @@ impl World {
             ports.insert(VALKEY, server.port());
             server
         });
-        World { folder, ports, _dev: dev.map(|(process, _)| process), _valkey: valkey }
+        Fixture { folder, ports, _dev: dev.map(|(process, _)| process), _valkey: valkey }
     }
 
     /// A shell in the page's folder. What `ff` does when it is told no address, it does at the port of
