@@ -27,8 +27,8 @@ fn work_that_nobody_serves_says_so() {
     let (text, view) = explained(&ff, &id);
     assert_eq!(
         text,
-        "The execution waits because no live worker serves lane l; has 1 execution before it in its \
-         queue.\n\nno_worker_on_lane  lane l\nin_queue           1 before it, 0 able workers\n"
+        "The execution waits because no live worker serves lane l; it has 1 execution before it in \
+         its queue.\n\nno_worker_on_lane  lane l\nin_queue           1 before it, 0 able workers\n"
     );
     assert_eq!(view["explanation"], text.lines().next().unwrap());
     assert_eq!((&view["state"], first(&view)), (&json!("waiting"), "no_worker_on_lane"));
