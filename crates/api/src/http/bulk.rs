@@ -77,7 +77,8 @@ pub struct BulkFilter {
 impl BulkRequest {
     /// The slice meant.
     pub fn bulk(self, namespace: Namespace) -> Result<Bulk, Refusal> {
-        let verb = self.action.parse()?;
+        let unknown = || Refusal::invalid("action", "is unknown; give cancel, replay or delete");
+        let verb = BulkVerb::parse(&self.action).ok_or_else(unknown)?;
         if verb != BulkVerb::Cancel && (self.grace_ms.is_some() || self.reason.is_some()) {
             let why = format!("goes with a cancel, not with a {verb}");
             let field = if self.grace_ms.is_some() { "grace_ms" } else { "reason" };

@@ -1,11 +1,8 @@
 //! Act on many executions, chosen by what they are.
 //!
 //! A bulk call takes one slice of a listing and does the same to everything in it. Listings go from the
-//! newest to the oldest by times that never change, so a caller that goes on with the cursor meets every
+//! newest to the oldest by times that never change, so a caller that follows the cursor meets every
 //! execution once, and none that was submitted after the first call.
-
-use std::fmt;
-use std::str::FromStr;
 
 use async_trait::async_trait;
 use ff_core::machine::{Action, Cancel, Delete, Replay, Target};
@@ -86,30 +83,19 @@ impl BulkAction {
     }
 }
 
-/// The word for what is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BulkVerb {
-    /// Cancel.
-    Cancel,
-    /// Replay.
-    Replay,
-    /// Delete.
-    Delete,
-}
+ff_core::words!(
+    /// What is done, as a word.
+    BulkVerb {
+        /// Cancel.
+        Cancel = "cancel",
+        /// Replay.
+        Replay = "replay",
+        /// Delete.
+        Delete = "delete",
+    }
+);
 
 impl BulkVerb {
-    /// All of them.
-    pub const ALL: [BulkVerb; 3] = [BulkVerb::Cancel, BulkVerb::Replay, BulkVerb::Delete];
-
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            BulkVerb::Cancel => "cancel",
-            BulkVerb::Replay => "replay",
-            BulkVerb::Delete => "delete",
-        }
-    }
-
     /// The states it is for: a completed execution is replayed only when that state is asked for.
     pub fn states(self) -> impl Iterator<Item = PublicState> {
         PublicState::ALL.iter().copied().filter(move |state| match self {
@@ -117,21 +103,6 @@ impl BulkVerb {
             BulkVerb::Replay => state.is_finished() && *state != PublicState::Completed,
             BulkVerb::Delete => state.is_finished(),
         })
-    }
-}
-
-impl fmt::Display for BulkVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for BulkVerb {
-    type Err = Refusal;
-
-    fn from_str(text: &str) -> Result<BulkVerb, Refusal> {
-        let found = BulkVerb::ALL.into_iter().find(|verb| verb.as_str() == text);
-        found.ok_or_else(|| Refusal::invalid("action", "is unknown; give cancel, replay or delete"))
     }
 }
 
@@ -148,7 +119,7 @@ pub struct BulkSlice {
     pub refusals: Vec<(ExecutionId, StoreError)>,
     /// How many are there that cannot be read, whatever was asked for.
     pub unreadable: u64,
-    /// Where to go on; `None` when there is nothing more.
+    /// Where to continue; `None` when there is nothing more.
     pub next: Option<Cursor>,
 }
 
