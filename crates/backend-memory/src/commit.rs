@@ -14,7 +14,14 @@ impl Tables {
             let stored = self.records.get(&change.id).map(|record| record.version);
             stored == change.before && !self.takes_a_key(change)
         });
+        let appends = write.appends.iter().all(|append| {
+            let stored = self.records.get(&append.owner).map(|record| record.version);
+            let first = append.elements.first().map(|element| element.number);
+            let next = self.next_number(append.owner, append.collection);
+            stored == Some(append.seen) && first.is_none_or(|first| first == next)
+        });
         records
+            && appends
             && write.resources.iter().all(|change| version(&change.key) == change.before)
             && write.guards.iter().all(|(key, seen)| version(key) == *seen)
     }
@@ -31,6 +38,11 @@ impl Tables {
     pub(crate) fn write(&mut self, write: WriteSet) {
         for change in write.changes {
             self.change(change);
+        }
+        for append in write.appends {
+            for element in append.elements {
+                self.elements.insert((append.owner, append.collection, element.number), element);
+            }
         }
         for change in write.resources {
             self.change_resource(change);
@@ -64,8 +76,8 @@ impl Tables {
         if let Some((part, bytes)) = change.blob {
             self.blobs.insert(BlobKey { execution: id, part }, bytes);
         }
-        if let Some(attempt) = change.past_attempt {
-            self.attempts.insert((id, attempt.number), attempt);
+        for (collection, element) in change.elements {
+            self.elements.insert((id, collection, element.number), element);
         }
         match change.after {
             Some(record) => {
@@ -74,7 +86,7 @@ impl Tables {
             None => {
                 self.records.remove(&id);
                 self.blobs.retain(|key, _| key.execution != id);
-                self.attempts.retain(|(owner, _), _| *owner != id);
+                self.elements.retain(|(owner, ..), _| *owner != id);
             }
         }
     }

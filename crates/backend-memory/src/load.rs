@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
+use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
@@ -48,6 +49,12 @@ impl Tables {
         for key in &reads.blobs {
             loaded.blobs.insert(*key, self.blobs.get(key).cloned());
         }
+        for key in &reads.elements {
+            loaded.elements.insert(key.clone(), self.named(key).cloned());
+        }
+        for range in &reads.ranges {
+            loaded.ranges.insert(range.clone(), self.elements(range));
+        }
         for key in &reads.resources {
             loaded.resources.insert(key.clone(), self.resources.get(key).cloned());
         }
@@ -56,6 +63,27 @@ impl Tables {
             loaded.resources.insert(key.clone(), self.resources.get(&key).cloned());
             loaded.lane = Some(key);
         }
+    }
+
+    /// Elements in a row.
+    pub(crate) fn elements(&self, range: &ElementRange) -> Vec<Element> {
+        let ElementRange { owner, collection, from, limit } = *range;
+        let all = self.elements.range((owner, collection, from)..=(owner, collection, u64::MAX));
+        all.take(limit).map(|(_, element)| element.clone()).collect()
+    }
+
+    /// The newest element of a name.
+    fn named(&self, key: &ElementKey) -> Option<&Element> {
+        let ElementKey { owner, collection, name } = key;
+        let all = (*owner, *collection, 0)..=(*owner, *collection, u64::MAX);
+        let mut newest_first = self.elements.range(all).rev().map(|(_, element)| element);
+        newest_first.find(|element| element.name.as_ref() == Some(name))
+    }
+
+    /// The number of the next element.
+    pub(crate) fn next_number(&self, owner: ExecutionId, collection: Collection) -> u64 {
+        let all = (owner, collection, 0)..=(owner, collection, u64::MAX);
+        self.elements.range(all).next_back().map_or(0, |((.., last), _)| last + 1)
     }
 
     fn nominate(&self, nominate: &Nominate) -> Vec<ExecutionId> {

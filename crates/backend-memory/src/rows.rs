@@ -1,10 +1,11 @@
 //! Everything the store holds, for audit and comparison.
 
 use ff_core::ExecutionId;
+use ff_core::collection::Content;
 use ff_core::machine::LaneClass;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_store::Position;
-use ff_store::audit::{ResourceEntry, Row};
+use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent};
 
 use crate::tables::Tables;
 
@@ -43,11 +44,14 @@ impl Tables {
             rows.push(Row::Entry(Entry::Key(namespace.clone(), key.clone()), *id));
         }
         rows.extend(self.blobs.iter().map(|(key, bytes)| Row::Blob(*key, bytes.len() as u64)));
-        rows.extend(
-            self.attempts
-                .iter()
-                .map(|((id, _), attempt)| Row::PastAttempt(*id, Box::new(attempt.clone()))),
-        );
+        rows.extend(self.elements.iter().map(|((owner, collection, number), element)| {
+            let content = match &element.content {
+                Content::Attempt(attempt) => RowContent::Attempt(attempt.clone()),
+                Content::Bytes(bytes) => RowContent::Bytes(bytes.len() as u64),
+            };
+            let (owner, collection, number) = (*owner, *collection, *number);
+            Row::Element(Box::new(ElementRow { owner, collection, number, content }))
+        }));
         rows.extend(self.resources.values().map(|r| Row::Resource(Box::new(r.clone()))));
         let listed = self.resources.keys().map(|key| (key, ResourceEntry::Listed));
         let timers = self.resource_timers.iter().map(|(at, key)| (key, ResourceEntry::Timer(*at)));

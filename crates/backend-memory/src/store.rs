@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, Loaded, NeedsAdmission, ReadSet, Reply, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -122,15 +122,8 @@ impl Store for MemoryStore {
         Ok(self.tables().blobs.get(&key).cloned())
     }
 
-    async fn past_attempts(
-        &self,
-        id: ExecutionId,
-        from: u32,
-        limit: usize,
-    ) -> Result<Vec<Attempt>, StoreError> {
-        let tables = self.tables();
-        let attempts = tables.attempts.range((id, from)..=(id, u32::MAX));
-        Ok(attempts.take(limit).map(|(_, attempt)| attempt.clone()).collect())
+    async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError> {
+        Ok(self.tables().elements(&range))
     }
 
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {

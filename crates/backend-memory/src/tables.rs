@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use ff_core::collection::{Collection, Element};
 use ff_core::limits::Blocker;
 use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
-use ff_core::record::Attempt;
 use ff_core::{
     Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Resource,
     ResourceKey, Time,
@@ -18,7 +18,7 @@ use ff_store::Position;
 pub(crate) struct Tables {
     pub(crate) records: BTreeMap<ExecutionId, Execution>,
     pub(crate) blobs: BTreeMap<BlobKey, Bytes>,
-    pub(crate) attempts: BTreeMap<(ExecutionId, u32), Attempt>,
+    pub(crate) elements: BTreeMap<(ExecutionId, Collection, u64), Element>,
     pub(crate) queues: BTreeMap<(Namespace, Lane), Classes>,
     pub(crate) timers: BTreeMap<Time, BTreeSet<ExecutionId>>,
     pub(crate) requests: BTreeMap<RequestId, BTreeSet<ExecutionId>>,

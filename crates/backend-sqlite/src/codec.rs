@@ -2,7 +2,7 @@
 //! its compact form, fields in the order of their declaration.
 //!
 //! The bytes are a stored format. A test pins them; a change of the types needs a new number and a
-//! way to read the old one.
+//! way to read the old one. Format 1 lacks the count of elements at the end of a record.
 
 use ff_core::{Execution, ExecutionId};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::error::Fault;
 
 /// The format that is written.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// Puts `value` into `buffer`, in place of what is there.
 pub(crate) fn encode(value: &impl Serialize, buffer: &mut Vec<u8>) -> Result<(), Fault> {
@@ -23,7 +23,9 @@ pub(crate) fn encode(value: &impl Serialize, buffer: &mut Vec<u8>) -> Result<(),
 /// What was put into `bytes`; an error says why it cannot be told.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.split_first() {
-        Some((&FORMAT, value)) => rmp_serde::from_slice(value).map_err(|error| error.to_string()),
+        Some((1 | &FORMAT, value)) => {
+            rmp_serde::from_slice(value).map_err(|error| error.to_string())
+        }
         Some((format, _)) => Err(format!("format {format} is unknown to this release")),
         None => Err("nothing is stored".into()),
     }

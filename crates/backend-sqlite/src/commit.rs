@@ -7,6 +7,7 @@ use ff_core::{Execution, ExecutionId, Time};
 use rusqlite::{Connection, Params};
 
 use crate::codec;
+use crate::element;
 use crate::error::Fault;
 use crate::query::{class_number, part_number};
 use crate::resource;
@@ -19,6 +20,11 @@ pub(crate) fn write(
 ) -> Result<(), Fault> {
     let mut writing = Writing { connection, buffer };
     write.changes.iter().try_for_each(|change| writing.change(change))?;
+    for append in &write.appends {
+        for element in &append.elements {
+            element::write(connection, append.owner, append.collection, element, buffer)?;
+        }
+    }
     write.resources.iter().try_for_each(|change| resource::write(connection, change, buffer))
 }
 
@@ -50,12 +56,8 @@ impl Writing<'_> {
                 (id.as_bytes(), part_number(*part), &bytes[..]),
             )?;
         }
-        if let Some(attempt) = &change.past_attempt {
-            codec::encode(attempt, self.buffer)?;
-            self.run(
-                "INSERT OR REPLACE INTO attempt (id, number, attempt) VALUES (?1, ?2, ?3)",
-                (id.as_bytes(), attempt.number, &self.buffer[..]),
-            )?;
+        for (collection, element) in &change.elements {
+            element::write(self.connection, id, *collection, element, self.buffer)?;
         }
         Ok(())
     }
@@ -85,8 +87,7 @@ impl Writing<'_> {
         )?;
         decided_on(id, deleted)?;
         self.run("DELETE FROM blob WHERE id = ?1", [id.as_bytes()])?;
-        self.run("DELETE FROM attempt WHERE id = ?1", [id.as_bytes()])?;
-        Ok(())
+        element::delete(self.connection, id)
     }
 
     fn add(&mut self, entry: &Entry, id: ExecutionId, finished: bool) -> Result<(), Fault> {

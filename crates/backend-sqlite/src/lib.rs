@@ -12,6 +12,7 @@ mod codec;
 mod commit;
 mod connection;
 mod due;
+mod element;
 mod error;
 mod group;
 mod nominate;

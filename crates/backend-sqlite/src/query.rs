@@ -4,7 +4,6 @@ use bytes::Bytes;
 use ff_core::limits::Blocker;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
-use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
 use ff_store::{BlockedClass, BlockedScan, ListIndex, ListScan, Listed, Position};
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -73,34 +72,6 @@ pub(crate) fn time(row: &Row<'_>, column: usize) -> Result<Time, Fault> {
     match u64::try_from(ms) {
         Ok(ms) if ms <= Time::MAX.as_ms() => Ok(Time::from_ms(ms)),
         _ => Err(Fault::Unreadable(format!("{ms} is not a time"))),
-    }
-}
-
-/// Attempts of `id` from number `from` on, at most `limit`.
-pub(crate) fn past_attempts(
-    connection: &Connection,
-    id: ExecutionId,
-    from: u32,
-    limit: usize,
-) -> Result<Vec<Attempt>, Fault> {
-    let mut select = connection.prepare_cached(
-        "SELECT number, attempt FROM attempt WHERE id = ?1 AND number >= ?2 \
-         ORDER BY number LIMIT ?3",
-    )?;
-    let mut rows = select.query((id.as_bytes(), from, limit as i64))?;
-    let mut attempts = Vec::new();
-    while let Some(row) = rows.next()? {
-        attempts.push(attempt(id, row.get(0)?, row.get_ref(1)?.as_blob()?)?);
-    }
-    Ok(attempts)
-}
-
-/// Attempt `number` of `id`.
-pub(crate) fn attempt(id: ExecutionId, number: i64, bytes: &[u8]) -> Result<Attempt, Fault> {
-    match codec::decode::<Attempt>(bytes) {
-        Ok(attempt) if i64::from(attempt.number) == number => Ok(attempt),
-        Ok(_) => Err(Fault::Unreadable(format!("attempt {number} of {id}: has another number"))),
-        Err(why) => Err(Fault::Unreadable(format!("attempt {number} of {id}: {why}"))),
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::connection;
 use crate::error::Fault;
-use crate::{codec, query, resource};
+use crate::{codec, element, query, resource};
 
 type SqlRow<'a> = rusqlite::Row<'a>;
 type Emit<'a> = dyn FnMut(Row) -> ControlFlow<()> + 'a;
@@ -40,7 +40,7 @@ const TABLES: &[Table] = &[
         "SELECT id, part, CASE typeof(bytes) WHEN 'blob' THEN length(bytes) END FROM blob",
         blob,
     ),
-    ("attempt", "SELECT id, number, attempt FROM attempt", attempt),
+    ("element", element::COLUMNS, element::row),
     ("resource", "SELECT kind, namespace, name, version, resource FROM resource", resource_row),
     ("resource", "SELECT kind, namespace, name FROM resource", resource_listed),
     (
@@ -228,12 +228,6 @@ fn blob(row: &SqlRow<'_>) -> Result<Row, Fault> {
     let len = row.get::<_, Option<i64>>(2)?.and_then(|len| u64::try_from(len).ok());
     let len = len.ok_or_else(|| Fault::Unreadable(format!("execution {execution}: no bytes")))?;
     Ok(Row::Blob(BlobKey { execution, part }, len))
-}
-
-fn attempt(row: &SqlRow<'_>) -> Result<Row, Fault> {
-    let id = query::id(row, 0)?;
-    let attempt = query::attempt(id, row.get(1)?, row.get_ref(2)?.as_blob()?)?;
-    Ok(Row::PastAttempt(id, Box::new(attempt)))
 }
 
 fn text<T>(

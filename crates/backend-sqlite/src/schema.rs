@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_blocked.sql"),
     include_str!("migrations/0004_clock.sql"),
     include_str!("migrations/0005_blocked_class.sql"),
+    include_str!("migrations/0006_elements.sql"),
 ];
 
 /// What a file says of itself.

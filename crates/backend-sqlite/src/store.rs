@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -29,7 +29,7 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{backlog, connection, due, query, resource, rows};
+use crate::{backlog, connection, due, element, query, resource, rows};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -125,13 +125,8 @@ impl Store for SqliteStore {
         self.read(move |connection| query::blob(connection, key)).await
     }
 
-    async fn past_attempts(
-        &self,
-        id: ExecutionId,
-        from: u32,
-        limit: usize,
-    ) -> Result<Vec<Attempt>, StoreError> {
-        self.read(move |connection| query::past_attempts(connection, id, from, limit)).await
+    async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError> {
+        self.read(move |connection| element::range(connection, &range)).await
     }
 
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {

@@ -10,7 +10,7 @@ use crate::clock::{Reading, StoreClock};
 use crate::commit;
 use crate::error::Fault;
 use crate::nominate::{nominate, readable};
-use crate::{query, resource};
+use crate::{element, query, resource};
 
 /// A write transaction. Dropping it unfinished undoes it.
 pub(crate) struct Open<'a> {
@@ -78,6 +78,12 @@ impl<'a> Open<'a> {
         }
         for key in &reads.blobs {
             loaded.blobs.insert(*key, query::blob(self.connection, *key)?);
+        }
+        for key in &reads.elements {
+            loaded.elements.insert(key.clone(), element::named(self.connection, key)?);
+        }
+        for range in &reads.ranges {
+            loaded.ranges.insert(range.clone(), element::range(self.connection, range)?);
         }
         for key in &reads.resources {
             let found = match resource::get(self.connection, key) {

@@ -53,6 +53,8 @@ pub(crate) const HEAD: Layout = Layout {
         ("ns", "I1c0"),
         ("blocked", "I1c0"),
         ("admission", "I1c0"),
+        ("counts", "I1c0"),
+        ("member", "I1c0"),
     ],
 };
 
@@ -126,6 +128,21 @@ pub(crate) const LAYOUTS: &[Layout] = &[
             ("instance", "I1c0"),
             ("progress", "I2c0"),
         ],
+    },
+    Layout {
+        name: "count",
+        is: "How many elements a record has in a collection.",
+        fields: &[("collection", "B"), ("count", "I6")],
+    },
+    Layout {
+        name: "element",
+        is: "What stands before the bytes of an element that is no attempt.",
+        fields: &[("earlier", "I6"), ("name", "I2c0")],
+    },
+    Layout {
+        name: "added",
+        is: "An element that a write adds.",
+        fields: &[("collection", "B"), ("number", "I6"), ("name", "I2c0"), ("bytes", "I4c0")],
     },
     Layout {
         name: "exit",
@@ -211,6 +228,7 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
         ],
     ),
     ("attention", &[("NONE", 0), ("FAILED", 1)]),
+    ("collection", &[("ATTEMPTS", 0), ("FRAMES", 6), ("SUMMARY", 7)]),
     // Where a payload is: nowhere, in the record, under a key of its own.
     ("place", &[("NONE", 0), ("HERE", 1), ("OWN_KEY", 2)]),
     // Bits: the execution names budgets or quotas; they have admitted it.

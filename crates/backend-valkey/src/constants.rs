@@ -33,8 +33,9 @@ pub(crate) const WALK_INDEXES: usize = 100;
 pub(crate) const DUMP_ENTRIES: usize = 500;
 /// How many bytes one page of an audit has, about.
 pub(crate) const DUMP_BYTES: usize = 256 << 10;
-/// How many earlier attempts of an execution stand in such a page; more are read in pages of as many.
-pub(crate) const DUMP_ATTEMPTS: usize = 16;
+/// How many earlier attempts of an execution stand in such a page. More, and other elements, are read in
+/// pages of as many.
+pub(crate) const DUMP_ELEMENTS: usize = 16;
 /// How many entries one page of a repair examines.
 pub(crate) const REPAIR_ENTRIES: usize = 200;
 /// How many empty queues are taken out of their registries after one count of the backlog.
@@ -82,7 +83,7 @@ pub(crate) fn lua() -> String {
         ("ADMISSION_LOOKAHEAD", ADMISSION_LOOKAHEAD as i64),
         ("CLASS_NAME", ADMISSION_CLASS as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
-        ("ATTEMPTS", DUMP_ATTEMPTS as i64),
+        ("ELEMENTS", DUMP_ELEMENTS as i64),
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];

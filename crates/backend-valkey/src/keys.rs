@@ -156,11 +156,6 @@ impl Keys {
         let (kind, partition) = (key.kind.as_str(), key.partition.number() % self.partitions);
         format!("{}:{kind}:{{p:{partition}}}:{}:{}", self.prefix, key.namespace, key.name)
     }
-
-    /// Attempts that ended before the newest one, by number.
-    pub(crate) fn attempts(&self, id: ExecutionId) -> String {
-        format!("{}:att", self.record(id))
-    }
 }
 
 /// The name of a resource among those of its partition.
@@ -177,12 +172,6 @@ pub(crate) fn parse_resource(partition: Partition, name: &[u8]) -> Option<Resour
         namespace: Namespace::new(parts.next()?).ok()?,
         name: ResourceName::new(parts.next()?).ok()?,
     })
-}
-
-/// The resource that `name` names among those at the home of its namespace.
-pub(crate) fn resource_at_home(name: &[u8], partitions: u16) -> Option<ResourceKey> {
-    let key = parse_resource(Partition::ONLY, name)?;
-    Some(ResourceKey { partition: Partition::home(&key.namespace, partitions), ..key })
 }
 
 /// The name of a budget or a quota that executions wait for.

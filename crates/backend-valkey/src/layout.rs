@@ -30,7 +30,11 @@ pub const LAYOUT: &[Family] = &[
     ),
     now("ff:exec:{p:<N>}:<id>:in", "string", "A longer input."),
     now("ff:exec:{p:<N>}:<id>:out:<run>", "string", "A longer result, or that of an earlier run."),
-    now("ff:exec:{p:<N>}:<id>:att", "hash", "Attempts before the newest one, by number."),
+    now(
+        "ff:exec:{p:<N>}:<id>:c<collection>",
+        "hash",
+        "Elements by number, such as attempts before the newest one (collection 0); the newest by name.",
+    ),
     now("ff:idx:{p:<N>}:namespaces", "set", "The namespaces that have executions here."),
     now(
         "ff:idx:{p:<N>}:list:<namespace>",

@@ -1,9 +1,9 @@
 //! Reads: one record or what is beside it, and what lies over all partitions.
 
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::payload::{BlobKey, BlobPart};
-use ff_core::record::Attempt;
-use ff_core::{Execution, ExecutionId, Millis, Time};
+use ff_core::{Execution, ExecutionId, Millis, Partition, Time};
 use ff_store::partition_set::ENGINE_TTL;
 use ff_store::{
     DueCursor, DueTimers, EngineId, ListIndex, ListScan, Listed, PartitionSet, Position, StoreError,
@@ -11,12 +11,12 @@ use ff_store::{
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
-use crate::codec::{self, Inline, Stored};
+use crate::codec::{Inline, Stored};
 use crate::constants::{PAGE_ENTRIES, PAGE_LEAST};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
-use crate::slow_path::{decode, entry};
+use crate::slow_path::{self, ask_range, decode, entry};
 use crate::store::Shared;
 
 async fn stored(store: &Shared, id: ExecutionId) -> Result<Option<Stored>, StoreError> {
@@ -51,27 +51,14 @@ pub(crate) async fn blob(store: &Shared, key: BlobKey) -> Result<Option<Bytes>, 
     }
 }
 
-/// Attempts that ended before the newest one.
-pub(crate) async fn past_attempts(
+/// Elements beside a record.
+pub(crate) async fn elements(
     store: &Shared,
-    id: ExecutionId,
-    from: u32,
-    limit: usize,
-) -> Result<Vec<Attempt>, StoreError> {
-    let mut command = cmd("HMGET");
-    command.arg(store.keys.attempts(id));
-    let last = u64::from(from) + limit as u64;
-    for number in u64::from(from)..last {
-        command.arg(number);
-    }
-    let mut attempts = Vec::new();
-    for value in reply::list(store.link.send(command).await?)? {
-        let Some(bytes) = reply::maybe_bytes(value)? else { break };
-        let attempt = codec::attempt(&bytes);
-        let unreadable = |error| StoreError::Corrupt(format!("an attempt of {id}: {error}"));
-        attempts.push(attempt.map_err(unreadable)?);
-    }
-    Ok(attempts)
+    range: &ElementRange,
+) -> Result<Vec<Element>, StoreError> {
+    let route = store.keys.route(store.keys.partition(range.owner));
+    let mut answer = reply::list(store.link.call("load", &route, &ask_range(range)).await?)?;
+    slow_path::elements(range.owner, range.collection, answer.pop().ok_or_else(reply::missing)?)
 }
 
 /// How many of `limit` entries over all partitions each is asked for: they are seldom all in one.
@@ -223,13 +210,16 @@ pub(crate) async fn due(
         timers.now = timers.now.max(now);
         for partition in values {
             let mut values = reply::list(partition)?.into_iter();
+            let route = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
+            let at = store.keys.routed(&route).ok_or_else(reply::missing)?;
+            let at = Partition::new(at).map_err(StoreError::from)?;
             let next = values.next().ok_or_else(reply::missing)?;
             let names = reply::list(values.next().ok_or_else(reply::missing)?)?;
             let (seen, mut last) = (names.len() / 2, None);
             let mut names = names.into_iter();
             while let (Some(due), Some(name)) = (names.next(), names.next()) {
                 let name = reply::bytes(name)?;
-                match keys::resource_at_home(&name, store.keys.partitions()) {
+                match keys::parse_resource(at, &name) {
                     Some(key) => {
                         last = Some((reply::moment(&due)?, name));
                         timers.resources.push(key);
@@ -260,7 +250,7 @@ pub(crate) async fn due(
         }
     }
     timers.due.sort_unstable();
-    timers.more = reached.cursor(after, store.keys.partitions());
+    timers.more = reached.cursor(after);
     Ok(timers)
 }
 
@@ -268,20 +258,20 @@ pub(crate) async fn due(
 #[derive(Default)]
 struct Reached {
     executions: Reach<ExecutionId>,
-    /// By their names in the index, in whose order they come.
+    /// By their names in the index, in whose order they come, wherever they lie.
     resources: Reach<Bytes>,
 }
 
 impl Reached {
     /// Where the next page begins, if there may be more of either kind.
-    fn cursor(self, after: DueCursor, partitions: u16) -> Option<DueCursor> {
+    fn cursor(self, after: DueCursor) -> Option<DueCursor> {
         if self.executions.cut.is_none() && self.resources.cut.is_none() {
             return None;
         }
         let resource = self
             .resources
             .end()
-            .and_then(|(time, name)| Some((time, keys::resource_at_home(&name, partitions)?)));
+            .and_then(|(time, name)| Some((time, keys::parse_resource(Partition::ONLY, &name)?)));
         Some(DueCursor {
             execution: self.executions.end().or(after.execution),
             resource: resource.or(after.resource),

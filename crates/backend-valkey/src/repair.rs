@@ -8,7 +8,6 @@
 use ff_core::ExecutionId;
 use ff_store::audit::{Found, Rule, Violation};
 use ff_store::{Repaired, StoreError};
-use redis::Value;
 
 use crate::constants::REPAIR_ENTRIES;
 use crate::link::Arg;
@@ -25,7 +24,7 @@ pub enum PartialWrite {
     /// A record without one of its entries, or whose class is not registered. What is missing is put
     /// back; an execution that was on its way out when its retention was over goes for good.
     Unplaced,
-    /// An entry, a registered class, a payload or an attempt that no record has, while the record
+    /// An entry, a registered class, a payload or an element that no record has, while the record
     /// itself is there; an entry of a resource that has another or is gone. It is removed.
     Leftover,
 }
@@ -47,8 +46,8 @@ impl PartialWrite {
             (Rule::ClassRegistered, Found::Missing) => Some(PartialWrite::Unplaced),
             (Rule::ClassRegistered, _) => Some(PartialWrite::Leftover),
             (Rule::EntryOwned | Rule::PayloadOwned, _) => Some(owned()),
-            // An attempt too many, but never one too few.
-            (Rule::AttemptsInOrder, Found::Extra) => Some(owned()),
+            // An element too many, but never one too few.
+            (Rule::ElementsInOrder, Found::Extra) => Some(owned()),
             _ => None,
         }
     }
@@ -85,15 +84,11 @@ async fn pass(store: &Shared, partition: u16, sum: &mut Repaired) -> Result<(), 
         let mut values = reply::list(answer)?.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
         walk.went(&next()?, next()?)?;
-        let mut count = || number(&next()?);
+        let mut count = || reply::count(&next()?);
         sum.examined += count()?;
         sum.unwritten += count()?;
         sum.unplaced += count()?;
         sum.leftover += count()?;
     }
     Ok(())
-}
-
-fn number(value: &Value) -> Result<u64, StoreError> {
-    u64::try_from(reply::number(value)?).map_err(|_| reply::strange(value))
 }

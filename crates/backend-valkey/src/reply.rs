@@ -28,6 +28,11 @@ pub(crate) fn score(text: &[u8]) -> Option<i64> {
     text.parse().ok().or_else(|| text.parse::<f64>().ok().map(|score| score as i64))
 }
 
+/// A number that is not negative.
+pub(crate) fn count(value: &Value) -> Result<u64, StoreError> {
+    u64::try_from(number(value)?).map_err(|_| strange(value))
+}
+
 /// A number, or `None` for an empty text.
 pub(crate) fn maybe_number(value: &Value) -> Result<Option<i64>, StoreError> {
     match value {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::vec::IntoIter;
 
+use ff_core::collection::Collection;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
@@ -13,17 +14,17 @@ use ff_core::{
     Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId, ResourceKey,
 };
 use ff_store::StoreError;
-use ff_store::audit::{ResourceEntry, Row, Rows};
+use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent, Rows};
 use redis::Value;
 
 use crate::codec::{self, Stored, Unreadable};
-use crate::constants::{DUMP_ATTEMPTS, DUMP_BYTES, DUMP_ENTRIES};
+use crate::constants::{DUMP_BYTES, DUMP_ENTRIES};
 use crate::indexes::INDEXES;
 use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::named;
 use crate::store::Shared;
-use crate::walk::{Walk, scan};
+use crate::walk::Walk;
 use crate::{keys, resource};
 
 /// Every row, partition by partition; in each, records come before their entries. A page is asked for
@@ -60,56 +61,75 @@ async fn partition_rows(
         let mut next = || values.next().ok_or_else(reply::missing);
         walk.went(&next()?, next()?)?;
         for value in values {
-            let (rows, many_attempts) = rows(value, partition);
+            let (rows, more) = rows(value, partition);
             for row in rows {
                 if sender.send(Ok(row)).await.is_err() {
                     return Ok(false);
                 }
             }
-            if let Some(id) = many_attempts
-                && !attempts(store, id, sender).await?
-            {
-                return Ok(false);
+            for (id, collection) in more {
+                if !elements(store, id, collection, sender).await? {
+                    return Ok(false);
+                }
             }
         }
     }
     Ok(true)
 }
 
-/// Sends the earlier attempts of an execution that has many; tells whether anybody listens.
-async fn attempts(store: &Shared, id: ExecutionId, sender: &Sender) -> Result<bool, StoreError> {
-    let key = store.keys.attempts(id);
-    let mut rows = Vec::new();
-    scan(store, redis::cmd("HSCAN"), &key, DUMP_ATTEMPTS, |page| {
-        past_attempts(id, page, &mut rows)
-    })
-    .await?;
-    for row in rows {
-        if sender.send(Ok(row)).await.is_err() {
-            return Ok(false);
+/// Sends the elements of a collection, a page at a time; tells whether anybody listens.
+async fn elements(
+    store: &Shared,
+    id: ExecutionId,
+    collection: Collection,
+    sender: &Sender,
+) -> Result<bool, StoreError> {
+    let route = store.keys.route(store.keys.partition(id));
+    let of: [Arg<'_>; 2] = [keys::id(id), collection.number().to_string()].map(owned);
+    let mut place = owned("0".into());
+    loop {
+        let args: Vec<_> = of.iter().cloned().chain([place]).collect();
+        let page = reply::list(store.link.call("dump_elements", &route, &args).await?)?;
+        let mut page = page.into_iter();
+        let next = reply::bytes(page.next().ok_or_else(reply::missing)?)?;
+        let mut rows = Vec::new();
+        element_rows(id, collection, page, &mut rows)?;
+        for row in rows {
+            if sender.send(Ok(row)).await.is_err() {
+                return Ok(false);
+            }
         }
+        if &next[..] == b"0" {
+            return Ok(true);
+        }
+        place = Arg::Owned(next.into());
     }
-    Ok(true)
 }
 
-/// The rows of one answer, or what is wrong with it, and the execution whose attempts are not among
-/// them because it has many.
-fn rows(value: Value, partition: u16) -> (Vec<Row>, Option<ExecutionId>) {
+fn owned(text: String) -> Arg<'static> {
+    Arg::Owned(text.into_bytes())
+}
+
+/// Collections whose elements are not among the rows of their execution.
+type Further = Vec<(ExecutionId, Collection)>;
+
+/// The rows of one answer, or what is wrong with it.
+fn rows(value: Value, partition: u16) -> (Vec<Row>, Further) {
     let mut fields = reply::list(value).unwrap_or_default().into_iter();
     let letter = fields.next().map(reply::text).and_then(Result::ok).unwrap_or_default();
     let read = match letter.as_str() {
         "l" => execution(fields),
-        letter => read(letter, fields, partition).map(|rows| (rows, None)),
+        letter => read(letter, fields, partition).map(|rows| (rows, Further::new())),
     };
     read.unwrap_or_else(|why| {
         let index = INDEXES.iter().find(|index| letter.starts_with(index.letter));
         let place = index.map_or("an entry of no index", |index| index.entry);
-        (vec![Row::Unreadable { place: place.into(), why: why.to_string() }], None)
+        (vec![Row::Unreadable { place: place.into(), why: why.to_string() }], Further::new())
     })
 }
 
 /// An execution and what is beside it.
-fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Option<ExecutionId>), StoreError> {
+fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Further), StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
     let namespace = name::<Namespace>(next()?)?;
     let id = named(&reply::bytes(next()?)?)?;
@@ -131,13 +151,20 @@ fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Option<ExecutionI
         let run = u32::try_from(reply::number(&run)?).map_err(|_| reply::missing())?;
         rows.push(blob(id, BlobPart::Result(run), &len)?);
     }
+    let mut further = Further::new();
     match next()? {
-        Value::Nil => Ok((rows, Some(id))),
+        Value::Nil => further.push((id, Collection::Attempts)),
         attempts => {
-            past_attempts(id, reply::list(attempts)?, &mut rows)?;
-            Ok((rows, None))
+            let attempts = reply::list(attempts)?.into_iter();
+            element_rows(id, Collection::Attempts, attempts, &mut rows)?;
         }
     }
+    for collection in reply::list(next()?)? {
+        let number = u8::try_from(reply::count(&collection)?).map_err(|_| reply::missing())?;
+        let collection = Collection::try_from(number).map_err(StoreError::Corrupt)?;
+        further.push((id, collection));
+    }
+    Ok((rows, further))
 }
 
 fn blob(execution: ExecutionId, part: BlobPart, len: &Value) -> Result<Row, StoreError> {
@@ -212,18 +239,41 @@ fn class(requires: &[u8]) -> Result<Capabilities, StoreError> {
     Ok(Capabilities::parse(text)?)
 }
 
-/// Attempts, each behind its number.
-fn past_attempts(
-    id: ExecutionId,
-    attempts: Vec<Value>,
+/// Elements, each behind its number: attempts, or how many bytes they have. A name that leads nowhere
+/// comes in the place of a number.
+fn element_rows(
+    owner: ExecutionId,
+    collection: Collection,
+    mut values: IntoIter<Value>,
     rows: &mut Vec<Row>,
 ) -> Result<(), StoreError> {
-    let mut values = attempts.into_iter();
-    while let (Some(_), Some(bytes)) = (values.next(), values.next()) {
-        rows.push(match codec::attempt(&reply::bytes(bytes)?) {
-            Ok(attempt) => Row::PastAttempt(id, Box::new(attempt)),
-            Err(why) => unreadable(format!("an attempt of {id}"), &why),
-        });
+    while let (Some(number), Some(value)) = (values.next(), values.next()) {
+        let place = format!("{collection:?} of execution {owner}");
+        let name = reply::bytes(number.clone())?;
+        if name.starts_with(b"=") {
+            let why = format!("the name {:?} leads to no element", name[1..].escape_ascii());
+            rows.push(Row::Unreadable { place, why });
+            continue;
+        }
+        let number = reply::count(&number)?;
+        let content = match collection {
+            Collection::Attempts => match codec::attempt(&reply::bytes(value)?) {
+                Ok(attempt) => RowContent::Attempt(Box::new(attempt)),
+                Err(why) => {
+                    rows.push(unreadable(place, &why));
+                    continue;
+                }
+            },
+            _ => match reply::count(&value) {
+                Ok(length) => RowContent::Bytes(length),
+                Err(_) => {
+                    let why = format!("element {number} cannot be read");
+                    rows.push(Row::Unreadable { place, why });
+                    continue;
+                }
+            },
+        };
+        rows.push(Row::Element(Box::new(ElementRow { owner, collection, number, content })));
     }
     Ok(())
 }

@@ -2,8 +2,10 @@
 //! was decided on has changed.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use async_trait::async_trait;
+use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
 use ff_core::machine::{Change, Command, Loaded, ReadSet, WriteSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
@@ -36,7 +38,9 @@ enum Question {
     Nominate,
     Holding,
     Class,
-    Input(ExecutionId),
+    Payload(BlobKey),
+    Element(ElementKey),
+    Range(ElementRange),
     Resource(ResourceKey),
 }
 
@@ -75,6 +79,13 @@ impl Optimistic for General<'_> {
         ];
         for change in &write.changes {
             push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
+        }
+        for append in &write.appends {
+            args.extend([owned(keys::id(append.owner)), version(append.seen), text("")]);
+            let of = append.elements.iter().map(|element| (append.collection, element));
+            let packed = codec::pack_elements(of);
+            let packed = packed.map_err(|error| unwritable(append.owner, &error))?;
+            args.extend([text("append"), text(""), Cow::Owned(packed)]);
         }
         for change in &write.resources {
             let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;
@@ -140,8 +151,22 @@ impl General<'_> {
             args.push(owned(keys::class(&class.class)));
         }
         for key in &reads.blobs {
-            questions.push(Question::Input(key.execution));
-            args.extend([letter(b"i"), owned(keys::id(key.execution))]);
+            questions.push(Question::Payload(*key));
+            let run = match key.part {
+                BlobPart::Input => String::new(),
+                BlobPart::Result(run) => run.to_string(),
+            };
+            args.extend([letter(b"p"), owned(keys::id(key.execution)), owned(run)]);
+        }
+        for key in &reads.elements {
+            questions.push(Question::Element(key.clone()));
+            args.extend([letter(b"e"), owned(keys::id(key.owner))]);
+            args.push(owned(key.collection.number().to_string()));
+            args.push(Cow::Borrowed(key.name.as_bytes()));
+        }
+        for range in &reads.ranges {
+            questions.push(Question::Range(range.clone()));
+            args.extend(ask_range(range));
         }
         let lane = reads.lane.as_ref().and_then(|lane| self.lane(lane));
         for key in reads.resources.iter().cloned().chain(lane) {
@@ -212,9 +237,19 @@ fn note(
             let others = usize::try_from(reply::number(&answer)?).unwrap_or(0);
             loaded.other_classes = Some(others);
         }
-        Question::Input(execution) => {
-            let key = BlobKey { execution, part: BlobPart::Input };
+        Question::Payload(key) => {
             loaded.blobs.insert(key, reply::maybe_bytes(answer)?);
+        }
+        Question::Element(key) => {
+            let found = match answer {
+                Value::Nil => None,
+                answer => elements(key.owner, key.collection, answer)?.pop(),
+            };
+            loaded.elements.insert(key, found);
+        }
+        Question::Range(range) => {
+            let found = elements(range.owner, range.collection, answer)?;
+            loaded.ranges.insert(range, found);
         }
         Question::Resource(key) => {
             let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
@@ -230,6 +265,36 @@ fn note(
         }
     }
     Ok(())
+}
+
+/// Asks for elements in a row.
+pub(crate) fn ask_range(range: &ElementRange) -> [Arg<'static>; 5] {
+    let number = |number: u64| owned(number.to_string());
+    let ElementRange { owner, collection, from, limit } = *range;
+    let [collection, limit] = [collection.number().into(), limit as u64].map(number);
+    [letter(b"s"), owned(keys::id(owner)), collection, number(from), limit]
+}
+
+/// Elements, each behind its number.
+pub(crate) fn elements(
+    owner: ExecutionId,
+    collection: Collection,
+    answer: Value,
+) -> Result<Vec<Element>, StoreError> {
+    let unreadable = |why: &dyn fmt::Display| {
+        StoreError::Corrupt(format!("{collection:?} of execution {owner}: {why}"))
+    };
+    if answer == Value::Int(-1) {
+        return Err(unreadable(&"its record cannot be read"));
+    }
+    let mut values = reply::list(answer)?.into_iter();
+    let mut found = Vec::new();
+    while let (Some(number), Some(bytes)) = (values.next(), values.next()) {
+        let number = reply::count(&number)?;
+        let element = codec::element(collection, number, &reply::bytes(bytes)?);
+        found.push(element.map_err(|why| unreadable(&why))?);
+    }
+    Ok(found)
 }
 
 /// Ids and their records. A candidate that cannot be read is listed without one; what a request
@@ -294,15 +359,22 @@ fn push_resource(
     mode: &'static str,
     args: &mut Vec<Arg<'_>>,
 ) {
-    let before = before.map_or(Vec::new(), |version| version.get().to_be_bytes().to_vec());
-    args.extend([owned(keys::resource(key)), Cow::Owned(before), Cow::Owned(after)]);
-    args.extend([mode, "", "", ""].map(text));
+    args.extend([owned(keys::resource(key)), maybe_version(before), Cow::Owned(after)]);
+    args.extend([mode, "", ""].map(text));
+}
+
+/// The version that was decided on.
+fn version(version: Version) -> Arg<'static> {
+    Cow::Owned(version.get().to_be_bytes().to_vec())
+}
+
+fn maybe_version(before: Option<Version>) -> Arg<'static> {
+    before.map_or(Cow::Borrowed(&[]), version)
 }
 
 fn push<'a>(change: &'a Change, args: &mut Vec<Arg<'a>>) -> Result<(), Unreadable> {
     args.push(owned(keys::id(change.id)));
-    let before = change.before.map_or(Vec::new(), |version| version.get().to_be_bytes().to_vec());
-    args.push(Cow::Owned(before));
+    args.push(maybe_version(change.before));
     args.push(Cow::Owned(match &change.after {
         Some(record) => codec::encode(record, &Inline::None, &Inline::None)?,
         None => Vec::new(),
@@ -312,12 +384,7 @@ fn push<'a>(change: &'a Change, args: &mut Vec<Arg<'a>>) -> Result<(), Unreadabl
         Some((BlobPart::Result(_), bytes)) => args.extend([text("out"), Cow::Borrowed(&bytes[..])]),
         None => args.extend([text(""), text("")]),
     }
-    match &change.past_attempt {
-        Some(attempt) => {
-            args.push(owned(attempt.number.to_string()));
-            args.push(Cow::Owned(codec::encode_attempt(attempt)?));
-        }
-        None => args.extend([text(""), text("")]),
-    }
+    let elements = change.elements.iter().map(|(collection, element)| (*collection, element));
+    args.push(Cow::Owned(codec::pack_elements(elements)?));
     Ok(())
 }

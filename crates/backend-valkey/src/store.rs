@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{
     self, Action, ClaimRequest, Command, GrantNext, Granted, NeedsAdmission, Reply,
 };
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::record::Attempt;
 use ff_core::{
     Capabilities, Execution, ExecutionId, Namespace, RequestId, Resource, ResourceKey, Time,
 };
@@ -283,13 +283,8 @@ impl Store for ValkeyStore {
         query::blob(self, key).await
     }
 
-    async fn past_attempts(
-        &self,
-        id: ExecutionId,
-        from: u32,
-        limit: usize,
-    ) -> Result<Vec<Attempt>, StoreError> {
-        query::past_attempts(self, id, from, limit).await
+    async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError> {
+        query::elements(self, &range).await
     }
 
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use bytes::Bytes;
+use ff_core::collection::{Collection, Content, Element, ElementRange};
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
-use ff_core::record::{Attempt, Exit};
+use ff_core::record::Exit;
 use ff_core::state::State;
 use ff_core::{Execution, ExecutionId, LeaseId, Resource, ResourceKey, Time};
-use ff_store::audit::{ResourceEntry, Row};
+use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent};
 use ff_store::{Store, StoreError};
 
 /// How many differences are told.
@@ -25,8 +26,9 @@ pub struct Snapshot {
     pub classes: Vec<[String; 3]>,
     /// Bytes beside records: how many, and which, unless no record leads to them.
     pub blobs: Vec<(BlobKey, u64, Option<Bytes>)>,
-    /// Earlier attempts, by id and number.
-    pub attempts: Vec<(ExecutionId, Attempt)>,
+    /// Elements, by id, collection and number: what a row says of each, and all of it unless no
+    /// record counts it.
+    pub elements: Vec<(ExecutionId, Collection, u64, RowContent, Option<Element>)>,
     /// Resources, by key.
     pub resources: Vec<Resource>,
     /// The resources that are listed.
@@ -40,7 +42,7 @@ pub struct Snapshot {
 /// Reads everything `store` holds.
 pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
     let mut rows = store.rows().await?;
-    let (mut all, mut blobs) = (Snapshot::default(), Vec::new());
+    let (mut all, mut blobs, mut elements) = (Snapshot::default(), Vec::new(), Vec::new());
     while let Some(row) = rows.next().await {
         match row? {
             Row::Record(record) => all.records.push(*record),
@@ -51,7 +53,7 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
                 class.class.to_string(),
             ]),
             Row::Blob(key, len) => blobs.push((key, len)),
-            Row::PastAttempt(id, attempt) => all.attempts.push((id, *attempt)),
+            Row::Element(row) => elements.push(*row),
             Row::Resource(resource) => all.resources.push(*resource),
             Row::ResourceEntry(key, ResourceEntry::Listed) => all.listed_resources.push(key),
             Row::ResourceEntry(key, ResourceEntry::Timer(at)) => {
@@ -63,11 +65,16 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
     for (key, len) in blobs {
         all.blobs.push((key, len, store.blob(key).await?));
     }
+    for ElementRow { owner, collection, number, content } in elements {
+        let range = ElementRange { owner, collection, from: number, limit: 1 };
+        let found = store.elements(range).await?.pop().filter(|found| found.number == number);
+        all.elements.push((owner, collection, number, content, found));
+    }
     all.records.sort_by_key(|record| record.id);
     all.entries.sort();
     all.classes.sort();
     all.blobs.sort();
-    all.attempts.sort_by_key(|(id, attempt)| (*id, attempt.number));
+    all.elements.sort_by_key(|(id, collection, number, ..)| (*id, *collection, *number));
     all.resources.sort_by(|a, b| a.key.cmp(&b.key));
     all.listed_resources.sort();
     all.resource_timers.sort();
@@ -87,8 +94,8 @@ impl Snapshot {
         let records = self.records.iter().map(|r| (r.id, format!("record {r:?}")));
         let entries = self.entries.iter().map(|(id, e)| (*id, format!("entry {e:?}")));
         let blobs = self.blobs.iter().map(|(k, ..)| (k.execution, format!("bytes {:?}", k.part)));
-        let attempts = self.attempts.iter().map(|(id, a)| (*id, format!("attempt {}", a.number)));
-        let rows = records.chain(entries).chain(blobs).chain(attempts);
+        let elements = self.elements.iter().map(|(id, of, n, ..)| (*id, format!("{of:?} {n}")));
+        let rows = records.chain(entries).chain(blobs).chain(elements);
         rows.filter(|(owner, _)| *owner == id).map(|(_, row)| row).collect()
     }
 
@@ -107,7 +114,7 @@ impl Snapshot {
             compare("entry", &self.entries, &other.entries, &mut found);
             compare("class", &self.classes, &other.classes, &mut found);
             compare("bytes", &self.blobs, &other.blobs, &mut found);
-            compare("attempt", &self.attempts, &other.attempts, &mut found);
+            compare("element", &self.elements, &other.elements, &mut found);
             compare("resource", &self.resources, &other.resources, &mut found);
             let listed = (&self.listed_resources, &other.listed_resources);
             compare("listed resource", listed.0, listed.1, &mut found);
@@ -144,8 +151,13 @@ impl Snapshot {
                 unnumbered(&mut attempt.lease);
             }
         }
-        for (_, attempt) in &mut self.attempts {
-            unnumbered(&mut attempt.lease);
+        for (.., row, element) in &mut self.elements {
+            if let RowContent::Attempt(attempt) = row {
+                unnumbered(&mut attempt.lease);
+            }
+            if let Some(Element { content: Content::Attempt(attempt), .. }) = element {
+                unnumbered(&mut attempt.lease);
+            }
         }
         self
     }

@@ -9,6 +9,8 @@ use crate::time::Millis;
 pub const NAME_BYTES: usize = 64;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES: usize = 256;
+/// Longest name of an element beside a record, in bytes.
+pub const ELEMENT_NAME_BYTES: usize = 256;
 /// Longest tag value, in bytes.
 pub const TAG_VALUE_BYTES: usize = 256;
 /// Most tags on one execution.

@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod budget;
 pub mod capability;
+pub mod collection;
 pub mod digest;
 pub mod event;
 pub mod explain;

@@ -9,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capabilities;
+use crate::collection::{Collection, Counts};
 use crate::digest::Digest;
 use crate::id::{AdmissionId, ExecutionId, Fence, LeaseId};
 use crate::limits::{Amounts, ExecutionLimits};
@@ -43,6 +44,9 @@ pub struct Execution {
     pub reports: Vec<(u64, u64)>,
     /// What everybody may know of it.
     pub description: Description,
+    /// How many elements are stored beside it.
+    #[serde(default)]
+    pub counts: Counts,
 }
 
 impl Execution {
@@ -50,6 +54,13 @@ impl Execution {
     pub fn admitted_under(&self) -> Option<AdmissionId> {
         let holds = matches!(self.state, State::Granted { .. } | State::Active { .. });
         self.admission.filter(|_| holds)
+    }
+
+    /// How many elements it has in each collection, attempts included.
+    pub fn collections(&self) -> impl Iterator<Item = (Collection, u64)> + '_ {
+        let earlier = self.attempt.as_ref().map_or(0, |newest| newest.number.into());
+        let attempts = (earlier > 0).then_some((Collection::Attempts, earlier));
+        attempts.into_iter().chain(self.counts.iter())
     }
 }
 

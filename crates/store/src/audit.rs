@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ff_core::collection::Collection;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Entry, EntryDiff, Placement};
@@ -36,12 +37,34 @@ pub enum Row {
     Class(LaneClass),
     /// Bytes beside a record: how many.
     Blob(BlobKey, u64),
-    /// An attempt beside a record.
-    PastAttempt(ExecutionId, Box<Attempt>),
+    /// An element beside a record.
+    Element(Box<ElementRow>),
     /// A resource.
     Resource(Box<Resource>),
     /// An index entry of a resource.
     ResourceEntry(ResourceKey, ResourceEntry),
+}
+
+/// An element beside a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElementRow {
+    /// Beside which execution.
+    pub owner: ExecutionId,
+    /// In which collection.
+    pub collection: Collection,
+    /// Its number.
+    pub number: u64,
+    /// What it is; of bytes only how many.
+    pub content: RowContent,
+}
+
+/// What an element is, as far as a row says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowContent {
+    /// An attempt.
+    Attempt(Box<Attempt>),
+    /// So many bytes.
+    Bytes(u64),
 }
 
 /// An index entry of a resource.
@@ -123,8 +146,8 @@ rules!(
     PayloadThere = "payload_there",
     /// Every payload belongs to a record.
     PayloadOwned = "payload_owned",
-    /// Attempts are numbered from 0 without gaps, and belong to a record.
-    AttemptsInOrder = "attempts_in_order",
+    /// Elements beside a record are numbered from 0 without gaps, as many as the record counts.
+    ElementsInOrder = "elements_in_order",
     /// Earlier attempts have ended; the newest has ended exactly when its execution asks for it.
     AttemptsEnded = "attempts_ended",
     /// Held work has an attempt whose newest lease is the one that holds it.
@@ -147,16 +170,20 @@ pub struct Auditor {
     missing_entries: BTreeSet<(ExecutionId, Entry)>,
     classes: BTreeMap<(String, String, String), bool>,
     payloads: BTreeMap<BlobKey, u32>,
-    attempts: BTreeMap<ExecutionId, Attempts>,
+    elements: BTreeMap<(ExecutionId, Collection), Elements>,
     resource_entries: BTreeSet<(ResourceKey, ResourceEntry)>,
     resource_entries_seen: BTreeSet<(ResourceKey, ResourceEntry)>,
     limits: LimitsAudit,
 }
 
+/// What a record counts of a collection, and what has been found of it.
 #[derive(Debug, Default)]
-struct Attempts {
-    expected: u32,
-    seen: u32,
+struct Elements {
+    counted: u64,
+    /// How many of them there are.
+    seen: u64,
+    /// Of a collection that grows alone: the highest number.
+    last: u64,
 }
 
 impl Auditor {
@@ -170,7 +197,7 @@ impl Auditor {
             Row::Entry(entry, id) => self.entry(entry, id),
             Row::Class(class) => self.class(&class),
             Row::Blob(key, len) => self.blob(key, len),
-            Row::PastAttempt(id, attempt) => self.past_attempt(id, &attempt),
+            Row::Element(element) => self.element(&element),
             Row::Resource(resource) => {
                 self.report.records += 1;
                 self.limits.add(&resource);
@@ -187,7 +214,7 @@ impl Auditor {
 
     /// How much it expects that has not come yet.
     pub fn expects(&self) -> usize {
-        self.missing_entries.len() + self.payloads.len() + self.attempts.len()
+        self.missing_entries.len() + self.payloads.len() + self.elements.len()
     }
 
     /// What is wrong, after the last row.
@@ -220,10 +247,13 @@ impl Auditor {
             let detail = format!("{:?} is missing", key.part);
             self.broken(Rule::PayloadThere, key.execution.into(), Found::Missing, detail);
         }
-        for (id, Attempts { expected, seen }) in std::mem::take(&mut self.attempts) {
+        for ((id, collection), Elements { counted, seen, last }) in
+            std::mem::take(&mut self.elements)
+        {
+            let expected = if collection.grows_alone() { last + 1 } else { counted };
             if seen != expected {
-                let detail = format!("{seen} of {expected} earlier attempts are there");
-                self.broken(Rule::AttemptsInOrder, id.into(), Found::Missing, detail);
+                let detail = format!("{seen} of {expected} elements of {collection:?} are there");
+                self.broken(Rule::ElementsInOrder, id.into(), Found::Missing, detail);
             }
         }
         self.report
@@ -255,6 +285,10 @@ impl Auditor {
             self.missing_entries.insert((id, entry));
         }
         self.expect_payloads(record);
+        for (collection, counted) in record.collections() {
+            let elements = Elements { counted, ..Elements::default() };
+            self.elements.insert((id, collection), elements);
+        }
         self.check_attempts(record);
         self.check_runs(record);
     }
@@ -276,10 +310,6 @@ impl Auditor {
     fn check_attempts(&mut self, record: &Execution) {
         let id = record.id;
         let newest = record.attempt.as_ref();
-        let expected = newest.map_or(0, |attempt| attempt.number);
-        if expected > 0 {
-            self.attempts.insert(id, Attempts { expected, seen: 0 });
-        }
         if let State::Active { lease, .. } = &record.state {
             let matches = newest.is_some_and(|a| a.lease == lease.id && a.worker == lease.worker);
             if !matches || lease.epoch != record.epoch {
@@ -345,22 +375,26 @@ impl Auditor {
         }
     }
 
-    fn past_attempt(&mut self, id: ExecutionId, attempt: &Attempt) {
-        if attempt.end.is_none() {
-            let detail = format!("earlier attempt {} is open", attempt.number);
-            self.broken(Rule::AttemptsEnded, id.into(), Found::Wrong, detail);
+    fn element(&mut self, row: &ElementRow) {
+        let ElementRow { owner, collection, number, .. } = *row;
+        if let RowContent::Attempt(attempt) = &row.content
+            && attempt.end.is_none()
+        {
+            let detail = format!("earlier attempt {number} is open");
+            self.broken(Rule::AttemptsEnded, owner.into(), Found::Wrong, detail);
         }
-        let number = attempt.number;
-        match self.attempts.get_mut(&id) {
-            Some(attempts) if number < attempts.expected => {
-                attempts.seen += 1;
-                if attempts.seen == attempts.expected {
-                    self.attempts.remove(&id);
+        let key = (owner, collection);
+        match self.elements.get_mut(&key) {
+            Some(elements) if number < elements.counted || collection.grows_alone() => {
+                elements.seen += 1;
+                elements.last = elements.last.max(number);
+                if elements.seen == elements.counted && !collection.grows_alone() {
+                    self.elements.remove(&key);
                 }
             }
             _ => {
-                let detail = format!("attempt {number} is not one of its earlier ones");
-                self.broken(Rule::AttemptsInOrder, id.into(), Found::Extra, detail);
+                let detail = format!("element {number} of {collection:?} is not counted");
+                self.broken(Rule::ElementsInOrder, owner.into(), Found::Extra, detail);
             }
         }
     }

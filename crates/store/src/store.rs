@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, QueueEntry, Score};
-use ff_core::record::Attempt;
 use ff_core::{
     Description, Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, ResourceKind,
     ResourceName, Time,
@@ -35,13 +35,9 @@ pub trait Store: Send + Sync + 'static {
     /// Bytes stored beside a record.
     async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError>;
 
-    /// Attempts that ended before the newest one, from number `from` on, at most `limit`.
-    async fn past_attempts(
-        &self,
-        id: ExecutionId,
-        from: u32,
-        limit: usize,
-    ) -> Result<Vec<Attempt>, StoreError>;
+    /// Elements beside a record, in the order of their numbers. What its owner does not count is not
+    /// among them.
+    async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError>;
 
     /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError>;

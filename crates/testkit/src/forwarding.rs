@@ -4,11 +4,11 @@ use std::ops::Deref;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -69,9 +69,7 @@ forward! {
     async execute(batch: Vec<Command>) -> Vec<Result<Reply, StoreError>>;
     async record(id: ExecutionId) -> Result<Option<Execution>, StoreError>;
     async blob(key: BlobKey) -> Result<Option<Bytes>, StoreError>;
-    async past_attempts(
-        id: ExecutionId, from: u32, limit: usize
-    ) -> Result<Vec<Attempt>, StoreError>;
+    async elements(range: ElementRange) -> Result<Vec<Element>, StoreError>;
     async list(scan: ListScan) -> Result<Vec<Listed>, StoreError>;
     async due(
         share: &PartitionSet, after: Option<DueCursor>, limit: usize

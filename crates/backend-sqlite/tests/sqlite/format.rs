@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::fixture::{self, Place};
 use ff_backend_sqlite::backend;
+use ff_core::collection::{Collection, ElementRange};
 use ff_core::machine::{Command, Complete, Fail, Reply, Submit};
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::state::Failure;
@@ -17,8 +18,11 @@ use ff_core::{
 use ff_store::Store;
 use ff_testkit::ManualClock;
 
-const RECORD: &str = include_str!("format/record-1.hex");
-const ATTEMPT: &str = include_str!("format/attempt-1.hex");
+/// Records and attempts in every format that was ever written, oldest first.
+const FORMATS: &[[&str; 2]] = &[
+    [include_str!("format/record-1.hex"), include_str!("format/attempt-1.hex")],
+    [include_str!("format/record-2.hex"), include_str!("format/attempt-2.hex")],
+];
 
 fn id() -> ExecutionId {
     ExecutionId::mint(Time::from_ms(1_700_000_000_000), Partition::ONLY, 7, 42)
@@ -90,34 +94,37 @@ async fn written() -> (String, String, Execution) {
     let record = backend.store().record(id()).await.unwrap().unwrap();
     let sql = place.sql();
     let hex = |query: &str| sql.query_row(query, (), |row| row.get::<_, String>(0)).unwrap();
-    (hex("SELECT hex(record) FROM execution"), hex("SELECT hex(attempt) FROM attempt"), record)
+    (hex("SELECT hex(record) FROM execution"), hex("SELECT hex(bytes) FROM element"), record)
 }
 
 #[tokio::test]
 async fn records_and_attempts_are_written_in_these_bytes() {
     let (record, attempt, _) = written().await;
-    assert_eq!(record, RECORD.trim());
-    assert_eq!(attempt, ATTEMPT.trim());
+    let newest = FORMATS.last().unwrap().map(str::trim);
+    assert_eq!([record.as_str(), attempt.as_str()], newest);
 }
 
 #[tokio::test]
 async fn records_and_attempts_are_read_from_these_bytes() {
     let (_, _, expected) = written().await;
-    let place = Place::new();
-    let backend = place.open();
-    place
-        .sql()
-        .execute_batch(&format!(
+    for [record, attempt] in FORMATS {
+        let place = Place::new();
+        let backend = place.open();
+        let write = format!(
             "INSERT INTO execution VALUES (x'{id}', {version}, x'{record}');
-             INSERT INTO attempt VALUES (x'{id}', 0, x'{attempt}');",
+             INSERT INTO element VALUES (x'{id}', 0, 0, NULL, x'{attempt}');",
             id = id().to_string().replace('-', ""),
             version = expected.version.get(),
-            record = RECORD.trim(),
-            attempt = ATTEMPT.trim(),
-        ))
-        .unwrap();
-    assert_eq!(backend.store().record(id()).await.unwrap(), Some(expected));
-    let attempts = backend.store().past_attempts(id(), 0, 10).await.unwrap();
-    assert_eq!(attempts.len(), 1);
-    assert_eq!(attempts[0].lease.request, RequestId::new(99));
+            record = record.trim(),
+            attempt = attempt.trim(),
+        );
+        place.sql().execute_batch(&write).unwrap();
+        assert_eq!(backend.store().record(id()).await.unwrap().as_ref(), Some(&expected));
+        let collection = Collection::Attempts;
+        let range = ElementRange { owner: id(), collection, from: 0, limit: 10 };
+        let mut elements = backend.store().elements(range).await.unwrap();
+        assert_eq!(elements.len(), 1);
+        let attempt = elements.remove(0).into_attempt().unwrap();
+        assert_eq!(attempt.lease.request, RequestId::new(99));
+    }
 }

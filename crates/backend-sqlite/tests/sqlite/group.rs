@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fixture::{self, Place, command, submit, take, target};
 use ff_backend_sqlite::{Options, backend};
+use ff_core::collection::{Collection, ElementRange};
 use ff_core::machine::{Cancel, Renew, Submit};
 use ff_core::policy::Policy;
 use ff_core::{Capabilities, Millis, Time};
@@ -170,7 +171,8 @@ async fn what_is_retired_leaves_nothing_behind() {
     backend.store().execute(stale).await.remove(0).unwrap_err();
     claim.request = ff_store::mint::request_id();
     let taken = backend.claim(claim, Millis::ZERO).await.unwrap().assignments;
-    assert_eq!(backend.store().past_attempts(id, 0, 10).await.unwrap().len(), 1);
+    let attempts = ElementRange { owner: id, collection: Collection::Attempts, from: 0, limit: 10 };
+    assert_eq!(backend.store().elements(attempts).await.unwrap().len(), 1);
     backend.complete(vec![fixture::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
     assert_eq!(fixture::violations(&**backend.store()).await, Vec::<String>::new());
     clock.advance(Policy::default().retention);

@@ -83,12 +83,13 @@ impl Planted {
 
     /// The attempt stored beside a record.
     pub(crate) fn past_attempt(&self, id: ExecutionId) -> Attempt {
-        self.read("SELECT attempt FROM attempt WHERE id = ?1", id)
+        self.read("SELECT bytes FROM element WHERE owner = ?1", id)
     }
 
     /// Stores an attempt beside a record, in place of one with its number.
     pub(crate) fn insert_attempt(&self, id: ExecutionId, attempt: &Attempt) {
-        let sql = "INSERT OR REPLACE INTO attempt (id, number, attempt) VALUES (?1, ?2, ?3)";
+        let sql = "INSERT OR REPLACE INTO element (owner, collection, number, bytes) \
+                   VALUES (?1, 0, ?2, ?3)";
         self.execute(sql, (id.as_bytes(), attempt.number, encode(attempt)));
     }
 
@@ -99,7 +100,7 @@ impl Planted {
 }
 
 /// The format that records and attempts are written in: its number, then MessagePack.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 fn encode(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![FORMAT];

@@ -154,15 +154,15 @@ plants! {
         planted.execute(sql, [planted.active.as_bytes()]);
     };
 
-    a_lost_attempt_is_found: AttemptsInOrder => |planted| {
-        planted.delete("attempt", planted.failed);
+    a_lost_attempt_is_found: ElementsInOrder => |planted| {
+        planted.execute("DELETE FROM element WHERE owner = ?1", [planted.failed.as_bytes()]);
     };
-    an_earlier_attempt_that_was_never_made_is_found: AttemptsInOrder => |planted| {
+    an_earlier_attempt_that_was_never_made_is_found: ElementsInOrder => |planted| {
         let mut attempt = planted.past_attempt(planted.failed);
         attempt.number = 9;
         planted.insert_attempt(planted.failed, &attempt);
     };
-    an_attempt_of_an_execution_that_is_gone_is_found: AttemptsInOrder => |planted| {
+    an_attempt_of_an_execution_that_is_gone_is_found: ElementsInOrder => |planted| {
         let attempt = planted.past_attempt(planted.failed);
         planted.insert_attempt(new_id(), &attempt);
     };

@@ -32,7 +32,7 @@ local function complete(k, now, packed, bytes_out)
     result = ''
   end
   call('SET', record, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
-  ff.save.arm(k, id, timer, now)
+  ff.arm(k, k.timer, id, timer, now)
   call('ZREM', k.requests, ff.name.request(was, id))
   return {now, bytes}
 end

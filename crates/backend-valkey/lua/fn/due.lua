@@ -2,7 +2,7 @@
 --
 -- keys: routing keys. args: time and id of the execution and time and name of the resource after
 --       which to begin (0 and '' for the start), how many of each partition at most.
--- reply: {now, for each {time of the first timer that is not due or '', time and name of each
+-- reply: {now, for each {routing key, time of the first timer that is not due or '', time and name of each
 --       resource whose timer is due, then time and id of each execution whose timer is, and 1 if it
 --       is finished (else 0)}}.
 
@@ -31,7 +31,8 @@ local function add(found, key, now, after, after_member, limit, more)
   return found
 end
 
-local function due(k, now, after, limit)
+local function due(route, now, after, limit)
+  local k = ff.keys(route)
   local earliest = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2]
   local some = earliest and tonumber(earliest) <= now
   if some then
@@ -49,7 +50,7 @@ local function due(k, now, after, limit)
   if first and (soonest == '' or tonumber(first) < tonumber(soonest)) then
     soonest = first
   end
-  local found = {soonest, resources}
+  local found = {route, soonest, resources}
   if some then
     add(found, k.timer, now, after.time, after.id, limit, function(id)
       return is_finished(k, id) and 1 or 0
@@ -66,7 +67,7 @@ register('due', function(keys, args)
   }
   local reply = {now}
   for _, route in ipairs(keys) do
-    reply[#reply + 1] = due(ff.keys(route), now, after, tonumber(args[5]))
+    reply[#reply + 1] = due(route, now, after, tonumber(args[5]))
   end
   return reply
 end, {'no-writes', 'allow-cross-slot-keys'}, 5, nil, {1, 3, 5})

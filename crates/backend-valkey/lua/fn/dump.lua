@@ -6,10 +6,11 @@
 -- reply: {how many of the indexes were read to their end, place in the next one, then rows}. A row is
 --       the letter of its index, what that is of, member and score (or field and value) of an entry;
 --       behind it come
---   l        record?, length of the input?, {run, length of its result, ...}, {number, attempt, ...}?
+--   l        record?, length of the input?, {run, length of its result, ...}, {number, attempt, ...}?,
+--            {other collections}
 --   q        what the class of the queue requires?
 --   r        the resource?
---       An execution with many attempts has none in its row.
+--       An execution with many attempts has none in its row; see dump_elements.
 
 -- How long a payload under its own key is; false if there is none.
 local function length(key)
@@ -33,8 +34,8 @@ local function results(record, r)
 end
 
 local function attempts(record)
-  local key = ff.key.attempts(record)
-  return call('HLEN', key) <= C.ATTEMPTS and call('HGETALL', key)
+  local key = ff.key.collection(record, C.COLLECTION_ATTEMPTS)
+  return call('HLEN', key) <= C.ELEMENTS and call('HGETALL', key)
 end
 
 -- What comes behind an entry, by the letter of its index.
@@ -45,7 +46,7 @@ function behind.l(k, _, id)
   local bytes = call('GET', record)
   local r = bytes and ff.record.unpack(bytes)
   local input = r and r.input_place == C.PLACE_HERE and #r.input or length(ff.key.input(record))
-  return bytes, input, results(record, r), attempts(record)
+  return bytes, input, results(record, r), attempts(record), ff.elements.present(record)
 end
 
 -- What the executions of a class require, of which its lane does not know; false if nobody knows.

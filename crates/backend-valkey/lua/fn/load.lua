@@ -6,10 +6,13 @@
 --   n namespace lane limit count classes...   candidates of a queue
 --   h request (16 bytes)          what a claim or grant holds
 --   c namespace lane class        how many other classes a lane has
---   i id                          an input
+--   p id run                      a payload: the result of a run, or the input where run is ''
+--   e id collection name          an element
+--   s id collection from limit    elements in a row
 --   g name                        a resource
 -- reply: {now, an answer to each}: bytes or false; an id or false; a list of ids and records; the
---       same; a number; bytes or false; bytes or false.
+--       same; a number; bytes or false; {number, bytes} or false; {number, bytes, ...}; bytes or false.
+--       Of an execution whose record cannot be read, no elements are known: the answer is -1.
 
 local function with_records(k, ids)
   local found = {}
@@ -57,15 +60,50 @@ function answer.c(k, args, at)
   return call('HLEN', classes) - call('HEXISTS', classes, args[at + 2]), at + 3
 end
 
-function answer.i(k, args, at)
-  local r = ff.record.get(k, args[at])
-  if not r then
-    return false, at + 1
+-- A payload, in its record or under its own key.
+local function payload(place, here, key)
+  if place == C.PLACE_OWN_KEY then
+    return call('GET', key)
   end
-  if r.input_place == C.PLACE_OWN_KEY then
-    return call('GET', ff.key.input(ff.key.record(k, args[at]))), at + 1
+  return place == C.PLACE_HERE and here
+end
+
+function answer.p(k, args, at)
+  local r, record, run = ff.record.get(k, args[at]), ff.key.record(k, args[at]), args[at + 1]
+  local found = false
+  if r and run == '' then
+    found = payload(r.input_place, r.input, ff.key.input(record))
+  elseif r and tonumber(run) == r.run then
+    found = payload(r.result_place, r.result, ff.key.result(record, run))
+  elseif r then
+    found = call('GET', ff.key.result(record, run))
   end
-  return r.input_place == C.PLACE_HERE and r.input, at + 1
+  return found, at + 2
+end
+
+-- What read makes of the record of id, none if there is none, -1 if it cannot be read.
+local function beside(k, id, none, read)
+  local r = ff.record.get(k, id)
+  if r == nil then
+    return none
+  end
+  if r == false then
+    return -1
+  end
+  return read(ff.key.record(k, id), r)
+end
+
+function answer.e(k, args, at)
+  return beside(k, args[at], false, function(record, r)
+    return ff.elements.named(record, r, tonumber(args[at + 1]), args[at + 2])
+  end), at + 3
+end
+
+function answer.s(k, args, at)
+  return beside(k, args[at], {}, function(record, r)
+    local collection, from, limit = unpack(args, at + 1, at + 3)
+    return ff.elements.range(record, r, tonumber(collection), tonumber(from), tonumber(limit))
+  end), at + 4
 end
 
 function answer.g(k, args, at)
@@ -73,7 +111,7 @@ function answer.g(k, args, at)
 end
 
 -- How many arguments a question has; one for candidates has as many classes as it says besides.
-local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, i = 1, g = 1}
+local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, p = 2, e = 3, s = 4, g = 1}
 
 local function whole(args)
   local at = 1

@@ -29,11 +29,21 @@ local function lane(k, name, most)
   return found
 end
 
+-- The time of the first timer of executions and resources, or ''.
+local function first_timer(k)
+  local execution = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2]
+  local resource = call('ZRANGE', k.resource_timers, 0, 0, 'WITHSCORES')[2]
+  if execution and resource then
+    return tonumber(execution) <= tonumber(resource) and execution or resource
+  end
+  return execution or resource or ''
+end
+
 register('peek', function(keys, args)
   local reply, most = {}, tonumber(args[1])
   for i, route in ipairs(keys) do
     local k = ff.keys(route)
-    local found = {route, call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2] or ''}
+    local found = {route, first_timer(k)}
     for at = 2, #args do
       found[at + 1] = lane(k, args[at], most)
     end

@@ -21,7 +21,7 @@ local function renew(k, now, packed)
   call('SET', ff.key.record(k, id),
     struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   if timer ~= was then
-    ff.save.arm(k, id, timer, now)
+    ff.arm(k, k.timer, id, timer, now)
   end
   return {until_at, cancel_by}
 end

@@ -49,7 +49,7 @@ local function examine(k, index, of, key, member, value, found)
   found.examined = found.examined + 1
   if r == nil then
     found.unwritten = found.unwritten + call(REMOVE[index.kind], key, member)
-    call('DEL', ff.save.names(k, id, 0))
+    call('UNLINK', ff.save.names(k, id, 0))
   elseif r then
     local visit = index.letter == 'l' and place or rescue
     visit(k, id, r, found)

@@ -52,7 +52,7 @@ local function submit(k, now, gates, origin, packed, own_input)
     return {0}
   end
   if timer ~= 0 then
-    ff.save.arm(k, id, timer, now)
+    ff.arm(k, k.timer, id, timer, now)
   end
   local head = score ~= C.NO_SCORE and ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   return {1, state, head or ''}

@@ -34,7 +34,7 @@ local function unblock(k, now, packed, joined, left)
   counter, salt = counter + 1, new_salt
   call('SET', record, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   if timer ~= 0 and timer ~= was then
-    ff.save.arm(k, id, timer, now)
+    ff.arm(k, k.timer, id, timer, now)
   end
   call('ZADD', ff.key.queue(k, queue), score, id)
   if was ~= 0 and timer == 0 then

@@ -4,7 +4,8 @@
 -- args: origin, the time it was decided with, the time until which it holds (0 for any), then for
 --       each record: its id, the version decided on (8 bytes, '' for none), its new bytes without
 --       payloads ('' to remove it), which payload comes with it ('', 'in' or 'out'), the payload,
---       the number of an attempt to store beside it ('' for none), and that attempt.
+--       and the elements to store beside it, packed. With 'append' in the place of a payload's name
+--       the record stays as it is.
 -- reply: {1, then for each the score of the head it became or ''}, {0} if something has changed,
 --       {2} if the decision is too old.
 
@@ -23,6 +24,17 @@ local function examined(k, id, before, new)
   return is_new and (after.key == '' or not ff.save.owner(k, after.ns, after.key)) and {false, after}
 end
 
+-- An owner to whose elements these are appended; nil if something has changed.
+local function appended(k, id, before, elements)
+  local record = ff.key.record(k, id)
+  local bytes = call('GET', record)
+  if bytes and string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before
+    and ff.elements.fits(record, elements)
+  then
+    return {}
+  end
+end
+
 -- A payload is stored in the record when it is short, else under its own key.
 local function place(payload)
   if #payload <= C.INLINE then
@@ -38,11 +50,9 @@ local function create(k, now, origin, id, r, payload)
   return ff.save.enter(k, id, r, now, origin)
 end
 
-local function update(k, now, origin, id, was, r, part, payload, number, attempt)
+local function update(k, now, origin, id, was, r, part, payload, elements)
   local record = ff.key.record(k, id)
-  if number ~= '' then
-    call('HSET', ff.key.attempts(record), number, attempt)
-  end
+  ff.elements.write(record, elements)
   r.input_place, r.input = was.input_place, was.input
   r.result_place, r.result = was.result_place, was.result
   if r.run ~= was.run then
@@ -66,7 +76,7 @@ local function remove(k, id, was)
 end
 
 -- How many arguments come before the records, and how many each has.
-local BEFORE, EACH = 3, 7
+local BEFORE, EACH = 3, 6
 
 -- Whether the change at a place is of a resource: an id has no colon.
 local function is_resource(args, at)
@@ -84,6 +94,8 @@ ff.commit = function(keys, args)
     local change
     if is_resource(args, at) then
       change = ff.resource.examined(k, args[at], args[at + 1], args[at + 2])
+    elseif args[at + 3] == 'append' then
+      change = appended(k, args[at], args[at + 1], args[at + 5])
     else
       change = examined(k, args[at], args[at + 1], args[at + 2])
     end
@@ -98,12 +110,14 @@ ff.commit = function(keys, args)
     local id, head = args[at], nil
     if is_resource(args, at) then
       if args[at + 3] ~= 'guard' then
-        ff.resource.put(k, id, change, args[at + 2])
+        ff.resource.put(k, id, change, args[at + 2], now)
       end
+    elseif args[at + 3] == 'append' then
+      ff.elements.write(ff.key.record(k, id), args[at + 5])
     elseif not after then
       remove(k, id, was)
     elseif was then
-      head = update(k, now, origin, id, was, after, unpack(args, at + 3, at + 6))
+      head = update(k, now, origin, id, was, after, unpack(args, at + 3, at + 5))
     else
       head = create(k, now, origin, id, after, args[at + 4])
     end

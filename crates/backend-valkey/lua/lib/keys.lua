@@ -65,7 +65,7 @@ function ff.key.record(k, id)
   return k.exec .. id
 end
 
--- Beside a record: an input that is too long for it, the results of its runs, its earlier attempts.
+-- Beside a record: an input that is too long for it, the results of its runs, its collections.
 function ff.key.input(record)
   return record .. ':in'
 end
@@ -74,8 +74,8 @@ function ff.key.result(record, run)
   return record .. ':out:' .. run
 end
 
-function ff.key.attempts(record)
-  return record .. ':att'
+function ff.key.collection(record, collection)
+  return record .. ':c' .. collection
 end
 
 -- Of a namespace: its executions, those that failed, and those with an idempotency key.

@@ -43,7 +43,7 @@ function ff.lease.take(k, id, bytes, now, by, place, name)
     end
   else
     if attempts > 0 then
-      call('HSET', ff.key.attempts(record), attempts - 1, attempt)
+      call('HSET', ff.key.collection(record, C.COLLECTION_ATTEMPTS), attempts - 1, attempt)
     end
     attempt = ff.attempt.start(attempts, run, now, lease, by.worker, by.instance)
     attempts = attempts + 1
@@ -58,7 +58,7 @@ function ff.lease.take(k, id, bytes, now, by, place, name)
   local changed = struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at))
   call('SET', record, changed)
   if timer ~= was then
-    ff.save.arm(k, id, timer, now)
+    ff.arm(k, k.timer, id, timer, now)
   end
   call('ZADD', k.requests, 0, ff.name.request(lease, id))
   return changed

@@ -22,10 +22,7 @@ local function clear(k, id, r)
   if r.result_place ~= C.PLACE_OWN_KEY then
     extra = extra + call('DEL', ff.key.result(record, r.run))
   end
-  if r.attempts > 0 then
-    extra = extra + call('HDEL', ff.key.attempts(record), r.attempts - 1)
-  end
-  return extra
+  return extra + ff.elements.clear(record, r)
 end
 
 -- Puts back what the record of id lacks and takes away what it disowns. Answers how much was missing

@@ -80,7 +80,7 @@ ff.indexes = {
       end
     end,
     join = function(k, id, r, now)
-      ff.save.arm(k, id, r.timer, now)
+      ff.arm(k, k.timer, id, r.timer, now)
     end},
   -- What claims and grants hold.
   {letter = 'h', kind = 'ordered', of = of_partition, id = ff.name.requested,

@@ -27,7 +27,7 @@ end
 
 -- Writes an examined resource, or removes it. A change of lane settings is announced: claims that wait
 -- on the lane read it again.
-function ff.resource.put(k, name, examined, bytes)
+function ff.resource.put(k, name, examined, bytes, now)
   local key, was = examined[1], examined[2]
   if bytes == '' then
     call('DEL', key)
@@ -42,7 +42,7 @@ function ff.resource.put(k, name, examined, bytes)
   end
   call('SET', key, bytes)
   if timer ~= 0 and (timer ~= armed or not was) then
-    call('ZADD', k.resource_timers, timer, name)
+    ff.arm(k, k.resource_timers, name, timer, now)
   elseif timer == 0 and was and armed ~= 0 then
     call('ZREM', k.resource_timers, name)
   end

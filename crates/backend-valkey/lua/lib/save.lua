@@ -4,23 +4,12 @@
 -- a fault leaves one of three things, which repair finds from the indexes alone: an entry of no
 -- record, a record without one of its entries, an entry or payload that its record disowns.
 
--- How soon a timer must be due to be announced, in ms.
-local SOON = 1000
-
 ff.save = {}
 
 -- The execution that an idempotency key names, false if there is none or its record is gone.
 function ff.save.owner(k, ns, key)
   local id = call('HGET', ff.key.idempotency(k, ns), key)
   return id and call('EXISTS', ff.key.record(k, id)) == 1 and id
-end
-
--- Sets the timer of an execution. One that is due soon and comes first is announced.
-function ff.save.arm(k, id, due, now)
-  call('ZADD', k.timer, due, id)
-  if due - now <= SOON and call('ZRANGE', k.timer, 0, 0)[1] == id then
-    call('SPUBLISH', k.channel, string.format('T%.0f', due))
-  end
 end
 
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a key of
@@ -92,7 +81,8 @@ end
 -- The names of a record and of all that can be beside it, whether or not it is there.
 function ff.save.names(k, id, runs)
   local record = ff.key.record(k, id)
-  local names = {record, ff.key.input(record), ff.key.attempts(record)}
+  local names = ff.elements.keys(record)
+  names[#names + 1], names[#names + 2] = record, ff.key.input(record)
   for run = 0, math.min(runs, C.RUNS) do
     names[#names + 1] = ff.key.result(record, run)
   end
@@ -110,7 +100,7 @@ function ff.save.remove(k, id, ns, attention, key, run)
   if key ~= '' then
     ff.save.disown(k, id, ns, key)
   end
-  call('DEL', ff.save.names(k, id, run))
+  call('UNLINK', ff.save.names(k, id, run))
   call('ZREM', k.timer, id)
 end
 

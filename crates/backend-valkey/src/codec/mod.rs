@@ -6,6 +6,7 @@
 
 mod attempt;
 mod bytes;
+mod element;
 pub(crate) mod format;
 mod glance;
 mod held;
@@ -20,10 +21,9 @@ use ff_core::{LeaseId, Refusal, RequestId, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use attempt::{
-    completed as completed_attempt, decode as attempt, encode as encode_attempt,
-};
+pub(crate) use attempt::{completed as completed_attempt, decode as attempt};
 pub(crate) use bytes::{Packer, Unpacker};
+pub(crate) use element::{element, pack_elements};
 pub(crate) use glance::Glance;
 pub(crate) use held::{admission_name, completed, held_by};
 pub(crate) use inline::{INLINE, Inline};

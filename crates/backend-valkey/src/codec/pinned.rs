@@ -1,6 +1,7 @@
 //! The stored format, byte by byte. What a store holds is read by the next release too: whoever
 //! changes one of these bytes gives the format another number, and reads the old one as well.
 
+use ff_core::collection::{Collection, Counts};
 use ff_core::digest::Digest;
 use ff_core::machine::{self, Command, Loaded, Step, Submit};
 use ff_core::placement::Score;
@@ -53,6 +54,8 @@ fn record() -> format::Record<'static> {
         ns: b"ns",
         blocked: b"blocked",
         admission: b"admission",
+        counts: b"counts",
+        member: b"member",
         priority: -3,
         created: 0x5859_5a5b_5c5d,
         started: 0x5e5f_6061_6263,
@@ -71,7 +74,7 @@ fn record() -> format::Record<'static> {
 fn the_fields_of_a_record_keep_their_order_and_width() {
     let mut packer = Packer::default();
     record().pack(&mut packer);
-    let expected: [&str; 24] = [
+    let expected: [&str; 25] = [
         // One byte each, then the version, the timer and the score.
         "01020304",
         "05060708090a0b0c",
@@ -93,6 +96,7 @@ fn the_fields_of_a_record_keep_their_order_and_width() {
         "026e73",
         "07626c6f636b6564",
         "0961646d697373696f6e",
+        "06636f756e7473066d656d626572",
         // The tail.
         "fffd",
         "58595a5b5c5d5e5f60616263",
@@ -137,11 +141,15 @@ fn what_is_beside_a_record_keeps_its_order_and_width() {
     let mut resource = Packer::default();
     format::Resource { version: [1; 8], gate: 2, timer: 3 }.pack(&mut resource);
     assert_eq!(hex(&resource.0), "010101010101010102000000000003");
+    let mut element = Packer::default();
+    format::Count { collection: 1, count: 2 }.pack(&mut element);
+    format::Element { earlier: 3, name: b"n" }.pack(&mut element);
+    assert_eq!(hex(&element.0), ["01000000000002", "00000000000300016e"].concat());
 }
 
 #[test]
 fn the_numbers_of_states_and_flags_are_kept() {
-    use format::{attention, exit, gate, limits, outcome, place, state};
+    use format::{attention, collection, exit, gate, limits, outcome, place, state};
     let states = [state::QUEUED, state::DELAYED, state::GRANTED, state::ACTIVE, state::FINISHED];
     assert_eq!((states, state::BLOCKED), ([0, 1, 2, 3, 4], 5));
     let outcomes = [outcome::SUCCESS, outcome::FAILED, outcome::CANCELLED, outcome::EXPIRED];
@@ -152,7 +160,14 @@ fn the_numbers_of_states_and_flags_are_kept() {
     assert_eq!([place::NONE, place::HERE, place::OWN_KEY], [0, 1, 2]);
     assert_eq!([limits::NAMED, limits::ADMITTED], [1, 2]);
     assert_eq!([gate::PAUSED, gate::DRAINING, gate::LIMITED, gate::DEFAULTS], [1, 2, 4, 8]);
-    assert_eq!(FORMAT, 1);
+    for collection in Collection::ALL {
+        assert_eq!(Collection::ALL[usize::from(collection.number())], *collection);
+    }
+    let named = [Collection::Attempts, Collection::Frames, Collection::Summary];
+    let numbers = [collection::ATTEMPTS, collection::FRAMES, collection::SUMMARY];
+    assert_eq!(named.map(|named| u64::from(named.number())), numbers);
+    assert_eq!(numbers, [0, 6, 7]);
+    assert_eq!(FORMAT, 2);
 }
 
 /// An execution that is held, has been held before, and was admitted.
@@ -194,6 +209,7 @@ fn held() -> Execution {
         digest: Digest::from_stored(7),
         answer: Exited::Retrying { from: time(1_500) },
     });
+    record.counts = Counts::from_stored(vec![(Collection::Steps, 2)]);
     record.admission = Some(AdmissionId { batch: RequestId::new(4), index: 2 });
     record.state = State::Active {
         lease: Lease {
@@ -224,7 +240,7 @@ fn a_held_execution_keeps_its_bytes() {
 /// The bytes of [`held`].
 const HELD: &[&str] = &[
     // Format, state, why, attention, version, timer, score.
-    "0103000000000009000000080000000009c4ffe0000000000000",
+    "0203000000000009000000080000000009c4ffe0000000000000",
     // Lease, timeout, cancel, deadline, queued.
     "000000000bb8000000000fa00000000009c40000000000000000000003e8",
     // Run, lease span, attempt timeout, retention.
@@ -237,8 +253,8 @@ const HELD: &[&str] = &[
     "210000000000000000000000000000000500000000000000000007010000000005dc",
     // The attempt.
     "002d0000000000000000000001000000000000000007d0000000000000000000000000000000050001017701690000",
-    // No detail, no result; the namespace; the admission.
-    "00000000016e0012000000000000000000000000000000040002",
+    // No detail, no result; the namespace; the admission; two steps; no flow.
+    "00000000016e0012000000000000000000000000000000040002070100000000000200",
     // Priority, times, counts, fingerprint.
     "fffd0000000003e80000000003e800000000000000001112131415161718",
     // Lane, class, requirements, key, input.

@@ -18,13 +18,13 @@ use super::format::{self, attention, limits};
 use super::inline::Inline;
 use super::state::StateFields;
 use super::{
-    Unreadable, attempt, held, lease, lease_bytes, maybe_time, ms, pack_value, state, text, time,
-    value, word,
+    Unreadable, attempt, element, held, lease, lease_bytes, maybe_time, ms, pack_value, state,
+    text, time, value, word,
 };
 use crate::keys;
 
 /// The format that is written.
-pub(crate) const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 2;
 
 /// What stands for no place in a queue: no score is so low.
 pub(crate) const NO_SCORE: i64 = -(1 << 53);
@@ -106,6 +106,9 @@ pub(crate) fn encode(
         ns: record.spec.namespace.as_str().as_bytes(),
         blocked: blocked.as_bytes(),
         admission: admission.as_ref().map_or(&[][..], |name| &name[..]),
+        counts: &element::pack_counts(&record.counts),
+        // Reserved for the place of an execution in a flow.
+        member: &[],
         priority: record.priority.into(),
         created: record.created.as_ms(),
         started: record.run.started.as_ms(),
@@ -208,6 +211,7 @@ impl Stored {
             admission: maybe(fields.admission, held::admission)?,
             reports: rest.reports,
             description,
+            counts: element::counts(fields.counts)?,
         };
         let input = Inline::at(fields.input_place, fields.input)?;
         let result = Inline::at(fields.result_place, fields.result)?;

@@ -58,7 +58,12 @@ wrong_commands! {
            return call(command, key, 'NX', ...)
          end";
     an_earlier_attempt_is_lost: "attempts::attempts_are_numbered_from_zero_without_gaps",
-        "if command == 'HSET' and string.match(key, ':att$') then return 1 end";
+        "if command == 'HSET' and string.match(key, ':c0$') then return 1 end";
+    an_element_is_lost:
+        "elements::elements_are_numbered_from_zero_in_the_order_of_their_writes",
+        "if command == 'HSET' and string.match(key, ':c2$') then return 1 end";
+    a_name_keeps_its_first_element: "elements::a_name_finds_the_newest_element_that_has_it",
+        "if command == 'HGET' and string.match(..., '^=charge') then return '0' end";
     a_key_is_lost: "idempotency::the_same_key_and_body_finds_the_first_whatever_the_id",
         "if command == 'HSET' and string.match(key, ':keys:') then return 1 end";
     an_old_result_is_lost: "replay::old_results_stay_readable",

@@ -16,9 +16,10 @@ fn takes(verb: &str, count: usize) -> bool {
         "claim" => count >= 3,
         "complete" => groups(0, 2),
         "renew" | "retire" | "sweep" => count >= 1,
-        "commit" | "commit_freeing" => groups(3, 7),
+        "commit" | "commit_freeing" => groups(3, 6),
         "repair" => count >= 3,
         "dump" => count >= 4,
+        "dump_elements" => count == 3,
         "engine_heartbeat" => count == 2,
         "now" => count == 0,
         // Those over many partitions take the count of them and their names first.

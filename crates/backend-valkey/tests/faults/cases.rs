@@ -174,6 +174,8 @@ pub(crate) fn commit() -> Vec<Case> {
     let late = Policy { deadline: Some(ms(50)), ..policy() };
     let late = [run(Submit { policy: late.into(), ..work(1) }), run(laden(2)), Pass(50)];
     let retried = [run(work(1)), run(claim(1, 1)), run(fail(hold(1, 1, 1, 0), true))];
+    let named = || [run(work(1)), run(step(1, "a")), run(step(1, "b"))];
+    let appended = || [run(work(1)), run(frame(1)), run(frame(1))];
     let registered = || [run(register())];
     let lapsed = [run(register()), Pass(5_000)];
     let other = Register { session: RequestId::new(2), ..register() };
@@ -191,6 +193,9 @@ pub(crate) fn commit() -> Vec<Case> {
         once(case("commit", "a claim past a deadline", late, [command(claim(1, 2))])),
         once(case("commit", "a grant of a second attempt", retried, [command(grant(2))])),
         case("commit", "a replay", done(Payload::bytes("done")), [command(replay(1, 0))]),
+        once(case("commit", "a first element", [run(work(1))], [command(step(1, "a"))])),
+        once(case("commit", "a name that was used", named(), [command(step(1, "a"))])),
+        once(case("commit", "an appended element", appended(), [command(frame(1))])),
         case("commit", "a replay with a long result", done(long("out")), [command(replay(1, 0))]),
         case("commit", "a replay of a failure", failed, [command(replay(1, 0))]),
     ]

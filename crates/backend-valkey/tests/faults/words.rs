@@ -1,11 +1,12 @@
 //! Short words for commands that are the same each time they are made.
 
+use ff_core::collection::{Collection, ElementName};
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, Claim, ClaimGranted,
     ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, LeaseRef, NeedsAdmission,
     Register, Renew, Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Submit, Target,
-    Tick, Unblock,
+    Tick, Toy, ToyPart, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::{Progress, Tags, Version};
@@ -254,4 +255,17 @@ pub(crate) fn replay(n: u32, run: u32) -> Replay {
 
 pub(crate) fn tick(n: u32) -> Tick {
     Tick { execution: id(n) }
+}
+
+/// An element with a name.
+pub(crate) fn step(n: u32, name: &'static str) -> Toy {
+    let name = Some(ElementName::new("name", name).unwrap());
+    let parts = vec![ToyPart::Bytes("result".into())];
+    Toy { target: target(n), into: Collection::Steps, name, parts }
+}
+
+/// An element that is appended, unless it is the first.
+pub(crate) fn frame(n: u32) -> Toy {
+    let parts = vec![ToyPart::Bytes("token".into())];
+    Toy { target: target(n), into: Collection::Frames, name: None, parts }
 }

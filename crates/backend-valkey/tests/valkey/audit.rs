@@ -210,23 +210,23 @@ plants! {
     a_payload_of_another_length_is_found: [PayloadThere], then [PayloadThere] => |planted| {
         planted.order(&["SET", &planted.record(&planted.completed, ":in"), "short"]);
     };
-    a_lost_attempt_is_found: [AttemptsInOrder], then [AttemptsInOrder] => |planted| {
-        planted.change(&["HDEL", &planted.record(&planted.failed, ":att"), "0"]);
+    a_lost_attempt_is_found: [ElementsInOrder], then [ElementsInOrder] => |planted| {
+        planted.change(&["HDEL", &planted.record(&planted.failed, ":c0"), "0"]);
     };
-    a_damaged_attempt_is_found: [Readable, AttemptsInOrder], then [Readable, AttemptsInOrder] =>
-        |planted| drop(planted.order(&["HSET", &planted.record(&planted.failed, ":att"), "0", "x"]));
+    a_damaged_attempt_is_found: [Readable, ElementsInOrder], then [Readable, ElementsInOrder] =>
+        |planted| drop(planted.order(&["HSET", &planted.record(&planted.failed, ":c0"), "0", "x"]));
 
     a_result_of_work_that_has_not_ended_is_found: [PayloadOwned], then [] => |planted| {
         planted.order(&["SET", &planted.record(&planted.active, ":out:0"), "early"]);
     };
-    the_newest_attempt_beside_its_record_is_found: [AttemptsInOrder, AttemptsEnded], then [] =>
+    the_newest_attempt_beside_its_record_is_found: [ElementsInOrder, AttemptsEnded], then [] =>
         |planted| {
-            let first = planted.order(&["HGET", &planted.record(&planted.failed, ":att"), "0"]);
+            let first = planted.order(&["HGET", &planted.record(&planted.failed, ":c0"), "0"]);
             let mut open = first.bytes().to_vec();
             // The time and the reason of its end, then its number.
             open[..7].fill(0);
             open[7..11].copy_from_slice(&1_u32.to_be_bytes());
-            let key = planted.record(&planted.failed, ":att");
+            let key = planted.record(&planted.failed, ":c0");
             let words = [b"HSET".to_vec(), key.into_bytes(), b"1".to_vec(), open];
             planted.change(&words);
         };

@@ -74,7 +74,7 @@ async fn an_execution_with_many_attempts_is_read_whole() {
     let mut rows = process.rows().await.unwrap();
     let mut attempts = 0;
     while let Some(row) = rows.next().await {
-        attempts += u32::from(matches!(row.unwrap(), Row::PastAttempt(..)));
+        attempts += u32::from(matches!(row.unwrap(), Row::Element(..)));
     }
     assert_eq!(attempts, ATTEMPTS - 1, "the newest is in the record");
     fixture::check(&process).await;

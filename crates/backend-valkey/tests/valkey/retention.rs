@@ -1,7 +1,10 @@
 //! When retention is over, nothing on the server names an execution any more.
 
 use ff_conformance::TestClock;
-use ff_core::machine::{Assignment, Cancel, ClaimRequest, Complete, Fail, Replay, Submit, Target};
+use ff_core::collection::{Collection, ElementName};
+use ff_core::machine::{
+    Assignment, Cancel, ClaimRequest, Command, Complete, Fail, Replay, Submit, Target, Toy,
+};
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::state::Failure;
 use ff_core::{Capabilities, Category, IdempotencyKey, Lane, Millis, Namespace, Payload};
@@ -60,6 +63,14 @@ async fn end(process: &Process, n: usize) {
     let submit = work(process, n);
     let target = Target { namespace: submit.namespace.clone(), execution: submit.id };
     process.submit(vec![submit.clone()]).await.unwrap().remove(0).unwrap();
+    if n.is_multiple_of(3) {
+        for into in [Collection::Steps, Collection::Frames, Collection::Frames] {
+            let name = Some(ElementName::new("name", "charge").unwrap());
+            let action = Toy { target: target.clone(), into, name, parts: Vec::new() }.into();
+            let command = Command { entropy: 7, action };
+            process.store().execute(vec![command]).await.remove(0).unwrap();
+        }
+    }
     match n % 6 {
         0 => complete(process, &submit, Payload::bytes("done")).await,
         1 => complete(process, &submit, long()).await,

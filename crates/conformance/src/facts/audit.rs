@@ -67,7 +67,8 @@ pub(crate) async fn records_come_before_what_belongs_to_them(g: Fixture) {
                 records.insert(record.id);
                 continue;
             }
-            Row::Entry(_, id) | Row::PastAttempt(id, _) => id,
+            Row::Entry(_, id) => id,
+            Row::Element(element) => element.owner,
             Row::Blob(key, _) => key.execution,
             _ => continue,
         };

@@ -21,6 +21,7 @@ pub(crate) mod claim;
 pub(crate) mod clock;
 pub(crate) mod delay;
 pub(crate) mod delete;
+pub(crate) mod elements;
 pub(crate) mod exit;
 pub(crate) mod explain;
 pub(crate) mod fail;

@@ -47,6 +47,7 @@ const SORTS: &[(u32, Make)] = &[
     (7, |g, v| g.block(v)),
     (4, |g, v| g.unblock(v)),
     (5, |g, v| g.usage(v)),
+    (4, |g, v| g.toy(v)),
     (3, |g, v| Some(g.worker(v))),
     (3, |g, v| Some(g.lane(v))),
     (2, |g, v| Some(g.tick_resource(v))),

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ff_core::collection::Content;
 use ff_core::machine::{Action, Assignment, ClaimRequest, Command, Reply};
 use ff_core::state::State;
 use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
@@ -144,11 +145,13 @@ impl Agreement {
                 };
                 Seen::List(listed.into_iter().filter_map(same).collect())
             }
-            Seen::Attempts(mut attempts) => {
-                for attempt in &mut attempts {
-                    attempt.lease.index = 0;
+            Seen::Elements(mut elements) => {
+                for element in &mut elements {
+                    if let Content::Attempt(attempt) = &mut element.content {
+                        attempt.lease.index = 0;
+                    }
                 }
-                Seen::Attempts(attempts)
+                Seen::Elements(elements)
             }
             other => other,
         }

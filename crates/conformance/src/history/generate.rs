@@ -138,7 +138,6 @@ impl Generator {
 
     fn look(&mut self, view: View<'_>) -> Look {
         let id = self.any_id(view);
-        let tried = self.some(view, |record| record.attempt.as_ref().is_some_and(|a| a.number > 0));
         let rng = &mut self.rng;
         let limit = one(rng, &[1, 2, 5, 100]);
         match rng.u8(..10) {
@@ -150,10 +149,7 @@ impl Generator {
                 let part = one(rng, &[BlobPart::Input, BlobPart::Result(0), BlobPart::Result(1)]);
                 Look::Blob(BlobKey { execution: id, part })
             }
-            2 | 8 | 9 => {
-                let id = tried.map_or(id, |record| record.id);
-                Look::Attempts { id, from: one(rng, &[0, 0, 0, 1, 2, 3]), limit }
-            }
+            2 | 8 | 9 => Look::Elements(self.elements(view, limit)),
             3 => {
                 let record = view.held.record(id).filter(|_| rng.bool());
                 let after = record.map(|record| Position::of(record));

@@ -1,9 +1,9 @@
 //! What is read from both stores.
 
 use bytes::Bytes;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Resource, Time};
 use ff_store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, ResourceScan, Store,
@@ -15,7 +15,7 @@ use ff_store::{
 pub(crate) enum Look {
     Record(ExecutionId),
     Blob(BlobKey),
-    Attempts { id: ExecutionId, from: u32, limit: usize },
+    Elements(ElementRange),
     List(ListScan),
     DueAction { after: Option<(Time, ExecutionId)>, limit: usize },
     Resources(ResourceScan),
@@ -28,7 +28,7 @@ pub(crate) enum Look {
 pub(crate) enum Seen {
     Record(Option<Box<Execution>>),
     Blob(Option<Bytes>),
-    Attempts(Vec<Attempt>),
+    Elements(Vec<Element>),
     List(Vec<Listed>),
     DueAction(DueTimers),
     Resources(Vec<Resource>),
@@ -41,9 +41,7 @@ impl Look {
         Ok(match self.clone() {
             Look::Record(id) => Seen::Record(store.record(id).await?.map(Box::new)),
             Look::Blob(key) => Seen::Blob(store.blob(key).await?),
-            Look::Attempts { id, from, limit } => {
-                Seen::Attempts(store.past_attempts(id, from, limit).await?)
-            }
+            Look::Elements(range) => Seen::Elements(store.elements(range).await?),
             Look::List(scan) => Seen::List(store.list(scan).await?),
             Look::DueAction { after, limit } => {
                 let after = after.map(|last| DueCursor { execution: Some(last), resource: None });

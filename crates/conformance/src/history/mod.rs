@@ -8,6 +8,7 @@ mod admission;
 mod clock;
 mod commands;
 mod compare;
+mod elements;
 mod generate;
 mod look;
 mod make;

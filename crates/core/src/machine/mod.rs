@@ -31,6 +31,8 @@ mod submit;
 mod tags;
 mod tick;
 mod tick_resource;
+#[cfg(feature = "toy")]
+mod toy;
 mod usage;
 mod worker;
 
@@ -67,6 +69,8 @@ pub use submit::Submit;
 pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
+#[cfg(feature = "toy")]
+pub use toy::{Toy, ToyPart};
 pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 
@@ -103,15 +107,15 @@ pub struct LeaseRef {
 }
 
 macro_rules! actions {
-    ($($name:ident),+ $(,)?) => {
+    ($($(#[$when:meta])* $name:ident),+ $(,)?) => {
         /// What is to be done.
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[expect(clippy::large_enum_variant, reason = "the largest is also the most frequent")]
         pub enum Action {
-            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name)),+
+            $($(#[$when])* #[doc = concat!("See [`", stringify!($name), "`].")] $name($name)),+
         }
 
-        $(impl From<$name> for Action {
+        $($(#[$when])* impl From<$name> for Action {
             fn from(action: $name) -> Action {
                 Action::$name(action)
             }
@@ -120,23 +124,23 @@ macro_rules! actions {
         impl Action {
             /// What others must know of it.
             pub fn facts(&self) -> Facts<'_> {
-                match self { $(Action::$name(action) => action.facts()),+ }
+                match self { $($(#[$when])* Action::$name(action) => action.facts()),+ }
             }
 
             /// The lease that it names, if it names one.
             pub fn lease_mut(&mut self) -> Option<&mut LeaseId> {
-                match self { $(Action::$name(action) => action.lease_mut()),+ }
+                match self { $($(#[$when])* Action::$name(action) => action.lease_mut()),+ }
             }
         }
 
         /// Refuses a command that no state could accept, before anything is read.
         pub fn check(command: &Command) -> Result<(), Refusal> {
-            match &command.action { $(Action::$name(action) => action.check()),+ }
+            match &command.action { $($(#[$when])* Action::$name(action) => action.check()),+ }
         }
 
         /// What the command must see before it can decide.
         pub fn reads(command: &Command) -> ReadSet {
-            match &command.action { $(Action::$name(action) => action.reads()),+ }
+            match &command.action { $($(#[$when])* Action::$name(action) => action.reads()),+ }
         }
 
         /// Decides. A refusal changes nothing; [`Step::NeedMore`] asks to be called again with more
@@ -148,7 +152,7 @@ macro_rules! actions {
                 jitter: (command.entropy >> 32) as u16,
                 loaded,
             };
-            match &command.action { $(Action::$name(action) => action.apply(&context)),+ }
+            match &command.action { $($(#[$when])* Action::$name(action) => action.apply(&context)),+ }
         }
     };
 }
@@ -188,6 +192,8 @@ actions!(
     Unblock,
     SetWaiters,
     ReportUsage,
+    #[cfg(feature = "toy")]
+    Toy,
 );
 
 /// What a command decides with.

@@ -8,6 +8,9 @@ use super::Context;
 use super::admission::Settlement;
 use super::reply::Reply;
 use crate::capability::Capabilities;
+use crate::collection::{
+    Append, Collection, Content, Element, ElementKey, ElementName, ElementRange,
+};
 use crate::event::{Event, EventKind};
 use crate::id::{ExecutionId, RequestId};
 use crate::name::{IdempotencyKey, Lane, Namespace};
@@ -36,6 +39,10 @@ pub struct ReadSet {
     pub class: Option<LaneClass>,
     /// Bytes beside records. They never change, so nothing guards them.
     pub blobs: Vec<BlobKey>,
+    /// Elements beside records, by name.
+    pub elements: Vec<ElementKey>,
+    /// Elements beside records, by number.
+    pub ranges: Vec<ElementRange>,
     /// Resources, by key.
     pub resources: Vec<ResourceKey>,
     /// A resource that cannot be read costs itself alone, instead of failing the command.
@@ -102,6 +109,10 @@ pub struct Loaded {
     pub other_classes: Option<usize>,
     /// Bytes; `None` was asked for and is absent.
     pub blobs: HashMap<BlobKey, Option<Bytes>>,
+    /// Elements; `None` was asked for and is absent.
+    pub elements: HashMap<ElementKey, Option<Element>>,
+    /// The answers to [`ReadSet::ranges`].
+    pub ranges: HashMap<ElementRange, Vec<Element>>,
     /// Resources; `None` was asked for and is absent.
     pub resources: BTreeMap<ResourceKey, Option<Resource>>,
     /// Those of them that are there and cannot be read; they count as absent and are never written.
@@ -197,6 +208,8 @@ pub struct Item {
 pub struct WriteSet {
     /// The records that change.
     pub changes: Vec<Change>,
+    /// Elements that are added without a change of their record.
+    pub appends: Vec<Append>,
     /// The resources that change.
     pub resources: Vec<ResourceChange>,
     /// Resources that must still be as they were seen: their key and version, or `None` if there
@@ -228,14 +241,14 @@ pub struct Change {
     pub id: ExecutionId,
     /// The version decided on; `None` means it must not exist.
     pub before: Option<Version>,
-    /// The new record; `None` removes it with its payloads and attempts.
+    /// The new record; `None` removes it with its payloads and elements.
     pub after: Option<Execution>,
     /// The index entries to remove and add.
     pub entries: EntryDiff,
     /// Bytes to store beside it.
     pub blob: Option<(BlobPart, Bytes)>,
-    /// An ended attempt that makes room for a new one in the record.
-    pub past_attempt: Option<Attempt>,
+    /// Elements to store beside it. Those of one collection are in a row.
+    pub elements: Vec<(Collection, Element)>,
 }
 
 impl Context<'_> {
@@ -251,7 +264,7 @@ impl Context<'_> {
                 entries: EntryDiff::between(None, Some(&record)),
                 after: Some(record),
                 blob: Some((BlobPart::Input, input)),
-                past_attempt: None,
+                elements: Vec::new(),
             }],
             ..WriteSet::default()
         }
@@ -277,7 +290,7 @@ impl Context<'_> {
                 entries: EntryDiff::between(Some(before), Some(&after)),
                 after: Some(after),
                 blob: None,
-                past_attempt: None,
+                elements: Vec::new(),
             }],
             ..WriteSet::default()
         }
@@ -293,7 +306,7 @@ impl Context<'_> {
                 entries: EntryDiff::between(Some(before), None),
                 after: None,
                 blob: None,
-                past_attempt: None,
+                elements: Vec::new(),
             }],
             ..WriteSet::default()
         }
@@ -347,7 +360,24 @@ impl WriteSet {
 
     /// Moves an ended attempt out of the one record of this write.
     pub(super) fn with_past_attempt(mut self, attempt: Option<Attempt>) -> WriteSet {
-        self.changes[0].past_attempt = attempt;
+        let element = attempt.map(|attempt| (Collection::Attempts, attempt.into()));
+        self.changes[0].elements.extend(element);
+        self
+    }
+
+    /// Stores one more element beside the one record of this write, and counts it there.
+    pub(super) fn with_element(
+        mut self,
+        collection: Collection,
+        name: Option<ElementName>,
+        bytes: Bytes,
+    ) -> WriteSet {
+        let change = &mut self.changes[0];
+        if let Some(record) = &mut change.after {
+            let number = record.counts.add(collection);
+            let element = Element { number, name, content: Content::Bytes(bytes) };
+            change.elements.push((collection, element));
+        }
         self
     }
 }

@@ -3,6 +3,7 @@
 use super::{Context, Decide, Facts, LaneClass, ReadSet, Step, Submitted};
 use crate::bounds;
 use crate::capability::Capabilities;
+use crate::collection::Counts;
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::id::ExecutionId;
@@ -140,6 +141,7 @@ impl Submit {
             admission: None,
             reports: Vec::new(),
             description,
+            counts: Counts::default(),
         }
     }
 }

@@ -82,7 +82,7 @@ fn on_sqlite(place: &Place, namespace: &str, part: Part<'_>, garbage: &[u8]) {
             change("DELETE FROM blob WHERE id = ?1 AND part = 0", &[&uuid(id)]);
         }
         Part::Attempts(id) => {
-            change("UPDATE attempt SET attempt = ?2 WHERE id = ?1", &[&uuid(id), &garbage]);
+            change("UPDATE element SET bytes = ?2 WHERE owner = ?1", &[&uuid(id), &garbage]);
         }
         Part::QueueHead(lane) => change(
             "INSERT INTO queue (namespace, lane, class, score, id) VALUES (?1, ?2, '', -9000, ?3)",

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use ff_core::bounds::{BATCH_BYTES, PAGE};
+use ff_core::collection::{Collection, Element, ElementRange};
 use ff_core::explain::{ExplainInputs, Explanation, explain, may_lack_worker};
 use ff_core::machine::{
     Cancel, Cancelled, Replay, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
@@ -212,7 +213,14 @@ impl<S: Store> ClientBackend for Engine<S> {
             return Err(Refusal::invalid("limit", why).into());
         }
         let record = self.describe(target).await?;
-        let mut attempts = self.store().past_attempts(target.execution, from, limit).await?;
+        let range = ElementRange {
+            owner: target.execution,
+            collection: Collection::Attempts,
+            from: from.into(),
+            limit,
+        };
+        let earlier = self.store().elements(range).await?.into_iter();
+        let mut attempts: Vec<_> = earlier.filter_map(Element::into_attempt).collect();
         // The record was read first: an attempt that has ended since is in both places.
         if let Some(newest) = record.attempt.filter(|newest| newest.number >= from)
             && attempts.len() < limit

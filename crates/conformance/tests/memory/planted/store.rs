@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
+use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{Action, Command, CopyLane, LeaseRef, Reply, Ticked, Unblock};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
-use ff_core::record::Attempt;
 use ff_core::resource::{Body, LaneState};
 use ff_core::{
     Execution, ExecutionId, Lane, Millis, Namespace, Refusal, RequestId, Resource, ResourceKey,
@@ -225,14 +225,9 @@ impl Forward for Planted {
         }))
     }
 
-    async fn past_attempts(
-        &self,
-        id: ExecutionId,
-        from: u32,
-        limit: usize,
-    ) -> Result<Vec<Attempt>, StoreError> {
-        let skip = u32::from(self.bug == Bug::AttemptIsSkipped && from > 0);
-        self.store.past_attempts(id, from + skip, limit).await
+    async fn elements(&self, mut range: ElementRange) -> Result<Vec<Element>, StoreError> {
+        range.from += u64::from(self.bug == Bug::AttemptIsSkipped && range.from > 0);
+        self.store.elements(range).await
     }
 
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError> {

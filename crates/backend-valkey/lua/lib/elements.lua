@@ -1,0 +1,164 @@
+-- Elements beside a record: a hash for each collection. The field of a number has an element, the
+-- field =NAME the number of the newest one of that name. All elements that a write adds to a collection
+-- are written by one call, before the record that counts them; so a fault leaves at most elements past
+-- the count, which no reader sees, which the next write replaces, and which repair removes.
+
+-- What stands before the bytes of an element, unless it is an attempt: the number of the one that had
+-- its name before, and 1, or 0; and its name.
+local HEAD = '>$ELEMENT'
+
+ff.elements = {}
+
+-- How many elements of a collection a record counts. Those of one that grows alone are all there are.
+function ff.elements.counted(r, collection)
+  if collection == C.COLLECTION_ATTEMPTS then
+    return math.max(r.attempts - 1, 0)
+  end
+  local at = 1
+  while at <= #r.counts do
+    local found, count
+    found, count, at = struct.unpack('>$COUNT', r.counts, at)
+    if found == collection then
+      return collection == C.COLLECTION_FRAMES and math.huge or count
+    end
+  end
+  return 0
+end
+
+-- Takes an uncounted element back, with its name. Answers 1 if it was there.
+local function take_back(key, collection, number)
+  local left = call('HGET', key, number)
+  if not left then
+    return 0
+  end
+  if collection ~= C.COLLECTION_ATTEMPTS then
+    local whole, earlier, name = pcall(struct.unpack, HEAD, left)
+    if whole and name ~= '' and call('HGET', key, '=' .. name) == number then
+      if earlier == 0 then
+        call('HDEL', key, '=' .. name)
+      else
+        call('HSET', key, '=' .. name, string.format('%.0f', earlier - 1))
+      end
+    end
+  end
+  return call('HDEL', key, number)
+end
+
+-- Adds an element to the fields of one HSET. newest has the names that it will set.
+local function add(key, collection, number, name, bytes, fields, newest)
+  take_back(key, collection, number)
+  fields[#fields + 1] = number
+  if collection == C.COLLECTION_ATTEMPTS then
+    fields[#fields + 1] = bytes
+    return
+  end
+  local earlier = 0
+  if name ~= '' then
+    local before = newest[name] or call('HGET', key, '=' .. name)
+    earlier = before and before + 1 or 0
+    newest[name] = number
+  end
+  fields[#fields + 1] = struct.pack(HEAD, $packed_element) .. bytes
+end
+
+local function flush(key, fields, newest)
+  for name, number in pairs(newest) do
+    fields[#fields + 1], fields[#fields + 2] = '=' .. name, number
+  end
+  if #fields > 0 then
+    call('HSET', key, unpack(fields))
+  end
+end
+
+-- Writes elements beside a record, packed one behind the other; those of a collection are in a row.
+function ff.elements.write(record, packed)
+  local at, of, key, fields, newest = 1, nil, nil, {}, {}
+  while at <= #packed do
+    local collection, number, name, bytes
+    collection, number, name, bytes, at = struct.unpack('>$ADDED', packed, at)
+    if collection ~= of then
+      flush(key, fields, newest)
+      of, key, fields, newest = collection, ff.key.collection(record, collection), {}, {}
+    end
+    add(key, collection, string.format('%.0f', number), name, bytes, fields, newest)
+  end
+  flush(key, fields, newest)
+end
+
+-- Whether the first of these packed elements is the next of its collection.
+function ff.elements.fits(record, packed)
+  local collection, number = struct.unpack('>$ADDED', packed)
+  local key = ff.key.collection(record, collection)
+  return call('HEXISTS', key, string.format('%.0f', number)) == 0
+    and (number == 0 or call('HEXISTS', key, string.format('%.0f', number - 1)) == 1)
+end
+
+-- The newest element of a name that the record counts, with its number; false if there is none.
+function ff.elements.named(record, r, collection, name)
+  local key, count = ff.key.collection(record, collection), ff.elements.counted(r, collection)
+  local number = call('HGET', key, '=' .. name)
+  while number and tonumber(number) >= count do
+    local earlier = struct.unpack(HEAD, call('HGET', key, number))
+    number = earlier > 0 and string.format('%.0f', earlier - 1)
+  end
+  return number and {number, call('HGET', key, number)}
+end
+
+-- Elements in a row that the record counts, each behind its number.
+function ff.elements.range(record, r, collection, from, limit)
+  local last = math.min(ff.elements.counted(r, collection), from + limit) - 1
+  local numbers, found = {}, {}
+  for number = from, last do
+    numbers[#numbers + 1] = string.format('%.0f', number)
+  end
+  if #numbers == 0 then
+    return found
+  end
+  local values = call('HMGET', ff.key.collection(record, collection), unpack(numbers))
+  for i, bytes in ipairs(values) do
+    if not bytes then
+      break
+    end
+    found[#found + 1], found[#found + 2] = numbers[i], bytes
+  end
+  return found
+end
+
+-- The keys of all collections of a record.
+function ff.elements.keys(record)
+  local keys = {}
+  for collection = C.COLLECTION_ATTEMPTS, C.COLLECTION_SUMMARY do
+    keys[#keys + 1] = ff.key.collection(record, collection)
+  end
+  return keys
+end
+
+-- The collections, attempts aside, that have anything beside a record, whatever it counts.
+function ff.elements.present(record)
+  local keys, found = ff.elements.keys(record), {}
+  if call('EXISTS', unpack(keys, 2)) > 0 then
+    for i = 2, #keys do
+      if call('EXISTS', keys[i]) == 1 then
+        found[#found + 1] = C.COLLECTION_ATTEMPTS + i - 1
+      end
+    end
+  end
+  return found
+end
+
+-- Removes what a record does not count. Answers how many elements that were.
+local function clear(record, r, collection)
+  local key, count, extra = ff.key.collection(record, collection), ff.elements.counted(r, collection), 0
+  while count < math.huge and take_back(key, collection, string.format('%.0f', count)) == 1 do
+    extra, count = extra + 1, count + 1
+  end
+  return extra
+end
+
+function ff.elements.clear(record, r)
+  local extra = r.attempts > 0 and clear(record, r, C.COLLECTION_ATTEMPTS) or 0
+  for _, collection in ipairs(ff.elements.present(record)) do
+    extra = extra + clear(record, r, collection)
+  end
+  return extra
+end

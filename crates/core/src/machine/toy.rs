@@ -1,0 +1,145 @@
+//! A command for tests of stores: it writes elements made of whatever it reads.
+//!
+//! It exists only with the feature `toy`, so that the exam can go where no command goes yet. It is also
+//! the measure of what a command costs: this file, and one line in `actions!`.
+
+use bytes::{Bytes, BytesMut};
+
+use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target, WriteSet};
+use crate::collection::{
+    Append, Collection, Content, Element, ElementKey, ElementName, ElementRange,
+};
+use crate::payload::{BlobKey, BlobPart};
+use crate::refusal::Refusal;
+use crate::table::Verb;
+
+/// Reads, and writes one element of what it has read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toy {
+    /// Which execution, unfinished.
+    pub target: Target,
+    /// Where the element goes.
+    pub into: Collection,
+    /// Its name.
+    pub name: Option<ElementName>,
+    /// What it is made of, one after the other.
+    pub parts: Vec<ToyPart>,
+}
+
+/// A part of an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToyPart {
+    /// These bytes.
+    Bytes(Bytes),
+    /// A payload.
+    Payload(BlobPart),
+    /// The newest element of a name.
+    Named(Collection, ElementName),
+    /// Elements in a row: from which, how many.
+    Range(Collection, u64, usize),
+}
+
+impl Decide for Toy {
+    fn facts(&self) -> Facts<'_> {
+        Facts { adds: true, ..Facts::execution(self.target.execution, Verb::SetTags) }
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn reads(&self) -> ReadSet {
+        let owner = self.target.execution;
+        let mut reads = ReadSet::record(owner);
+        for part in &self.parts {
+            match part {
+                ToyPart::Bytes(_) => {}
+                ToyPart::Payload(part) => {
+                    reads.blobs.push(BlobKey { execution: owner, part: *part });
+                }
+                ToyPart::Named(collection, name) => reads.elements.push(ElementKey {
+                    owner,
+                    collection: *collection,
+                    name: name.clone(),
+                }),
+                ToyPart::Range(collection, from, limit) => reads.ranges.push(ElementRange {
+                    owner,
+                    collection: *collection,
+                    from: *from,
+                    limit: *limit,
+                }),
+            }
+        }
+        reads
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.unfinished(&self.target, "a toy")?;
+        let bytes = self.made_of(context);
+        let next = ElementRange {
+            owner: record.id,
+            collection: self.into,
+            from: record.counts.of(self.into),
+            limit: crate::bounds::PAGE,
+        };
+        if !self.into.grows_alone() || next.from == 0 {
+            let update = context.update(record, record.clone(), None);
+            let write = update.with_element(self.into, self.name.clone(), bytes);
+            return Ok(Step::write(write, Reply::Done));
+        }
+        let Some(later) = context.loaded.ranges.get(&next) else {
+            let more = ReadSet { ranges: vec![next], ..ReadSet::default() };
+            return Ok(Step::NeedMore(more));
+        };
+        let number = later.last().map_or(next.from, |last| last.number + 1);
+        let element = Element { number, name: None, content: Content::Bytes(bytes) };
+        let append = Append {
+            owner: record.id,
+            seen: record.version,
+            collection: self.into,
+            elements: vec![element],
+        };
+        let write = WriteSet { appends: vec![append], ..WriteSet::default() };
+        Ok(Step::write(write, Reply::Done))
+    }
+}
+
+impl Toy {
+    /// All that was read, each part behind its length.
+    fn made_of(&self, context: &Context<'_>) -> Bytes {
+        let owner = self.target.execution;
+        let mut made = BytesMut::new();
+        let mut add = |bytes: Option<&Bytes>| {
+            made.extend_from_slice(&bytes.map_or(u32::MAX, |b| b.len() as u32).to_be_bytes());
+            made.extend_from_slice(bytes.map_or(&[], |bytes| &bytes[..]));
+        };
+        for part in &self.parts {
+            match part {
+                ToyPart::Bytes(bytes) => add(Some(bytes)),
+                ToyPart::Payload(part) => {
+                    let key = BlobKey { execution: owner, part: *part };
+                    add(context.loaded.blobs.get(&key).and_then(Option::as_ref));
+                }
+                ToyPart::Named(collection, name) => {
+                    let key = ElementKey { owner, collection: *collection, name: name.clone() };
+                    let found = context.loaded.elements.get(&key).and_then(Option::as_ref);
+                    add(found.and_then(content));
+                }
+                ToyPart::Range(collection, from, limit) => {
+                    let (collection, from, limit) = (*collection, *from, *limit);
+                    let range = ElementRange { owner, collection, from, limit };
+                    let found = context.loaded.ranges.get(&range);
+                    found.into_iter().flatten().for_each(|element| add(content(element)));
+                }
+            }
+        }
+        made.freeze()
+    }
+}
+
+fn content(element: &Element) -> Option<&Bytes> {
+    match &element.content {
+        Content::Bytes(bytes) => Some(bytes),
+        Content::Attempt(_) => None,
+    }
+}
