@@ -22,11 +22,11 @@ use crate::resource;
 use crate::store::Shared;
 
 /// One command on the slow path, in the one partition it concerns.
-pub(crate) struct General<'a> {
+pub(crate) struct SlowPath<'a> {
     pub(crate) store: &'a Shared,
     pub(crate) partition: u16,
-    /// Whether it ends work or frees memory, and so goes on when memory is full.
-    pub(crate) settles: bool,
+    /// Whether it ends work or frees memory, and so is accepted when memory is full.
+    pub(crate) frees_memory: bool,
 }
 
 /// What one question of a load was, to read its answer.
@@ -34,14 +34,14 @@ enum Question {
     Record(ExecutionId),
     Key(usize),
     Nominate,
-    Holding,
+    ClaimedBy,
     Class,
     Input(ExecutionId),
     Resource(ResourceKey),
 }
 
 #[async_trait]
-impl Optimistic for General<'_> {
+impl Optimistic for SlowPath<'_> {
     async fn load(
         &self,
         reads: &ReadSet,
@@ -83,7 +83,7 @@ impl Optimistic for General<'_> {
         for (key, seen) in &write.guards {
             push_resource(key, *seen, Vec::new(), "guard", &mut args);
         }
-        let verb = if self.settles { "commit_freeing" } else { "commit" };
+        let verb = if self.frees_memory { "commit_freeing" } else { "commit" };
         let route = self.store.keys.route(self.partition);
         let answer = reply::list(self.store.link.call_confirmed(verb, &route, &args).await?)?;
         let (outcome, heads) = answer.split_first().ok_or_else(reply::missing)?;
@@ -101,10 +101,10 @@ impl Optimistic for General<'_> {
     }
 }
 
-impl General<'_> {
+impl SlowPath<'_> {
     /// The slow path of `command` in `partition`.
-    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
-        General { store, partition, settles: !command.action.facts().adds }
+    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> SlowPath<'a> {
+        SlowPath { store, partition, frees_memory: !command.action.facts().adds }
     }
 
     fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
@@ -131,7 +131,7 @@ impl General<'_> {
             }
         }
         if let Some(request) = &reads.claimed_by {
-            questions.push(Question::Holding);
+            questions.push(Question::ClaimedBy);
             args.extend([letter(b"h"), Cow::Borrowed(&request.as_bytes()[..])]);
         }
         if let Some(class) = &reads.class {
@@ -207,7 +207,7 @@ fn note(
         Question::Nominate => {
             loaded.candidates = Some(with_records(answer, loaded, false)?);
         }
-        Question::Holding => loaded.claimed_by = Some(with_records(answer, loaded, true)?),
+        Question::ClaimedBy => loaded.claimed_by = Some(with_records(answer, loaded, true)?),
         Question::Class => {
             let others = usize::try_from(reply::number(&answer)?).unwrap_or(0);
             loaded.other_classes = Some(others);

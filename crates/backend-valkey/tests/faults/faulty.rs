@@ -144,7 +144,7 @@ impl Faulty {
         options.partitions = Some(1);
         let faults = FAULTS.replace('@', &library.number().to_string());
         options.prelude = prelude(library.number(), "faults") + &faults;
-        // A lane is full with one class: the general way is taken with two submits instead of 1025.
+        // A lane is full with one class: the slow path is taken with two submits instead of 1025.
         options.alter = vec![("CLASSES = 1024".into(), "CLASSES = 1".into())];
         let store = ValkeyStore::open(&options).await.unwrap();
         let clock = LuaClock::new(std::slice::from_ref(server), library.number(), "faults");
