@@ -29,7 +29,7 @@ pub(crate) struct SlowPath<'a> {
     pub(crate) frees_memory: bool,
 }
 
-/// What one question of a load was, to read its answer.
+/// The kind of one read of a load, to decode its answer.
 enum Question {
     Record(ExecutionId),
     Key(usize),
@@ -151,7 +151,7 @@ impl SlowPath<'_> {
         (questions, args)
     }
 
-    /// The state of a lane as this partition has it.
+    /// The key of a lane's settings in this partition.
     fn lane(&self, (namespace, lane): &(Namespace, Lane)) -> Option<ResourceKey> {
         let partition = Partition::new(self.partition).ok()?;
         Some(ResourceKey::lane_in(partition, namespace, lane))
@@ -220,7 +220,7 @@ fn note(
             let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
             let found = match found.transpose() {
                 Err(error @ StoreError::Corrupt(_)) if reads.tolerant => {
-                    tracing::error!(%error, "a resource is set aside");
+                    tracing::error!(%error, "an unreadable resource is skipped");
                     loaded.unreadable.insert(key.clone());
                     None
                 }
@@ -250,7 +250,7 @@ fn with_records(
             Ok(stored) => stored.map(|stored| stored.record),
             Err(error) if strict => return Err(error),
             Err(error) => {
-                tracing::error!(%error, "a queued execution is set aside");
+                tracing::error!(%error, "an unreadable queued execution is skipped");
                 None
             }
         };
@@ -266,8 +266,7 @@ pub(crate) fn named(text: &[u8]) -> Result<ExecutionId, StoreError> {
     keys::parse_id(text).ok_or_else(unreadable)
 }
 
-/// The execution that an index entry names. One that names none is passed over: it costs itself
-/// alone.
+/// The execution that an index entry names. One that names none is skipped.
 pub(crate) fn entry(text: &[u8]) -> Option<ExecutionId> {
     let id = keys::parse_id(text);
     if id.is_none() {

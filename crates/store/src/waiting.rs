@@ -50,7 +50,7 @@ async fn try_claim<S: Store>(
     waiting: &Subscription,
 ) -> Result<Claimed, StoreError> {
     waiting.register();
-    let measured = metrics::Look::start(&claim.lane);
+    let measured = metrics::ClaimTimer::start(&claim.lane);
     let claimed = claim_or_hand_back(process, claim.clone()).await;
     waiting.has_read();
     match &claimed {

@@ -1,4 +1,4 @@
-//! The file itself: who may read it, and which files are refused.
+//! The file itself: its permissions, and which files are refused.
 
 use crate::fixture::{self, Place, submit};
 use ff_backend_sqlite::{Options, SqliteStore};

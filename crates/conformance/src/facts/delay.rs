@@ -1,4 +1,4 @@
-//! Delays: a holder puts its work off and continues the same attempt.
+//! Delays: a holder delays its work and continues the same attempt.
 
 use ff_core::machine::Assignment;
 use ff_core::policy::Policy;
@@ -9,7 +9,7 @@ use ff_core::{PublicState, Time, When};
 
 use crate::fixture::{Fixture, ms, steady};
 
-/// Work whose holder puts it off for a second.
+/// Work whose holder delays it for a second.
 async fn put_off(g: &Fixture) -> Assignment {
     let assignment = g.held().await;
     g.delay(&assignment, When::After(ms(1_000))).await.unwrap();
@@ -83,7 +83,7 @@ pub(crate) async fn a_delay_spends_no_retry(g: Fixture) {
     assert_eq!((record.run.failures, record.run.reclaims), (0, 0));
 }
 
-pub(crate) async fn a_delay_told_twice_is_one_delay(g: Fixture) {
+pub(crate) async fn a_repeated_delay_is_one_delay(g: Fixture) {
     let assignment = put_off(&g).await;
     let before = g.snapshot().await;
     let until = g.now().await + ms(1_000);

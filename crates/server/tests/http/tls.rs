@@ -1,4 +1,4 @@
-//! HTTPS: whom a client trusts, and a server behind a proxy that gives it a path.
+//! HTTPS: which certificates a client trusts, and a server behind a proxy that gives it a path.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

@@ -128,7 +128,7 @@ struct Asking<'a, S: Store> {
     waiter: Option<Waiter<'a>>,
     /// While any call holds it, no other one of the queue leads.
     guard: Option<LeaderGuard>,
-    /// Whether it looks for others too.
+    /// Whether it scans for others too.
     leads: bool,
     /// How the next claim goes on.
     next: Next,
@@ -138,10 +138,10 @@ struct Asking<'a, S: Store> {
     left_some: bool,
 }
 
-/// How a claim goes on.
+/// How a claim continues.
 enum Next {
-    /// It looks at the queue.
-    Look,
+    /// It scans the queue.
+    Scan,
     /// It takes what needs no admission.
     Skip,
     /// It takes these and nothing else.
@@ -157,7 +157,7 @@ impl<'a, S: Store> Asking<'a, S> {
             waiter: None,
             guard: None,
             leads: false,
-            next: Next::Look,
+            next: Next::Scan,
             elsewhere: BTreeSet::new(),
             left_some: false,
         }
@@ -169,7 +169,7 @@ impl<'a, S: Store> Asking<'a, S> {
 
     /// Waits until it may look, or until another look has brought something along.
     async fn join(&mut self, most: usize) {
-        let (Next::Look, Some(waiter)) = (&self.next, &self.waiter) else { return };
+        let (Next::Scan, Some(waiter)) = (&self.next, &self.waiter) else { return };
         match waiter.join(most).await {
             Role::Solo => {}
             Role::Leader(guard) => (self.guard, self.leads) = (Some(guard), true),
@@ -180,18 +180,18 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// What those who wait behind this call could take besides what it finds itself. The claim goes
-    /// on without it where it cannot be read.
+    /// What other waiting claims could take besides what this one finds. The claim continues
+    /// without it if it cannot be read.
     async fn more(&self, claim: &Claim) -> Vec<NeedsAdmission> {
-        let looks = self.leads && matches!(self.next, Next::Look);
-        let others = self.waiter.as_ref().filter(|_| looks).map_or(0, Waiter::wanted);
+        let scans = self.leads && matches!(self.next, Next::Scan);
+        let others = self.waiter.as_ref().filter(|_| scans).map_or(0, Waiter::wanted);
         if others == 0 {
             return Vec::new();
         }
         let most = usize::from(claim.max) + others;
         let found = self.store().admission_candidates(&claim.call, most).await;
         found.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a claim looks in one partition only");
+            tracing::warn!(%error, "a claim scans one partition only");
             Vec::new()
         })
     }
@@ -201,8 +201,8 @@ impl<'a, S: Store> Asking<'a, S> {
     fn has_looked(&mut self, found_none: bool) {
         let Some(waiter) = &self.waiter else { return };
         match &self.next {
-            Next::Look if !found_none => waiter.expect_limited(),
-            Next::Look if self.leads => waiter.dismiss(),
+            Next::Scan if !found_none => waiter.expect_limited(),
+            Next::Scan if self.leads => waiter.dismiss(),
             _ => {}
         }
         if found_none || matches!(self.next, Next::Take(_)) {
@@ -221,7 +221,7 @@ impl<'a, S: Store> Asking<'a, S> {
 
     fn admissions(&self) -> Admissions {
         match &self.next {
-            Next::Look => Admissions::Any,
+            Next::Scan => Admissions::Any,
             Next::Skip => Admissions::SkipLimited,
             Next::Take(admitted) => Admissions::Only(admitted.clone()),
         }
@@ -281,9 +281,9 @@ impl<'a, S: Store> Asking<'a, S> {
         let fresh = needs.into_iter().filter(|one| known.insert(one.execution));
         let fresh: Vec<_> = fresh.take(bounds::CLAIM).collect();
         if fresh.is_empty() {
-            let next = if nothing { Next::Look } else { Next::Skip };
+            let next = if nothing { Next::Scan } else { Next::Skip };
             let goes_on = match std::mem::replace(&mut self.next, next) {
-                Next::Look => !nothing,
+                Next::Scan => !nothing,
                 Next::Skip => false,
                 Next::Take(admitted) => !admitted.is_empty(),
             };
@@ -298,7 +298,7 @@ impl<'a, S: Store> Asking<'a, S> {
             self.guard = None;
         }
         self.next = match admitted.is_empty() {
-            true if self.elsewhere.is_empty() => Next::Look,
+            true if self.elsewhere.is_empty() => Next::Scan,
             true => Next::Skip,
             false => Next::Take(admitted),
         };
