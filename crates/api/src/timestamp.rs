@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_moment_is_refused_with_an_example() {
+    fn an_invalid_time_is_refused_with_an_example() {
         for bad in ["", "now", "5s", "1700000000", "2026-03-01", "2026-03-01T12:00:00", "\0"] {
             let refusal = bad.parse::<Timestamp>().unwrap_err();
             assert!(refusal.to_string().contains("2026-03-01T12:00:00Z"), "{bad:?}: {refusal}");

@@ -262,7 +262,7 @@ pub(crate) fn partition_count(prefix: &str) -> String {
 }
 
 /// A second key of the partition that `route` routes to. Like the first, it never exists.
-pub(crate) fn beside_route(route: &str) -> Option<String> {
+pub(crate) fn second_route_key(route: &str) -> Option<String> {
     route.ends_with('}').then(|| format!("{route}:still"))
 }
 

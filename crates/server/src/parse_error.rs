@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_of_the_request_is_short_and_printable() {
+    fn the_repeated_part_of_a_request_is_short_and_printable() {
         let long = "`,\"\n\0Z, expected".repeat(100);
         let texts = [
             format!("unknown field `{long}`, expected `lane` at line 1 column 8"),

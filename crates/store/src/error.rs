@@ -170,7 +170,7 @@ impl StoreError {
         self.failure().is_some_and(Failure::outcome_is_unknown)
     }
 
-    /// Whether the same call may succeed later without anybody's help.
+    /// Whether the same call may succeed later without intervention.
     pub fn is_retryable(&self) -> bool {
         self.failure().is_some_and(Failure::is_retryable)
     }

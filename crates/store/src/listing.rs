@@ -44,8 +44,8 @@ pub struct Filter {
     pub kind: Option<Kind>,
     /// In one of these states; none means any.
     pub states: BTreeSet<PublicState>,
-    /// Queued, while no live worker of their lane offers all that they require; beside `states`, those
-    /// too.
+    /// Queued, while no live worker of their lane offers all that they require; in addition to
+    /// `states`, if any.
     pub lacks_worker: bool,
     /// With all of these tags.
     pub tags: Vec<(TagKey, TagValue)>,

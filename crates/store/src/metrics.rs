@@ -17,7 +17,7 @@ pub use work::Counted;
 pub(crate) use work::KINDS;
 use work::Work;
 
-/// One metric, for the reference page and for whoever shows it.
+/// One metric, for the reference page and for exporters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Its name.

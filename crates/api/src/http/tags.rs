@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_refused() {
+    fn an_invalid_tag_is_refused() {
         for bad in ["", "a", "a=1,", ",a=1", "a=1\\", "a b=1"] {
             assert!(read_tags(bad).is_err(), "{bad:?}");
         }

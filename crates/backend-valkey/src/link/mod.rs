@@ -213,7 +213,7 @@ impl Link {
         let mut command = Cmd::with_capacity(5 + args.len(), bytes);
         command.arg("FCALL").arg(name);
         let second = match self.0.nodes {
-            Nodes::Cluster(_) => keys::beside_route(key),
+            Nodes::Cluster(_) => keys::second_route_key(key),
             Nodes::Single(_) => None,
         };
         match second {

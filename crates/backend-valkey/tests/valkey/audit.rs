@@ -42,7 +42,7 @@ async fn a_sound_store_is_found_sound_and_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_record_costs_itself_alone() {
+async fn a_damaged_record_affects_only_itself() {
     for damage in [&b"\x01damaged"[..], b"\x7f", &[1; 120]] {
         let planted = Planted::new().await;
         let lane = Lane::new("queued").unwrap();
@@ -79,7 +79,7 @@ async fn a_namespace_that_is_not_registered_is_found() {
 
 /// A key of another type in place of a worker keeps no other from being repaired.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_of_another_type_costs_itself_alone() {
+async fn a_worker_of_another_type_affects_only_itself() {
     let planted = Planted::new().await;
     let before = fixture::everything(&planted.process).await;
     let good = planted.order(&["GET", &planted.worker()]);

@@ -95,7 +95,7 @@ async fn the_share_of_a_process_that_stops_is_taken_over_at_once() {
     let home = Home::on(Server::shared(), 64);
     let (home, process, clock) = home.open_with_clock(Server::shared()).await;
     let other = home.open().await;
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let (stays, leaves) =
         (Services::new(Arc::new(process.clone())), Services::new(Arc::new(other)));
     let (stays, leaves) = (stays.start(), leaves.start());

@@ -234,7 +234,7 @@ async fn a_waiting_claim_survives_a_restart_of_the_server() {
     let server = durable();
     let home = Home::on(&server, 64);
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(&server, 2).await;
+    home.until_subscribed_by(&server, 2).await;
     for round in 0..5 {
         let waiting = tokio::spawn({
             let consumer = consumer.clone();
@@ -262,7 +262,7 @@ async fn a_waiting_claim_survives_a_restart_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_whose_server_stays_away_says_so_and_comes_back_with_it() {
+async fn a_store_reports_an_outage_of_its_server_and_recovers_with_it() {
     let server = durable();
     let mut home = Home::on(&server, 4);
     home.options.request_timeout = Duration::from_millis(500);

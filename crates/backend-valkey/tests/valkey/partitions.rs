@@ -109,7 +109,7 @@ async fn two_processes_take_nearly_in_order_of_priority() {
     for partitions in [4, 64] {
         let home = Home::on(Server::shared(), partitions);
         let (producer, other) = (home.open().await, home.open().await);
-        home.until_heard_by(Server::shared(), 2).await;
+        home.until_subscribed_by(Server::shared(), 2).await;
         of_ten_priorities(&producer, COUNT).await;
         let mut order: Vec<i16> = Vec::new();
         while order.len() < COUNT {
@@ -138,7 +138,7 @@ async fn an_urgent_execution_behind_ten_thousand_is_taken_within_two_claims() {
     const ROUNDS: usize = 100;
     let home = Home::on(Server::shared(), 64);
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     submit_many(&producer, 10_000).await;
     let mut second = 0;
     for _ in 0..ROUNDS {

@@ -53,7 +53,7 @@ async fn until_waiting(process: &Process) {
 /// How long work that one process submits takes to reach a claim that waits in another.
 async fn hand_offs(home: &Home, rounds: usize) -> Vec<Duration> {
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let mut spans = Vec::new();
     for _ in 0..rounds {
         let waiting = waiter(&consumer);
@@ -91,7 +91,7 @@ async fn unannounced_work_is_found_by_polling() {
 async fn a_timer_that_is_due_soon_wakes_another_process() {
     let home = Home::on(Server::shared(), 64);
     let (producer, engine) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let far = engine.due(&ff_store::PartitionSet::All, None, 1).await.unwrap().now
         + Millis::from_hours(1);
     engine.wakeups().disarm_timer();
@@ -108,7 +108,7 @@ type Ending = (PublicState, u32, Option<Vec<u8>>);
 /// Work of every kind, done by four workers of another process. Its outcomes, by input.
 async fn play(home: &Home) -> BTreeMap<String, Ending> {
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let mut tasks: Vec<_> = (0..4).map(|_| tokio::spawn(serve(consumer.clone()))).collect();
     tasks.push(tokio::spawn(let_time_pass(consumer.clone())));
     until_waiting(&consumer).await;
@@ -220,7 +220,7 @@ fn no_wake_is_lost_when_the_last_claim_of_a_partition_races_a_submit() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let producer = home.open().await;
-            home.until_heard_by(Server::shared(), 2).await;
+            home.until_subscribed_by(Server::shared(), 2).await;
             let mut pending = Vec::new();
             for round in 0..races {
                 pending.push(submit(&producer).await);

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf_8_is_replaced_within_the_bound() {
+    fn invalid_utf_8_is_replaced_within_the_bound() {
         let text = tail(9, &[b"\xff\xfe\xff"]).text(7);
         assert_eq!(text, "\u{fffd}\u{fffd}");
         assert_eq!(tail(9, &[b"\x80\x80"]).text(7), "\u{fffd}\u{fffd}");

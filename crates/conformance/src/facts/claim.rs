@@ -70,7 +70,7 @@ pub(crate) async fn one_step_of_priority_outweighs_any_age(g: Fixture) {
     assert_eq!(g.claimed().await.execution, urgent);
 }
 
-pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Fixture) {
+pub(crate) async fn a_claim_takes_at_most_its_max(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(g.waiting().await);

@@ -107,7 +107,7 @@ pub(crate) async fn a_jump_that_is_taken_back_removes_nothing(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Fixture) {
+pub(crate) async fn a_confirmed_jump_removes_expired_work(g: Fixture) {
     let work = finished(&g).await;
     g.clock().step_ahead(EIGHT_DAYS).await;
     g.pass(ms(0)).await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Fixture) {
     assert!(!is_kept(&g, &work).await);
 }
 
-pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_set(g: Fixture) {
+pub(crate) async fn expired_work_is_removed_in_the_end_although_the_clock_was_set(g: Fixture) {
     let work = finished(&g).await;
     g.clock().step_ahead(EIGHT_DAYS).await;
     g.pass(ms(4_000)).await;

@@ -47,7 +47,7 @@ pub(crate) async fn a_waiting_claim_ends_empty_when_its_time_is_over(g: Fixture)
     assert_eq!(claimed, Claimed::default());
 }
 
-pub(crate) async fn work_that_is_there_is_not_waited_for(g: Fixture) {
+pub(crate) async fn existing_work_is_claimed_without_waiting(g: Fixture) {
     let id = g.waiting().await;
     let claimed = g.backend().claim(g.claim(), WAIT).await.unwrap();
     assert_eq!(claimed.assignments[0].execution, id);

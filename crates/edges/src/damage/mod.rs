@@ -157,7 +157,7 @@ async fn suffer(
     tenant.set_up().await;
     let bytes = garbage(&mut rng);
     let victim = hurt(&place, &mut tenant, damage, &bytes).await;
-    let mut wrong = tenant.goes_on().await.err();
+    let mut wrong = tenant.continues().await.err();
     if wrong.is_none()
         && let Some(id) = &victim.explained
     {

@@ -196,7 +196,7 @@ impl Tenant {
     }
 
     /// Other work of the same lane and of another one continues in every way.
-    pub(super) async fn goes_on(&mut self) -> Result<(), String> {
+    pub(super) async fn continues(&mut self) -> Result<(), String> {
         for lane in [LANE, OTHER] {
             for work in [Work::plain(lane), Work::limited(lane)] {
                 let delayed = Work { delay_ms: 50, ..work };

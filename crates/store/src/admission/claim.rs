@@ -38,7 +38,7 @@ pub(crate) async fn claim<S: Store>(
         match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
             Ok(true) => {}
             Ok(false) => return Ok(all),
-            // Nobody knows what the last round took. The same call, repeated, is answered with all.
+            // What the last round took is unknown. The same call, repeated, is answered with all.
             Err(error) if error.outcome_is_unknown() => return Err(error),
             Err(error) if all.assignments.is_empty() => return Err(error),
             Err(error) => {
@@ -51,8 +51,8 @@ pub(crate) async fn claim<S: Store>(
     Ok(all)
 }
 
-/// One round of a claim: takes what needs no admission, then asks for what does, unless no round is
-/// left to take that. Tells whether there may be more.
+/// One round of a claim: takes what needs no admission, then requests admission for what does, unless
+/// no round is left to take that. Answers whether there may be more.
 async fn claim_some<S: Store>(
     asking: &mut Asking<'_, S>,
     claim: &mut Claim,
@@ -77,7 +77,7 @@ async fn claim_some<S: Store>(
         let work = Announcement::Work { namespace, lane, class: Capabilities::NONE };
         asking.store().wakeups().announce([work]);
     }
-    asking.has_looked(needs_admission.is_empty());
+    asking.has_scanned(needs_admission.is_empty());
     if claim.max == 0 || withheld.is_some() {
         return Ok(false);
     }
@@ -115,22 +115,22 @@ pub(crate) async fn grant<S: Store>(
 
 /// What one call has asked budgets and quotas for.
 ///
-/// An admission belongs to the call that asked for it: another one is told that it is
-/// [elsewhere](Decision::AdmittedElsewhere), and passes over it. So this call alone may use what it
-/// was given, and settles as unused what it has not used when its claim has come back. Where the
+/// An admission belongs to the call that requested it: another one learns that it is
+/// [elsewhere](Decision::AdmittedElsewhere), and skips it. So this call alone may use what it
+/// was given, and settles as unused what it has not used when its claim has returned. Where the
 /// outcome of the claim is not known, the admission is left to the check of its ticket.
 struct Asking<'a, S: Store> {
     process: &'a Arc<Process<S>>,
     namespace: Namespace,
     /// How long a reservation made under an admission lasts.
     reserved_for: Millis,
-    /// This call among those that look at the same queue.
+    /// This call among those that scan the same queue.
     waiter: Option<Waiter<'a>>,
     /// While any call holds it, no other one of the queue leads.
     guard: Option<LeaderGuard>,
     /// Whether it scans for others too.
     leads: bool,
-    /// How the next claim goes on.
+    /// How the next claim continues.
     next: Next,
     /// Those that other calls are about to take.
     elsewhere: BTreeSet<ExecutionId>,
@@ -167,7 +167,7 @@ impl<'a, S: Store> Asking<'a, S> {
         &self.process.store
     }
 
-    /// Waits until it may look, or until another look has brought something along.
+    /// Waits until it may scan, or until another scan has found something for it.
     async fn join(&mut self, most: usize) {
         let (Next::Scan, Some(waiter)) = (&self.next, &self.waiter) else { return };
         match waiter.join(most).await {
@@ -196,9 +196,9 @@ impl<'a, S: Store> Asking<'a, S> {
         })
     }
 
-    /// Tells others what a look was like. A call that has taken what it was given lets the next one
-    /// look.
-    fn has_looked(&mut self, found_none: bool) {
+    /// Shares the result of a scan with others. A call that has taken what it was given lets the next
+    /// one scan.
+    fn has_scanned(&mut self, found_none: bool) {
         let Some(waiter) = &self.waiter else { return };
         match &self.next {
             Next::Scan if !found_none => waiter.expect_limited(),
@@ -210,7 +210,7 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// Gives others what is more than `most`, and back what nobody takes.
+    /// Gives others what is more than `most`, and releases what none of them takes.
     fn hand_out(&mut self, admitted: &mut Vec<Admitted>, most: usize) {
         let (Some(waiter), Some(guard)) = (&self.waiter, &self.guard) else { return };
         let more = admitted.split_off(most.min(admitted.len()));
@@ -268,8 +268,8 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// Asks for up to `most`; those that are refused leave their queue. Tells whether the claim goes
-    /// on.
+    /// Requests admission of up to `most`; those that are refused leave their queue. Answers
+    /// whether the claim continues.
     async fn ask(
         &mut self,
         needs: Vec<NeedsAdmission>,
@@ -353,8 +353,8 @@ impl<'a, S: Store> Asking<'a, S> {
         Ok(decided)
     }
 
-    /// Takes refused executions out of their queue. What made room before they were out of it did
-    /// not find them, so each limit is looked at once more.
+    /// Takes refused executions out of their queue. A release before they were out of it did
+    /// not find them, so each limit is examined once more.
     async fn block(&self, blocks: BTreeMap<Blocker, Vec<Block>>) {
         if blocks.is_empty() {
             return;

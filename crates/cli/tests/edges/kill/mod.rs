@@ -167,14 +167,14 @@ fn cat(ff: &Ff) -> Process {
 }
 
 #[test]
-fn what_was_acknowledged_on_sqlite_is_there_after_a_kill() {
+fn acknowledged_work_on_sqlite_survives_a_kill() {
     let mut fixture = Fixture::sqlite();
     fixture.run(20);
     fixture.assert_nothing_lost();
 }
 
 #[test]
-fn what_was_acknowledged_on_valkey_is_there_after_a_kill() {
+fn acknowledged_work_on_valkey_survives_a_kill() {
     let mut fixture = Fixture::valkey("valkey_always", "always");
     fixture.run(3);
     fixture.assert_nothing_lost();

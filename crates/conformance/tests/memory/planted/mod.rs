@@ -83,7 +83,7 @@ async fn a_claim_whose_admission_fails_dispatches_nothing() {
 }
 
 /// Two executions wait behind one that cannot be read; both get the slot in turn.
-async fn damage_costs_itself_alone(bug: Bug) {
+async fn damage_affects_only_itself(bug: Bug) {
     let (backend, limits) = one_at_a_time(bug).await;
     submit(&backend, &limits, "task").await;
     let mut held = claim(&backend).await.unwrap().unwrap();
@@ -103,13 +103,13 @@ async fn damage_costs_itself_alone(bug: Bug) {
 
 #[tokio::test]
 async fn an_unreadable_waiter_does_not_end_the_pass() {
-    damage_costs_itself_alone(Bug::RecordsAreDamaged).await;
+    damage_affects_only_itself(Bug::RecordsAreDamaged).await;
 }
 
 #[tokio::test]
 #[should_panic(expected = "the slot reaches work that can be read")]
 async fn an_unreadable_waiter_that_ends_the_pass_is_caught() {
-    damage_costs_itself_alone(Bug::DamageEndsThePass).await;
+    damage_affects_only_itself(Bug::DamageEndsThePass).await;
 }
 
 /// One test for each bug that random histories catch, which must print the seed.
@@ -199,7 +199,7 @@ caught_by_facts!(
     a_fence_that_is_only_an_epoch: EpochIsEnough,
         "lease::a_fence_that_differs_in_any_part_is_refused",
     lost_ticks: TicksAreLost, "lease::work_that_kills_its_workers_ends_failed",
-    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_what_it_asks_for",
+    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_its_max",
     bytes_taken_for_text: BytesAreText, "payload::inputs_come_out_as_they_went_in",
     an_entry_left_behind: EntryIsLeft, "capability::an_incapable_worker_changes_nothing",
     a_listing_that_skips_equal_times: EqualTimesAreSkipped,
