@@ -1,5 +1,5 @@
 //! Bundles the Lua of the library: every module of `lua/lib` and then every function of `lua/fn`,
-//! each in a block of its own, in the order of their names; and writes the stored format, which
+//! each in a separate block, in the order of their names; and writes the stored format, which
 //! `build/format.rs` lists, into that Lua and as Rust.
 
 #[path = "build/format.rs"]

@@ -1,13 +1,13 @@
 //! Finds the facts: every `pub(crate) async fn` of a file in `src/facts`.
 //!
-//! Writes the list that the exam is made from: what runs each fact, and a macro with one test for each
-//! fact of a file. What is found and is no fact does not compile; a fact that is not found is dead
-//! code, which is an error.
+//! Writes the list that the exam is made from: a registry of the facts, and a macro with one test for
+//! each fact of a file. A listed function that is no fact does not compile; a fact that is not
+//! listed is dead code, which is an error.
 
 use std::path::Path;
 use std::{env, fs, io};
 
-/// How the line of a fact begins.
+/// The beginning of the line of a fact.
 const FACT: &str = "pub(crate) async fn ";
 
 /// The facts of one file.
@@ -42,7 +42,7 @@ fn parts(folder: &Path) -> io::Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// The facts by name, for whoever sits one.
+/// The facts by name.
 fn registry(parts: &[Part]) -> String {
     let mut text = String::from("const FACTS: &[Fact] = &[\n");
     for Part { name, facts } in parts {
@@ -54,7 +54,7 @@ fn registry(parts: &[Part]) -> String {
     text + "];\n"
 }
 
-/// One test for each fact, in a module that has a `subject` to sit it.
+/// One test for each fact, in a module that has a `subject`.
 fn macros(parts: &[Part]) -> String {
     let mut text = String::from("#[doc(hidden)]\n#[macro_export]\nmacro_rules! tests_of {\n");
     for Part { name, facts } in parts {
@@ -72,6 +72,6 @@ fn macros(parts: &[Part]) -> String {
     text + "    };\n}\n"
 }
 
-/// The facts about stores that have a clock of their own, which may be set while they run. A store on
+/// The facts about stores that have their own clock, which may be set while they run. A store on
 /// a server has the server's.
 const OWN_CLOCK: &str = "own_clock";

@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: every benchmark on stores of its own, and the page of what was measured.
+//! `cargo xtask bench`: every benchmark on new stores, and the page of results.
 //!
-//! The work is done by the example `report` of ff-bench, which can start servers; this builds it
+//! The example `report` of ff-bench does the work, because it can start servers; this builds it
 //! and `ff`, both as they are released.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::{Result, command};
 
 const PAGE: &str = "docs/reports/bench.md";
 
-/// Measures and writes the page; with `--quick`, prints a short look instead.
+/// Measures and writes the page; with `--quick`, prints a short run instead.
 pub(crate) fn run(root: &Path, options: &[&str]) -> Result {
     let build = ["build", "--release", "--locked", "--package", "ff-cli", "--bin", "ff"];
     command::run(&mut command::cargo(root, &build))?;

@@ -1,7 +1,7 @@
 //! `cargo xtask clean-clone`: the tests as a newcomer runs them, in a fresh clone of HEAD.
 //!
 //! Finds what a working copy hides: a file that is not committed, a stale lock file, a build
-//! that leans on artefacts of an earlier one. Uncommitted changes are not in the clone.
+//! that depends on artefacts of an earlier one. Uncommitted changes are not in the clone.
 
 use std::{fs, io, path::Path, process::Command, time::Instant};
 

@@ -1,4 +1,4 @@
-//! Child processes: how xtask starts cargo and git, and what it says when one fails.
+//! Child processes: how xtask starts cargo and git, and reports their failures.
 //!
 //! Every command runs in a directory the caller names, so a task behaves the same wherever
 //! it is called from.

@@ -1,5 +1,5 @@
-//! `cargo xtask edges`: the harnesses that go where a server and its store fail, for longer than
-//! every run of the tests does.
+//! `cargo xtask edges`: the harnesses for failures of a server and its store, for longer than
+//! in the tests.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::{Result, command};
 struct Edge {
     name: &'static str,
     package: &'static str,
-    /// The file of tests, and what the names of the harness's tests begin with or have in them.
+    /// The test binary, and the prefix or part of the names of the harness's tests.
     test: &'static str,
     filter: &'static str,
 }
@@ -26,9 +26,9 @@ const EDGES: &[Edge] = &[
     Edge::of_valkey("primary", "edge_one_primary"),
 ];
 
-/// What a person asked for.
+/// The arguments of the task.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked<'a> {
+struct Arguments<'a> {
     name: Option<&'a str>,
     minutes: Option<&'a str>,
     seed: Option<&'a str>,
@@ -45,13 +45,13 @@ impl Edge {
         Edge { name, package: "ff-backend-valkey", test: "valkey", filter }
     }
 
-    fn run(&self, root: &Path, asked: &Asked<'_>) -> Result {
+    fn run(&self, root: &Path, arguments: &Arguments<'_>) -> Result {
         eprintln!("== {}", self.name);
         let args = ["test", "--quiet", "--locked", "--package", self.package, "--test", self.test];
         let mut cargo = command::cargo(root, &args);
         // One at a time, so that each has the machine to itself.
         cargo.args(["--", "--nocapture", "--test-threads", "1", self.filter]);
-        let settings = [("FF_EDGES_MINUTES", asked.minutes), ("FF_EDGES_SEED", asked.seed)];
+        let settings = [("FF_EDGES_MINUTES", arguments.minutes), ("FF_EDGES_SEED", arguments.seed)];
         for (variable, value) in settings {
             if let Some(value) = value {
                 cargo.env(variable, value);
@@ -63,23 +63,23 @@ impl Edge {
 
 /// Runs the harness that is named, or all of them.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result {
-    let asked = Asked::read(words)?;
-    for edge in EDGES.iter().filter(|edge| asked.name.is_none_or(|name| name == edge.name)) {
-        edge.run(root, &asked)?;
+    let arguments = Arguments::read(words)?;
+    for edge in EDGES.iter().filter(|edge| arguments.name.is_none_or(|name| name == edge.name)) {
+        edge.run(root, &arguments)?;
     }
     Ok(())
 }
 
-impl<'a> Asked<'a> {
-    fn read(words: &[&'a str]) -> Result<Asked<'a>> {
-        let mut asked = Asked::default();
+impl<'a> Arguments<'a> {
+    fn read(words: &[&'a str]) -> Result<Arguments<'a>> {
+        let mut arguments = Arguments::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let place = match *word {
-                "--minutes" => &mut asked.minutes,
-                "--seed" => &mut asked.seed,
+                "--minutes" => &mut arguments.minutes,
+                "--seed" => &mut arguments.seed,
                 name if EDGES.iter().any(|edge| edge.name == name) => {
-                    asked.name = Some(name);
+                    arguments.name = Some(name);
                     continue;
                 }
                 other => {
@@ -91,7 +91,7 @@ impl<'a> Asked<'a> {
             let number = words.next().filter(|text| text.parse::<u64>().is_ok());
             *place = Some(number.ok_or_else(|| format!("{word} needs a number"))?);
         }
-        Ok(asked)
+        Ok(arguments)
     }
 }
 
@@ -101,20 +101,23 @@ mod tests {
 
     #[test]
     fn a_name_and_numbers_are_read_in_any_order() {
-        let asked = Asked::read(&["--seed", "7", "limits", "--minutes", "2"]).unwrap();
-        assert_eq!(asked, Asked { name: Some("limits"), minutes: Some("2"), seed: Some("7") });
-        assert_eq!(Asked::read(&[]).unwrap(), Asked::default());
+        let arguments = Arguments::read(&["--seed", "7", "limits", "--minutes", "2"]).unwrap();
+        assert_eq!(
+            arguments,
+            Arguments { name: Some("limits"), minutes: Some("2"), seed: Some("7") }
+        );
+        assert_eq!(Arguments::read(&[]).unwrap(), Arguments::default());
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_refused() {
         for words in [&["nowhere"][..], &["--minutes"], &["--seed", "x"]] {
-            assert!(Asked::read(words).is_err(), "{words:?}");
+            assert!(Arguments::read(words).is_err(), "{words:?}");
         }
     }
 
     #[test]
-    fn every_harness_has_a_name_of_its_own() {
+    fn every_harness_has_a_unique_name() {
         let mut names: Vec<_> = EDGES.iter().map(|edge| edge.name).collect();
         names.sort_unstable();
         names.dedup();

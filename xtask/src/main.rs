@@ -35,9 +35,9 @@ usage: cargo xtask TASK
   bench --quick     one short run of each benchmark, printed
   kill              kill servers, workers and stores under load, 20 rounds of each
   race              race the last claim of a partition with a submit, 100,000 times
-    --rounds N        so often instead
+    --rounds N        this many instead
   edges [NAME]      cut, kill, overload and damage running servers; one harness, or all
-    --minutes N       so long each, instead of seconds
+    --minutes N       for this long each, instead of seconds
     --seed S          the choices of an earlier run
   clean-clone       run `test` in a fresh clone of HEAD";
 

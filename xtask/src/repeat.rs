@@ -10,9 +10,9 @@ pub(crate) struct Repeated {
     /// The file of tests, and the words that select some of it.
     test: &'static str,
     filter: &'static str,
-    /// The environment variable that tells it how often.
+    /// The environment variable that sets how often.
     variable: &'static str,
-    /// How often, unless the person says so.
+    /// How often by default.
     rounds: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a test run counted: histories, accepted commands, facts.
+//! The counts of a test run: histories, accepted commands, facts.
 //!
 //! A test appends lines `name value` to any file in the directory that `FF_REPORT_DIR` names.
 //! Values of one name add up over all files. A line that does not parse fails the run: a count

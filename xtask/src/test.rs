@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that must hold before a change is accepted, cheapest first.
 //!
 //! Before that it fetches the server that tests run on, so that a clean clone needs no setting up.
-//! Stops at the first step that fails, and ends with what the tests counted and what each
-//! step cost.
+//! Stops at the first step that fails, and ends with the counts of the tests and the time of each
+//! step.
 
 use std::{
     path::Path,
@@ -41,7 +41,7 @@ const EXAM: &[&str] = &[
 ];
 
 const STEPS: &[Step] = &[
-    // The servers that tests run on: without one nearly everything after it is in vain.
+    // The servers that tests run on: without one nearly every later step fails.
     Step {
         name: "tools",
         work: Work::Cargo(&[
@@ -69,7 +69,7 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step { name: "tidy", work: Work::Task("tidy", tidy::run) },
-    // Apart from the tests, so that each tells what it costs.
+    // Separate from the tests, so that each reports its time.
     Step { name: "build", work: Work::Cargo(&["test", "--workspace", "--locked", "--no-run"]) },
     Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"]) },
     Step { name: "exam on valkey", work: Work::ExamOn("valkey-server") },
@@ -111,7 +111,7 @@ impl Work {
         }
     }
 
-    /// Cargo learns where tests leave their counts; a task of this tool has none to leave.
+    /// Cargo is told where tests write their counts; a task of this tool has none.
     fn run(&self, root: &Path, reports: &Path) -> Result {
         match self {
             Self::Cargo(args) => {

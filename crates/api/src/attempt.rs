@@ -15,12 +15,12 @@ use crate::timestamp::Timestamp;
 pub struct AttemptsView {
     /// The attempts.
     pub attempts: Vec<AttemptView>,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 
 impl AttemptsView {
-    /// The page that was asked for with `limit`.
+    /// The page requested with `limit`.
     pub fn new(found: &[Attempt], limit: usize) -> Self {
         let full = found.last().filter(|_| found.len() >= limit);
         AttemptsView {
@@ -33,7 +33,7 @@ impl AttemptsView {
 /// One try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptView {
-    /// 0 for the first; runs go on counting.
+    /// 0 for the first; the count continues over runs.
     pub attempt: u32,
     /// The run it belongs to.
     pub run: u32,
@@ -79,7 +79,7 @@ impl From<&Attempt> for AttemptView {
     }
 }
 
-/// How far an attempt is, in its holder's words.
+/// How far an attempt is, as its holder reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProgressView {
     /// 0 to 100.
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_attempt_tells_what_went_wrong() {
+    fn a_failed_attempt_shows_what_went_wrong() {
         let failure = crate::sample::failure("boom");
         let end = AttemptEnd { at: Time::from_ms(9), reason: EndReason::Failed(failure) };
         let attempt = Attempt { end: Some(end), ..crate::sample::attempt(0) };

@@ -12,32 +12,32 @@ pub struct AuditView {
     pub records: u64,
     /// How many index entries were read.
     pub entries: u64,
-    /// What is wrong.
+    /// The violations.
     pub violations: Vec<ViolationView>,
-    /// How much more is wrong than is listed.
+    /// How many more violations there are than are listed.
     pub further: u64,
-    /// What was put right before, if that was asked for.
+    /// What was repaired first, if a repair was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repaired: Option<RepairedView>,
-    /// How far the store's time is ahead of the system clock, if it is, because that was set back.
+    /// How far the store's time is ahead of the system clock, if that was set back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_ms: Option<u64>,
 }
 
-/// What a repair found and put right.
+/// What a repair found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RepairedView {
-    /// Index entries that were looked at.
+    /// Index entries that were examined.
     pub examined: u64,
     /// Entries of no record, which were removed.
     pub unwritten: u64,
-    /// Entries that a record has and that were missing, which were put back.
+    /// Entries that a record has and that were missing, which were restored.
     pub unplaced: u64,
-    /// Entries, payloads and attempts that their record disowns, which were removed.
+    /// Entries, payloads and attempts that no longer belong to their record, which were removed.
     pub leftover: u64,
 }
 
-/// Something that must not be.
+/// A violation of an invariant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ViolationView {
     /// Which rule is broken.

@@ -12,16 +12,16 @@ use crate::error::ErrorView;
 pub struct BulkView {
     /// How many executions were found.
     pub matched: u64,
-    /// To how many it was done; 0 when they were only counted.
+    /// How many it was applied to; 0 when they were only counted.
     pub done: u64,
     /// How many refused it.
     pub refused: u64,
-    /// The first ten of those, and why.
+    /// The first ten refusals.
     pub refusals: Vec<BulkRefusalView>,
-    /// How many are there that cannot be read, whatever was asked for; `ff check` tells what is wrong
+    /// How many cannot be read, whatever the filter; `ff check` says what is wrong
     /// with them.
     pub unreadable: u64,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! From the wire back to what the engine says of an execution.
+//! From the wire back to the description of an execution.
 
 use ff_core::id::{LeaseId, RequestId};
 use ff_core::limits::ExecutionLimits;

@@ -1,4 +1,4 @@
-//! What a caller is told instead of an answer.
+//! Errors for clients.
 
 use ff_core::Refusal;
 use ff_store::StoreError;
@@ -12,7 +12,7 @@ pub struct ErrorView {
     pub code: String,
     /// What was attempted, why not, and what to do.
     pub message: String,
-    /// The argument at fault, when one is.
+    /// The argument at fault, if one is.
     pub field: Option<String>,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_store_is_worth_another_try() {
+    fn a_busy_store_is_retryable() {
         let view = ErrorView::from(&StoreError::Busy("locked".to_owned()));
         assert_eq!((view.code.as_str(), view.field, view.retryable), ("store_busy", None, true));
     }

@@ -1,4 +1,4 @@
-//! An execution as the outside world reads it.
+//! An execution as clients read it.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::payload::PayloadShapeView;
 use crate::policy::PolicyView;
 use crate::timestamp::Timestamp;
 
-/// One unit of work, all that there is to know of it in one answer.
+/// One unit of work, with all that is known about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionView {
     /// Its id.
@@ -33,13 +33,13 @@ pub struct ExecutionView {
     /// The queue.
     #[schema(value_type = String)]
     pub lane: Lane,
-    /// What sort of work.
+    /// The kind of work.
     #[schema(value_type = String)]
     pub kind: Kind,
-    /// Where it stands.
+    /// Its state.
     #[schema(value_type = schema::PublicState)]
     pub state: PublicState,
-    /// Six views of where it stands.
+    /// Six views of its state.
     #[schema(value_type = schema::StateVector)]
     pub state_vector: StateVector,
     /// Why it ended as it did, or what it waits for, in a sentence; null when it completed.
@@ -49,7 +49,7 @@ pub struct ExecutionView {
     pub intent: Option<Intent>,
     /// Which budget or quota it waits for.
     pub blocked: Option<BlockedView>,
-    /// For whom it is reserved.
+    /// The worker it is reserved for.
     pub grant: Option<ReservationView>,
     /// Higher goes first.
     pub priority: i16,
@@ -58,7 +58,7 @@ pub struct ExecutionView {
     pub tags: Tags,
     /// What a worker must offer.
     pub requires: Vec<String>,
-    /// The submitter's own name for it.
+    /// The submitter's name for it.
     #[schema(value_type = Option<String>)]
     pub idempotency_key: Option<IdempotencyKey>,
     /// When it was accepted.
@@ -73,7 +73,7 @@ pub struct ExecutionView {
     pub ended: Option<Timestamp>,
     /// When it is removed.
     pub expires: Option<Timestamp>,
-    /// What time alone does to it next.
+    /// The next timer.
     pub next_timer: Option<TimerView>,
     /// The current run: 0 for the first, one more with each replay.
     pub run: u32,
@@ -91,11 +91,11 @@ pub struct ExecutionView {
     pub reclaims: u32,
     /// How many leases it has had.
     pub epoch: u64,
-    /// The newest attempt, all of it.
+    /// The newest attempt in full.
     pub newest_attempt: Option<AttemptView>,
     /// The last progress report of the newest attempt.
     pub progress: Option<ProgressView>,
-    /// Who holds it.
+    /// The lease of its holder.
     pub lease: Option<LeaseView>,
     /// Its holder is asked to stop.
     pub cancel: Option<CancelView>,
@@ -103,16 +103,16 @@ pub struct ExecutionView {
     pub input: PayloadShapeView,
     /// What it completed with.
     pub result: Option<PayloadShapeView>,
-    /// What it failed of.
+    /// The failure it ended with.
     pub failure: Option<FailureView>,
-    /// Why it was cancelled, if that was said.
+    /// Why it was cancelled, if given.
     pub cancel_reason: Option<String>,
-    /// What limits it besides workers.
+    /// Its budgets and quotas.
     pub limits: LimitsView,
     /// What it has used over its whole life, by dimension.
     #[schema(value_type = std::collections::BTreeMap<String, u64>)]
     pub used: Amounts,
-    /// What it asks of the engine.
+    /// Its policy.
     pub policy: PolicyView,
 }
 
@@ -176,7 +176,8 @@ impl From<&Description> for ExecutionView {
 }
 
 impl ExecutionView {
-    /// `record` as its surroundings show it, where they tell more than it does itself.
+    /// `record` with the reasons of its lane, workers and limits, where they say more than the
+    /// record.
     pub fn new(record: &Description, explanation: Option<&Explanation>) -> ExecutionView {
         let view = ExecutionView::from(record);
         match explanation.filter(|explanation| explanation.vector != view.state_vector) {
@@ -217,7 +218,7 @@ ff_core::words!(
         Budget = "budget",
         /// A quota.
         Quota = "quota",
-        /// How many of its lane may run at once.
+        /// The limit of its lane.
         Lane = "lane",
     }
 );
@@ -225,13 +226,13 @@ ff_core::words!(
 /// The budget, quota or lane that has no room for an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BlockedView {
-    /// What sort of limit.
+    /// The kind of limit.
     #[schema(value_type = schema::BlockedOn)]
     pub on: BlockedOn,
     /// Which one.
     #[schema(value_type = String)]
     pub name: ResourceName,
-    /// What it lacked when it was asked, for people.
+    /// What it lacked when it was evaluated, for people.
     pub detail: String,
 }
 
@@ -246,7 +247,7 @@ impl BlockedView {
         Some(BlockedView { on, name, detail: detail.to_string() })
     }
 
-    /// The limit meant.
+    /// The limit.
     pub fn blocker(&self) -> Blocker {
         let name = self.name.clone();
         match self.on {
@@ -260,7 +261,7 @@ impl BlockedView {
     }
 }
 
-/// What limits an execution besides workers.
+/// The budgets and quotas of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsView {
     /// The budgets that its usage is charged to.
@@ -310,7 +311,7 @@ impl From<&Grant> for ReservationView {
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FailureView {
-    /// What sort of failure.
+    /// The kind of failure.
     #[schema(value_type = String)]
     pub category: Category,
     /// Whether trying again could help, as far as its reporter knew.
@@ -367,7 +368,7 @@ impl From<&Lease> for LeaseView {
 pub struct CancelView {
     /// When the hold ends, whatever the holder does.
     pub by: Timestamp,
-    /// What the operator said.
+    /// The reason of the operator.
     pub reason: Option<String>,
 }
 
@@ -389,9 +390,9 @@ pub struct RunView {
     pub reason: Option<String>,
     /// What it completed with.
     pub result: Option<PayloadShapeView>,
-    /// What it failed of.
+    /// The failure it ended with.
     pub failure: Option<FailureView>,
-    /// Why it was cancelled, if that was said.
+    /// Why it was cancelled, if given.
     pub cancel_reason: Option<String>,
     /// When it started.
     pub started: Timestamp,
@@ -414,7 +415,7 @@ impl From<(u32, &PastRun)> for RunView {
     }
 }
 
-/// What time alone will do.
+/// A timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TimerView {
     /// When.

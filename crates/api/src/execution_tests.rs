@@ -47,7 +47,7 @@ fn delayed_work_says_until_when() {
 }
 
 #[test]
-fn completed_work_shows_the_shape_of_its_result_and_when_it_goes() {
+fn completed_work_shows_the_shape_of_its_result_and_when_it_is_removed() {
     let result = Payload::bytes("abc").shape();
     let record = sample::ended(Outcome::Success { result });
     let view = ExecutionView::from(&record);
@@ -95,8 +95,8 @@ fn waiting_work_says_for_what() {
     record.spec.requires = Capabilities::new(["gpu"]).unwrap();
     assert_eq!(short_reason(&record).unwrap(), "waits for a worker that offers gpu");
     record.state = State::Queued { why: Intent::Reclaim };
-    let said = short_reason(&record).unwrap();
-    assert_eq!(said, "waits for a worker that offers gpu, to try again after a lost lease");
+    let reason_text = short_reason(&record).unwrap();
+    assert_eq!(reason_text, "waits for a worker that offers gpu, to try again after a lost lease");
 }
 
 #[test]
@@ -117,14 +117,15 @@ fn a_holder_that_is_asked_to_stop_is_named_with_the_reason() {
     let cancel = |reason: Option<&str>| {
         Some(CancelRequest { by: Time::MAX, reason: reason.map(Into::into) })
     };
-    let said = reason(State::Active { lease: lease.clone(), cancel: cancel(Some("enough")) });
-    assert_eq!(said.unwrap(), "is held by worker w-1, which is asked to stop: enough");
-    let said = reason(State::Active { lease, cancel: cancel(None) });
-    assert_eq!(said.unwrap(), "is held by worker w-1, which is asked to stop");
+    let reason_text =
+        reason(State::Active { lease: lease.clone(), cancel: cancel(Some("enough")) });
+    assert_eq!(reason_text.unwrap(), "is held by worker w-1, which is asked to stop: enough");
+    let reason_text = reason(State::Active { lease, cancel: cancel(None) });
+    assert_eq!(reason_text.unwrap(), "is held by worker w-1, which is asked to stop");
 }
 
 #[test]
-fn an_end_is_given_in_the_words_of_who_ended_it() {
+fn an_end_has_the_reason_that_was_given() {
     let ended = |outcome| short_reason(&sample::ended(outcome));
     assert_eq!(ended(Outcome::Success { result: Payload::default().shape() }), None);
     let failed = |message| Outcome::Failed { failure: sample::failure(message) };

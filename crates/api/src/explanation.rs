@@ -1,4 +1,4 @@
-//! Why an execution stands where it stands.
+//! Why an execution is in its state.
 
 use ff_core::explain::{Explanation, Reason};
 use ff_core::state::{Intent, Worker};
@@ -12,21 +12,21 @@ use utoipa::ToSchema;
 use crate::http::schema;
 use crate::timestamp::Timestamp;
 
-/// Why an execution stands where it stands.
+/// Why an execution is in its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExplanationView {
     /// The execution.
     #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
-    /// Where it stands.
+    /// Its state.
     #[schema(value_type = schema::PublicState)]
     pub state: PublicState,
-    /// Six views of its state, as what is around it makes them.
+    /// Six views of its state, given its lane, workers and limits.
     #[schema(value_type = schema::StateVector)]
     pub state_vector: StateVector,
     /// For people.
     pub explanation: String,
-    /// The same as it follows the word "it".
+    /// The same as a clause that follows "it".
     pub reason: String,
     /// The same for programs; what keeps it from running comes first.
     pub reasons: Vec<ReasonView>,
@@ -46,7 +46,7 @@ impl ExplanationView {
     }
 }
 
-/// One thing that is to be known of where an execution stands.
+/// One reason for the state of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum ReasonView {
@@ -55,7 +55,7 @@ pub enum ReasonView {
         /// Which.
         #[schema(value_type = String)]
         lane: Lane,
-        /// Why, if that was said.
+        /// Why, if given.
         said: Option<String>,
         /// Since when.
         since: Timestamp,
@@ -80,7 +80,7 @@ pub enum ReasonView {
         /// How many live workers could run it.
         workers: u64,
     },
-    /// It is not claimable before a moment.
+    /// It is not claimable before this time.
     NotBefore {
         /// When.
         until: Timestamp,
@@ -88,27 +88,27 @@ pub enum ReasonView {
         #[schema(value_type = schema::Intent)]
         intent: Intent,
     },
-    /// A budget has no room for it.
+    /// A budget has no capacity for it.
     Budget {
         /// Which.
         #[schema(value_type = String)]
         name: ResourceName,
-        /// The numbers of now, for people.
+        /// The current figures, for people.
         detail: String,
         /// When it may clear.
         until: Option<Timestamp>,
     },
-    /// A quota has no room for it.
+    /// A quota has no capacity for it.
     Quota {
         /// Which.
         #[schema(value_type = String)]
         name: ResourceName,
-        /// The numbers of now, for people.
+        /// The current figures, for people.
         detail: String,
         /// When it may clear.
         until: Option<Timestamp>,
     },
-    /// As many of its lane run as may.
+    /// Its lane runs as many as it may.
     LaneLimit {
         /// Which.
         #[schema(value_type = String)]

@@ -18,22 +18,22 @@ pub struct LaneView {
     /// The lane.
     #[schema(value_type = String)]
     pub lane: Lane,
-    /// Nothing of it is claimed.
+    /// None of it is claimed.
     pub paused: bool,
-    /// Nothing new is submitted to it.
+    /// New submits are refused.
     pub draining: bool,
     /// How many of it may run at once; null is any number.
     pub max_active: Option<u32>,
     /// Policy defaults of its submits: those that were set, and no others;
     /// null when nothing was.
     pub policy: Option<PolicyRequest>,
-    /// Why, if that was said.
+    /// The reason, if given.
     pub reason: Option<String>,
-    /// When this was said; null when nothing ever was.
+    /// When the settings were last changed; null if they never were.
     pub since: Option<Timestamp>,
-    /// How often something was said.
+    /// How often the settings were changed.
     pub generation: u64,
-    /// What waits and runs in it; only a list of lanes counts that.
+    /// What waits and runs in it; only counted in a list of lanes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<LaneWorkView>,
 }
@@ -44,14 +44,14 @@ pub struct LaneView {
 pub struct LaneWorkView {
     /// How many are in its queue, ready to be claimed.
     pub waiting: u64,
-    /// How many workers hold.
+    /// How many are held by workers.
     #[serde(default)]
     pub active: u64,
-    /// How many of those that wait require capabilities that no live worker offers.
+    /// How many waiting ones require capabilities that no live worker offers.
     pub unroutable: u64,
     /// How many wait because as many of the lane run as its limit allows.
     pub blocked: u64,
-    /// Since when the one has waited that has waited longest of those that come next; null when none
+    /// Since when the longest waiting execution at the head of the queue has waited; null when none
     /// is in the queue.
     pub oldest: Option<Timestamp>,
 }
@@ -72,7 +72,7 @@ impl LaneView {
         }
     }
 
-    /// The state meant.
+    /// The state.
     pub fn state(&self) -> LaneState {
         LaneState {
             paused: self.paused,
@@ -93,19 +93,19 @@ impl LaneView {
 pub struct LanePageView {
     /// The lanes.
     pub lanes: Vec<LaneView>,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 
 impl LanePageView {
-    /// The page that was asked for with `limit`.
+    /// The page requested with `limit`.
     pub fn new(found: &[roles::LaneView], limit: usize) -> Self {
         let full = found.last().filter(|_| found.len() >= limit);
         let lanes = found.iter().map(|found| LaneView::new(found.lane.clone(), &found.state));
         LanePageView { lanes: lanes.collect(), next: full.map(|last| last.lane.to_string()) }
     }
 
-    /// The page that was asked for with `after` and `limit`: the lanes with settings, which are the
+    /// The page requested with `after` and `limit`: the lanes with settings, which are the
     /// first `limit` of them after `after`, and those of `namespace` in which something waits or runs.
     pub fn with_work(
         found: &[roles::LaneView],
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_of_which_nothing_was_said_is_open_since_ever() {
+    fn a_lane_without_settings_has_always_been_open() {
         let view = LaneView::new(Lane::default(), &LaneState::default());
         assert_eq!(
             serde_json::to_value(view).unwrap(),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_with_work_stand_among_those_with_settings() {
+    fn lanes_with_work_are_listed_among_those_with_settings() {
         let lane = |name: &str| name.parse::<Lane>().unwrap();
         let (namespace, oldest) = (Namespace::default(), sample::NOW);
         let mut backlog = Backlog { now: sample::NOW, ..Backlog::default() };
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_page_says_where_to_go_on() {
+    fn a_full_page_has_a_cursor() {
         let found = [roles::LaneView { lane: "a".parse().unwrap(), state: LaneState::default() }];
         assert_eq!(LanePageView::new(&found, 1).next.as_deref(), Some("a"));
         assert_eq!(LanePageView::new(&found, 2).next, None);

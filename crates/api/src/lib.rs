@@ -1,4 +1,4 @@
-//! Wire types: what `--json` prints and what HTTP speaks.
+//! Wire types: what `--json` prints and what HTTP carries.
 //!
 //! A view is made from a record and holds nothing that a caller could not act on: no version, no
 //! index entries, no fingerprints. Times are [`Timestamp`]s, lengths of time are integers whose

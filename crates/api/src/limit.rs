@@ -20,21 +20,21 @@ pub struct BudgetView {
     /// What it allows, and what was used, by dimension.
     #[schema(value_type = BTreeMap<String, DimensionView>)]
     pub dimensions: BTreeMap<Dimension, DimensionView>,
-    /// After so long what was used is forgotten; null is never.
+    /// Usage is reset at this interval; null is never.
     pub period_ms: Option<u64>,
-    /// What happens to what runs when a hard limit is reached.
+    /// What happens to running executions when a hard limit is reached.
     #[schema(value_type = schema::OnBreach)]
     pub on_breach: OnBreach,
     /// When the period began.
     pub since: Timestamp,
-    /// When what was used is forgotten.
+    /// When usage is reset.
     pub resets: Option<Timestamp>,
 }
 
 /// One dimension of a budget; a limit of 0 is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DimensionView {
-    /// Reaching it is told.
+    /// Reaching it is logged and counted.
     pub soft: Option<u64>,
     /// Nothing is admitted once it is reached.
     pub hard: Option<u64>,
@@ -69,8 +69,8 @@ impl From<&budget::BudgetView> for BudgetView {
 }
 
 impl BudgetView {
-    /// The budget meant.
-    pub fn meant(&self) -> budget::BudgetView {
+    /// The budget.
+    pub fn to_domain(&self) -> budget::BudgetView {
         let limits = self.dimensions.iter().map(|(name, view)| {
             (name.clone(), DimensionLimits { soft: view.soft, hard: view.hard })
         });
@@ -92,7 +92,7 @@ impl BudgetView {
     }
 }
 
-/// A quota and what it has let through.
+/// A quota and what it has admitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuotaView {
     /// Its name.
@@ -104,13 +104,13 @@ pub struct QuotaView {
     pub window_ms: u64,
     /// How many may run at once; null is any number.
     pub max_active: Option<u32>,
-    /// At most this much is added, at random, to the wait of who comes too early.
+    /// At most this much is added, at random, to each wait for the rate.
     pub jitter_ms: u64,
     /// How many run.
     pub active: u32,
-    /// How many were let through in the window that ends now.
+    /// How many were admitted in the window that ends now.
     pub admitted: u64,
-    /// When the window has room for one that comes now.
+    /// When the window admits one more.
     pub next: Timestamp,
 }
 
@@ -130,8 +130,8 @@ impl From<&quota::QuotaView> for QuotaView {
 }
 
 impl QuotaView {
-    /// The quota meant.
-    pub fn meant(&self) -> quota::QuotaView {
+    /// The quota.
+    pub fn to_domain(&self) -> quota::QuotaView {
         quota::QuotaView {
             name: self.quota.clone(),
             limits: QuotaLimits {
@@ -152,12 +152,12 @@ impl QuotaView {
 pub struct BudgetPageView {
     /// The budgets.
     pub budgets: Vec<BudgetView>,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 
 impl BudgetPageView {
-    /// The page that was asked for with `limit`.
+    /// The page requested with `limit`.
     pub fn new(found: &[budget::BudgetView], limit: usize) -> Self {
         let full = found.last().filter(|_| found.len() >= limit);
         let next = full.map(|last| last.name.to_string());
@@ -170,12 +170,12 @@ impl BudgetPageView {
 pub struct QuotaPageView {
     /// The quotas.
     pub quotas: Vec<QuotaView>,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 
 impl QuotaPageView {
-    /// The page that was asked for with `limit`.
+    /// The page requested with `limit`.
     pub fn new(found: &[quota::QuotaView], limit: usize) -> Self {
         let full = found.last().filter(|_| found.len() >= limit);
         let next = full.map(|last| last.name.to_string());
@@ -209,7 +209,7 @@ mod tests {
             let text = serde_json::to_string(&BudgetView::from(&budget)).unwrap();
             let view: BudgetView = serde_json::from_str(&text).unwrap();
             assert_eq!(view.resets.is_some(), period.is_some());
-            assert_eq!(view.meant(), budget);
+            assert_eq!(view.to_domain(), budget);
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
             next: sample::NOW,
         };
         let text = serde_json::to_string(&QuotaView::from(&quota)).unwrap();
-        assert_eq!(serde_json::from_str::<QuotaView>(&text).unwrap().meant(), quota);
+        assert_eq!(serde_json::from_str::<QuotaView>(&text).unwrap().to_domain(), quota);
         assert_eq!(
             QuotaPageView::new(std::slice::from_ref(&quota), 1).next.as_deref(),
             Some("api")

@@ -13,11 +13,11 @@ use crate::execution::ExecutionView;
 pub struct ListPageView {
     /// The executions.
     pub executions: Vec<ExecutionView>,
-    /// The ids of executions that are there and cannot be read, whatever was asked for; `ff check`
-    /// tells what is wrong with them.
+    /// The ids of executions that cannot be read, whatever the filter; `ff check`
+    /// says what is wrong with them.
     #[schema(value_type = Vec<crate::http::schema::Id>)]
     pub unreadable: Vec<ExecutionId>,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The answers to what operators do.
+//! The answers to operators.
 
 use ff_core::ExecutionId;
 use ff_core::id::LeaseId;
@@ -16,7 +16,7 @@ ff_core::words!(
     CancelStatus {
         /// The execution is cancelled.
         Cancelled = "cancelled",
-        /// Its holder is left time to stop.
+        /// Its holder has a grace period to stop.
         Cancelling = "cancelling",
     }
 );
@@ -27,7 +27,7 @@ pub struct CancelledView {
     /// The execution.
     #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
-    /// `cancelled`, or `cancelling` while its holder is left time to stop.
+    /// `cancelled`, or `cancelling` during the grace period of its holder.
     #[schema(value_type = schema::CancelStatus)]
     pub status: CancelStatus,
     /// When it is cancelled at the latest, while it is `cancelling`.

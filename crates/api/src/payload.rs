@@ -25,7 +25,7 @@ impl From<&PayloadShape> for PayloadShapeView {
     }
 }
 
-/// A payload inside JSON. Exactly one of `text` and `base64` is there.
+/// A payload inside JSON. Exactly one of `text` and `base64` is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PayloadView {
     /// The media type.

@@ -1,4 +1,4 @@
-//! What an execution asks of the engine.
+//! The policy of an execution.
 
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::{Category, Millis};
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_shown() {
+    fn a_policy_is_shown() {
         let mut policy = Policy { deadline: Some(Millis::new(5)), ..Policy::default() };
         policy.retry.backoff = Backoff::fixed(Millis::new(7));
         policy.retry.categories = Some([Category::timeout()].into());

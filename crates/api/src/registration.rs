@@ -17,7 +17,7 @@ pub struct WorkerView {
     /// The name shared by its instances.
     #[schema(value_type = String)]
     pub worker: WorkerId,
-    /// The name of this registration: another process with the same instance id has another one.
+    /// The id of this registration: another process with the same instance id has another one.
     pub session: String,
     /// Which lanes it serves.
     #[schema(value_type = Vec<String>)]
@@ -28,9 +28,9 @@ pub struct WorkerView {
     pub ttl_ms: u64,
     /// When it registered.
     pub registered: Timestamp,
-    /// When it was last heard of.
+    /// When its last heartbeat arrived.
     pub heard: Timestamp,
-    /// When it counts as gone unless it is heard of.
+    /// When it counts as gone unless a heartbeat arrives.
     pub until: Timestamp,
 }
 
@@ -51,7 +51,7 @@ impl From<&Registration> for WorkerView {
 }
 
 impl WorkerView {
-    /// The registration meant.
+    /// The registration.
     pub fn registration(self) -> Result<Registration, Refusal> {
         Ok(Registration {
             worker: Worker { id: self.worker, instance: self.instance },
@@ -70,12 +70,12 @@ impl WorkerView {
 pub struct WorkerPageView {
     /// The workers.
     pub workers: Vec<WorkerView>,
-    /// The cursor to go on with; null when there is nothing more.
+    /// The cursor to continue with; null when there is nothing more.
     pub next: Option<String>,
 }
 
 impl WorkerPageView {
-    /// The page that was asked for with `limit`.
+    /// The page requested with `limit`.
     pub fn new(found: &[Registration], limit: usize) -> Self {
         let full = found.last().filter(|_| found.len() >= limit);
         WorkerPageView {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_page_says_where_to_go_on() {
+    fn a_full_page_has_a_cursor() {
         let found = [sample::registration()];
         assert_eq!(WorkerPageView::new(&found, 1).next.as_deref(), Some("w-1"));
         assert_eq!(WorkerPageView::new(&found, 2).next, None);

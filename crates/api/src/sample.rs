@@ -81,7 +81,7 @@ pub(crate) fn registration() -> Registration {
     }
 }
 
-/// One reason of each sort, with and without what may be missing.
+/// One reason of each kind, with and without optional parts.
 pub(crate) fn reasons() -> Vec<Reason> {
     let (lane, worker, until) = (Lane::default(), worker(), NOW);
     let requires = Capabilities::new(["gpu"]).unwrap();

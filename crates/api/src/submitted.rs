@@ -8,26 +8,26 @@ use utoipa::ToSchema;
 
 use crate::http::schema;
 
-/// The execution that a submit made or found.
+/// The execution that a submit created or found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmittedView {
     /// Its id.
     #[schema(value_type = crate::http::schema::Id)]
     pub id: ExecutionId,
-    /// `false` when an earlier submit with the same id or key and the same body made it.
+    /// `false` when an earlier submit with the same id or key and the same body created it.
     pub new: bool,
-    /// Where it stands.
+    /// Its state.
     #[schema(value_type = schema::PublicState)]
     pub state: PublicState,
-    /// What it names that is not there; absent when nothing is to be said.
+    /// Budgets, quotas and dimensions it names that do not exist; absent without warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<WarningView>,
 }
 
-/// What is worth a word about work that was accepted.
+/// A warning about work that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WarningView {
-    /// What sort of warning.
+    /// The kind of warning.
     #[schema(value_type = schema::WarningCode)]
     pub code: WarningCode,
     /// The budget, quota or dimension.
@@ -58,7 +58,7 @@ impl From<&Warning> for WarningView {
 }
 
 impl WarningView {
-    /// What is meant.
+    /// What is.
     pub fn warning(&self) -> Result<Warning, Refusal> {
         let name = || ResourceName::new(&*self.name);
         Ok(match self.code {

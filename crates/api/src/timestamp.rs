@@ -7,7 +7,7 @@ use ff_core::{Refusal, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A moment as the outside world writes it.
+/// A time as clients write it.
 ///
 /// ```
 /// use ff_api::Timestamp;
@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 #[schema(
     value_type = String,
     format = DateTime,
-    description = "A moment: RFC 3339, with any offset in a request, in UTC with milliseconds in an answer."
+    description = "A time: RFC 3339, with any offset in a request, in UTC with milliseconds in an answer."
 )]
 pub struct Timestamp(pub Time);
 
@@ -57,8 +57,8 @@ impl fmt::Display for Timestamp {
 impl FromStr for Timestamp {
     type Err = Refusal;
 
-    /// Reads RFC 3339 with any offset; parts of a millisecond are dropped, and a moment before 1970
-    /// is as good as 1970: both are past.
+    /// Reads RFC 3339 with any offset; parts of a millisecond are dropped, and a time before 1970
+    /// counts as 1970: both are past.
     fn from_str(text: &str) -> Result<Timestamp, Refusal> {
         let moment: jiff::Timestamp = text.parse().map_err(|_| {
             Refusal::invalid("time", "is not RFC 3339; give for example 2026-03-01T12:00:00Z")
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_moment_is_refused_with_an_example() {
+    fn an_invalid_time_is_refused_with_an_example() {
         for bad in ["", "now", "5s", "1700000000", "2026-03-01", "2026-03-01T12:00:00", "\0"] {
             let refusal = bad.parse::<Timestamp>().unwrap_err();
             assert!(refusal.to_string().contains("2026-03-01T12:00:00Z"), "{bad:?}: {refusal}");

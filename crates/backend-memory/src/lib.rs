@@ -1,7 +1,7 @@
 //! A store in memory: the model that other stores are compared with, for tests and simulation.
 //!
 //! It runs in two modes over the same tables: [serial](MemoryStore::serial), where one caller at a
-//! time loads, decides and writes, and [optimistic](MemoryStore::optimistic), where others may come
+//! time loads, decides and writes, and [optimistic](MemoryStore::optimistic), where others may write
 //! between a load and its commit, with conflicts and pauses injected.
 
 mod commit;

@@ -1,4 +1,4 @@
-//! What commands and readers see.
+//! Reads, for commands and callers.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -20,7 +20,7 @@ use ff_store::{
 use crate::tables::{Tables, Waiting};
 
 impl Tables {
-    /// Adds to `loaded` what `reads` asks for.
+    /// Adds what `reads` names to `loaded`.
     pub(crate) fn load(&self, reads: &ReadSet, loaded: &mut Loaded) {
         for id in &reads.records {
             loaded.records.insert(*id, self.records.get(id).cloned());
@@ -102,7 +102,7 @@ impl Tables {
         classes.filter(|other| !other.is_empty() && **other != class.class).count()
     }
 
-    /// A stretch of a listing.
+    /// A range of a listing.
     pub(crate) fn listed(&self, scan: &ListScan) -> Vec<Listed> {
         let set = match scan.which {
             ListIndex::All => self.list.get(&scan.namespace),
@@ -123,7 +123,7 @@ impl Tables {
         self.records.get(&ExecutionId::from_bytes(&place.id).ok()?)
     }
 
-    /// Timers that are due.
+    /// Due timers.
     pub(crate) fn due(&self, time: Mark, after: DueCursor, limit: usize) -> DueTimers {
         let (now, confirmed) = (time.now, time.confirmed());
         let all = self.timers.range(..=now);
@@ -148,7 +148,7 @@ impl Tables {
         DueTimers { now, due, more, resources, next, offset: time.offset() }
     }
 
-    /// A stretch of the executions that wait for a limit.
+    /// A range of the executions that wait for a limit.
     pub(crate) fn blocked(&self, scan: &BlockedScan) -> Vec<BlockedClass> {
         let from = (scan.namespace.clone(), scan.on.clone(), scan.from);
         let all = self.blocked.range(from..);
@@ -161,7 +161,7 @@ impl Tables {
         mine.take(scan.classes).map(class).collect()
     }
 
-    /// A stretch of the limits that executions wait for.
+    /// A range of the limits that executions wait for.
     pub(crate) fn blockers(
         &self,
         after: Option<&(Namespace, Blocker)>,
@@ -184,7 +184,7 @@ impl Tables {
         found
     }
 
-    /// A stretch of the resources of a namespace.
+    /// A range of the resources of a namespace.
     pub(crate) fn scanned(&self, scan: &ResourceScan) -> Vec<Resource> {
         let mine = self.resources.values().filter(|resource| {
             resource.key.kind == scan.kind
@@ -194,14 +194,14 @@ impl Tables {
         mine.take(scan.limit).cloned().collect()
     }
 
-    /// How many come before a place of a queue.
+    /// How many precede a place of a queue.
     pub(crate) fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> u64 {
         let queue = (place.namespace.clone(), place.lane.clone());
         let members = self.queues.get(&queue).and_then(|classes| classes.get(&place.class));
         members.map_or(0, |members| members.range(..(place.score, id)).count() as u64)
     }
 
-    /// How much waits, and for what.
+    /// How many executions wait, and for what.
     pub(crate) fn backlog(&self, now: Time) -> Backlog {
         let mut backlog = Backlog { now, ..Backlog::default() };
         for ((namespace, lane), classes) in &self.queues {

@@ -9,14 +9,14 @@ use ff_store::optimistic::{Commit, Decided, Optimistic};
 
 use crate::store::MemoryStore;
 
-/// What goes wrong on purpose, decided by a seed.
+/// Injected faults, decided by a seed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     /// Decides every fault.
     pub seed: u64,
-    /// How many of 100 commits find a conflict that is not there.
+    /// How many of 100 commits get an injected conflict.
     pub conflict_percent: u8,
-    /// How many of 100 commits let other tasks run first.
+    /// How many of 100 commits yield to other tasks first.
     pub pause_percent: u8,
 }
 

@@ -44,7 +44,7 @@ impl MemoryStore {
         }
     }
 
-    /// A store in which others may come between a load and its commit.
+    /// A store in which others may write between a load and its commit.
     pub fn optimistic(clock: Arc<dyn Clock>, faults: Faults) -> MemoryStore {
         MemoryStore { dice: Some(Dice::new(faults)), ..MemoryStore::serial(clock) }
     }
@@ -74,7 +74,7 @@ impl MemoryStore {
     }
 }
 
-/// One caller's turn at the tables.
+/// One caller's exclusive access to the tables.
 struct Turn<'a> {
     tables: &'a mut Tables,
     time: Mark,
@@ -95,7 +95,7 @@ impl Transaction for Turn<'_> {
     }
 
     fn commit(&mut self, write: WriteSet) -> Result<(), StoreError> {
-        assert!(self.tables.still_holds(&write), "nobody writes during another's turn");
+        assert!(self.tables.still_holds(&write), "nothing is written during another caller's turn");
         self.tables.write(write);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the store holds: records, what is beside them, and indexes.
+//! The contents of the store: records, what is stored with them, and indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use ff_core::{
 };
 use ff_store::Position;
 
-/// Everything. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
+/// The contents. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) records: BTreeMap<ExecutionId, Execution>,
@@ -30,7 +30,7 @@ pub(crate) struct Tables {
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
 }
 
-/// What executions wait for, and what they ask for.
+/// What executions wait for, and their admission class.
 pub(crate) type Waiting = (Namespace, Blocker, AdmissionClass);
 
 /// The queue of a lane, one ordered set per class that has something queued.

@@ -1,4 +1,4 @@
-//! How much waits and for what, and how much runs. A row that cannot be read is not counted.
+//! How many executions wait, for what, and how many run. A row that cannot be read is not counted.
 
 use ff_core::placement::Score;
 use ff_core::{Capabilities, Lane, Namespace, Refusal};
@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::query::{self, passed_over};
 
 pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backlog, Fault> {
-    // One transaction, so that all is of one moment.
+    // One transaction, for a consistent count.
     let connection = connection.unchecked_transaction()?;
     let now = clock.read(&connection)?.mark.now;
     let mut backlog = Backlog { now, ..Backlog::default() };
@@ -29,7 +29,7 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backl
         .prepare_cached("SELECT execution.id, record FROM request JOIN execution USING (id)")?;
     let mut rows = holding.query([])?;
     while let Some(row) = rows.next()? {
-        // One that cannot be read costs its own count alone, and is told by an audit.
+        // A row that cannot be read affects its count alone, and an audit reports it.
         let Some(id) = query::entry(row, 0)? else { continue };
         let Ok(record) = codec::record(id, row.get_ref(1)?.as_blob()?) else { continue };
         if record.lease().is_some() {

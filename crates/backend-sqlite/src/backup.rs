@@ -1,4 +1,4 @@
-//! A copy of a store that is in use: whole, of one moment, and looked through before it is named.
+//! A copy of a store that is in use: complete, consistent, and checked before it gets its name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -24,9 +24,9 @@ pub struct Copied {
 /// How long to wait for a lock; readers seldom meet one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Copies the store at `from` to the new file `to`, while others may go on working with it. The copy
-/// is of one moment, needs no file beside it, is synced to disk, and bears its name only when SQLite
-/// has found it intact and every record of it was compared with its indexes.
+/// Copies the store at `from` to the new file `to`, while others may keep using it. The copy
+/// is a consistent snapshot, needs no further file, is synced to disk, and gets its name only when
+/// SQLite has found it intact and every record of it was compared with its indexes.
 pub async fn backup(from: PathBuf, to: PathBuf) -> Result<Copied, StoreError> {
     let place = Place::reserve(to)?;
     let target = place.partial.clone();
@@ -50,7 +50,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The file that is to be, and the one that is written. Dropping it removes both.
+/// The target file, and the one that is written. Dropping it removes both.
 struct Place {
     name: PathBuf,
     partial: PathBuf,
@@ -58,7 +58,7 @@ struct Place {
 }
 
 impl Place {
-    /// Takes the name, which must be free, and makes an empty file to write to.
+    /// Reserves the name, which must be free, and creates an empty file to write to.
     fn reserve(name: PathBuf) -> Result<Place, StoreError> {
         let mut file = name.clone().into_os_string();
         file.push(format!(".{}.partial", std::process::id()));
@@ -66,13 +66,13 @@ impl Place {
             ErrorKind::AlreadyExists => refused(&name, "exists; give the name of a new file"),
             _ => failed(&name, &error),
         })?;
-        // From here on, what was made is removed again unless it is kept.
+        // From here on, what was created is removed again unless it is kept.
         let place = Place { name, partial: file.into(), kept: false };
         make(&place.partial).map_err(|error| failed(&place.partial, &error))?;
         Ok(place)
     }
 
-    /// Puts what was written on disk and under its name. Tells how large it is.
+    /// Syncs what was written and renames it. Answers its size.
     fn keep(mut self) -> Result<u64, StoreError> {
         let done = || -> io::Result<u64> {
             let file = File::open(&self.partial)?;
@@ -91,14 +91,14 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.kept {
-            // What was never made need not be removed.
+            // A file that was never created need not be removed.
             let _ = fs::remove_file(&self.partial);
             let _ = fs::remove_file(&self.name);
         }
     }
 }
 
-/// Makes an empty file that its owner alone can read.
+/// Creates an empty file that only its owner can read.
 fn make(path: &Path) -> io::Result<()> {
     let mut new = OpenOptions::new();
     new.write(true).create_new(true);

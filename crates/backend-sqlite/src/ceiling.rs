@@ -1,8 +1,8 @@
 //! What SQLite does at best: the statements of a submit, a claim and a complete, replayed on a file
 //! of the same schema and settings, with everything that the engine does besides left out.
 //!
-//! Decisions are made beforehand. What is timed is reading what a command reads, writing what it
-//! writes, and committing as many commands together as the engine did.
+//! Decisions are made beforehand. The measured time covers the reads and writes of a command,
+//! and commits of as many commands together as the engine did.
 
 use std::path::Path;
 use std::time::Instant;
@@ -35,7 +35,7 @@ pub struct CeilingPlan {
     pub group: usize,
 }
 
-/// Replaying more than this tells nothing more.
+/// Replaying more than this adds no information.
 const MOST: u64 = 20_000;
 
 /// Executions per second of the bare statements, on a new file at `path`.

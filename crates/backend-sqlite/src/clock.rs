@@ -1,7 +1,7 @@
 //! The store's time, as all processes on one file have it.
 //!
-//! The file keeps where time stood at the last write: the moment, what the system clock said, the
-//! offset between them and a jump that is still to be confirmed. What follows from that is
+//! The file keeps the time of the last write: the store's time, the system clock, the
+//! offset between them and a jump that is not yet confirmed. The rules are in
 //! [`ff_store::steady`].
 
 use std::sync::Arc;
@@ -20,9 +20,9 @@ pub(crate) struct StoreClock(Steady);
 /// The time of one transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// Where time stands.
+    /// The current time.
     pub(crate) mark: Mark,
-    /// Where it stood at the last write.
+    /// The time of the last write.
     kept: Mark,
 }
 
@@ -39,7 +39,7 @@ impl StoreClock {
 }
 
 impl Reading {
-    /// Keeps this time in the store, if it is another than what is kept.
+    /// Stores this time, if it differs from the stored one.
     pub(crate) fn keep(self, connection: &Connection) -> Result<(), Fault> {
         if self.mark != self.kept {
             keep(connection, &self.mark)?;
@@ -68,7 +68,7 @@ fn kept(connection: &Connection) -> Result<Mark, Fault> {
     })
 }
 
-/// Keeps where time stands.
+/// Stores the time.
 pub(crate) fn keep(connection: &Connection, mark: &Mark) -> Result<(), Fault> {
     let mut update = connection.prepare_cached(
         "UPDATE clock SET time = ?1, system_time = ?2, offset_us = ?3, before_jump = ?4, \

@@ -13,14 +13,14 @@ use crate::error::Fault;
 /// The format that is written.
 const FORMAT: u8 = 2;
 
-/// Puts `value` into `buffer`, in place of what is there.
+/// Replaces the contents of `buffer` by the encoded `value`.
 pub(crate) fn encode(value: &impl Serialize, buffer: &mut Vec<u8>) -> Result<(), Fault> {
     buffer.clear();
     buffer.push(FORMAT);
     rmp_serde::encode::write(buffer, value).map_err(|error| Fault::Unreadable(error.to_string()))
 }
 
-/// What was put into `bytes`; an error says why it cannot be told.
+/// Decodes `bytes`; an error says why that is impossible.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.split_first() {
         Some((1 | &FORMAT, value)) => {

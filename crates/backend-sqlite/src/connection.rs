@@ -1,4 +1,4 @@
-//! Opening the file: who may read it, and the settings of each connection.
+//! Opening the file: its permissions, and the settings of each connection.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -16,17 +16,17 @@ use crate::schema::{self, Identity};
 
 /// How many statements a connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
-/// How much of the file the writer keeps in memory, in KiB. More is slower: almost every commit of
-/// a file below 1 GiB makes SQLite go through all the pages it keeps.
+/// How much of the file the writer caches in memory, in KiB. More is slower: almost every commit of
+/// a file below 1 GiB makes SQLite walk all cached pages.
 const WRITER_CACHE_KIB: i64 = 8 << 10;
-/// How much of the file each reader keeps in memory, in KiB.
+/// How much of the file each reader caches in memory, in KiB.
 const READER_CACHE_KIB: i64 = 8 << 10;
 /// How many pages the log has before they are moved into the file.
 const CHECKPOINT_PAGES: i64 = 4_000;
-/// How much room, in bytes, the log keeps on disk once its pages are moved.
+/// How many bytes the log keeps on disk once its pages are moved.
 const LOG_BYTES_KEPT: i64 = 64 << 20;
 
-/// The connection that writes, with the tables in place, and whether there was nothing before.
+/// The connection that writes, with the tables in place, and whether the store is new.
 pub(crate) fn writer(options: &Options) -> Result<(Connection, bool), StoreError> {
     let mut connection = match &options.location {
         Location::Memory => prepared(Connection::open_in_memory().map_err(Fault::from)?)?,
@@ -55,7 +55,7 @@ pub(crate) fn writer(options: &Options) -> Result<(Connection, bool), StoreError
     Ok((connection, new))
 }
 
-/// A connection that only reads, to a file that may be anything and must be a store.
+/// A read-only connection to a file that must be a store.
 pub(crate) fn of_a_store(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
     exists(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -66,7 +66,7 @@ pub(crate) fn of_a_store(path: &Path, busy_timeout: Duration) -> Result<Connecti
     }
 }
 
-/// `error`, with the file that it is about.
+/// `error` with the name of its file.
 fn named(path: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Incompatible(why) => {
@@ -76,7 +76,7 @@ fn named(path: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// A connection that only reads. The file has its tables already.
+/// A read-only connection. The file has its tables already.
 pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = open(path, flags, busy_timeout)?;
@@ -91,7 +91,7 @@ fn open(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Connect
     prepared(connection)
 }
 
-/// `connection`, which will prepare each statement once.
+/// `connection`, set up to prepare each statement once.
 fn prepared(connection: Connection) -> Result<Connection, StoreError> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without this, SQLite plans a statement again whenever its LIMIT is bound again.
@@ -99,12 +99,12 @@ fn prepared(connection: Connection) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Makes the file, if it is missing, readable by its owner only. SQLite gives the files beside it
+/// Creates the file, if it is missing, readable by its owner only. SQLite gives its other files
 /// the same mode.
 fn make(path: &Path) -> Result<(), StoreError> {
-    // Closing any descriptor of a file drops every lock that the process has on it, SQLite's own
-    // included. So a file that exists is never opened here, and a new one is closed before anybody
-    // else in this process can have opened it.
+    // Closing any descriptor of a file drops every lock that the process has on it, SQLite's
+    // included. So a file that exists is never opened here, and a new one is closed before any
+    // other thread of this process can have opened it.
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut new = OpenOptions::new();
@@ -120,7 +120,7 @@ fn make(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Whether the file is there; what cannot be looked at is left to SQLite to tell of.
+/// Whether the file exists; if that cannot be determined, SQLite reports the error.
 fn exists(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(path)),
@@ -138,7 +138,7 @@ fn settle(connection: &Connection, options: &Options) -> Result<(), StoreError> 
         let mode = write_ahead(connection, options.busy_timeout)?;
         if mode != "wal" {
             return Err(StoreError::Incompatible(format!(
-                "{}: SQLite cannot keep a write-ahead log beside it (it says {mode:?}); put it on \
+                "{}: SQLite cannot keep a write-ahead log next to it (it answers {mode:?}); put it on \
                  a local disk",
                 path.display()
             )));
@@ -161,7 +161,7 @@ fn settle(connection: &Connection, options: &Options) -> Result<(), StoreError> 
 }
 
 /// Switches to a write-ahead log. While another process does the same, SQLite answers busy without
-/// waiting, so the waiting is done here.
+/// waiting, so this function waits.
 fn write_ahead(connection: &Connection, busy_timeout: Duration) -> Result<String, Fault> {
     let give_up = Instant::now() + busy_timeout;
     loop {
@@ -184,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// What a connection says of one of its settings.
+    /// The value of a setting of a connection.
     fn setting(connection: &Connection, name: &str) -> String {
         let value: rusqlite::types::Value =
             connection.pragma_query_value(None, name, |row| row.get(0)).unwrap();

@@ -1,7 +1,7 @@
-//! Timers that are due: of executions, and of resources.
+//! Due timers of executions and of resources.
 //!
-//! Both are read in pages, each from where the last one ended, so that timers which cannot be acted
-//! on, however many, hide none behind them. A row whose names cannot be read is passed over.
+//! Both are read in pages, each from where the last one ended, so that timers that fail,
+//! however many, hide no later ones. A row whose names cannot be read is skipped.
 
 use ff_core::{ExecutionId, ResourceKey, Time};
 use ff_store::{DueCursor, DueTimers};
@@ -12,15 +12,15 @@ use crate::error::Fault;
 use crate::query::{self, passed_over};
 use crate::resource;
 
-/// Timers that are due, earliest first, after `after`, at most `limit` of executions and as many of
-/// resources. Finished executions are removed by the time that is confirmed.
+/// Due timers, earliest first, after `after`, at most `limit` of executions and as many of
+/// resources. Finished executions are removed by the confirmed time.
 pub(crate) fn read(
     connection: &Connection,
     clock: &StoreClock,
     after: DueCursor,
     limit: usize,
 ) -> Result<DueTimers, Fault> {
-    // One transaction, so that the time and all looks at the timers are of one moment.
+    // One transaction, so that the time and all reads of timers are consistent.
     let transaction = connection.unchecked_transaction()?;
     let mark = clock.read(&transaction)?.mark;
     let due = executions(&transaction, (mark.now, mark.confirmed()), after.execution, limit)?;
@@ -34,7 +34,7 @@ pub(crate) fn read(
     Ok(DueTimers { now: mark.now, due, more, resources, next, offset: mark.offset() })
 }
 
-/// How many rows are read for `limit` of them: some may have to be passed over.
+/// How many rows are read for `limit` of them: some may have to be skipped.
 fn rows(limit: usize) -> i64 {
     2 * limit as i64
 }

@@ -1,4 +1,4 @@
-//! What can go wrong beneath a store, and what callers are told of it.
+//! Failures of SQLite, and the errors that callers get.
 
 use ff_store::StoreError;
 use rusqlite::ErrorCode;
@@ -8,12 +8,12 @@ use rusqlite::ErrorCode;
 pub(crate) enum Fault {
     /// SQLite failed.
     Sql(rusqlite::Error),
-    /// SQLite gave something that is not what was stored.
+    /// SQLite returned something else than what was stored.
     Unreadable(String),
 }
 
 impl Fault {
-    /// Whether only what was looked at is bad, and the transaction around it is not.
+    /// Whether only the row that was read is bad, and the transaction is not.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self, Fault::Unreadable(_))
     }

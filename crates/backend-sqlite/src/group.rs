@@ -1,7 +1,7 @@
 //! Group commit: many commands, one transaction.
 //!
-//! Nobody is answered before the commit. A command that breaks the transaction costs only itself:
-//! everything is undone and each command runs again in a transaction of its own.
+//! No command is answered before the commit. A command that breaks the transaction affects only
+//! itself: everything is rolled back and each command runs again in a separate transaction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::transaction::Open;
 /// The answer to one command.
 pub(crate) type Answer = Result<Reply, StoreError>;
 
-/// What commands are run with.
+/// The connection and clock of a group.
 pub(crate) struct Group {
     pub(crate) connection: Connection,
     pub(crate) clock: Arc<StoreClock>,
@@ -28,12 +28,12 @@ pub(crate) struct Group {
     pub(crate) counters: Arc<Counters>,
 }
 
-/// What became of commands.
+/// The results of commands.
 #[derive(Default)]
 pub(crate) struct Done {
     /// One per command.
     pub(crate) answers: Vec<Answer>,
-    /// What follows.
+    /// The effects.
     pub(crate) after: AfterCommit,
     /// How long the last commit took.
     pub(crate) commit_time: Duration,
@@ -92,7 +92,7 @@ impl Group {
                     all.commit_time = done.commit_time;
                 }
                 Err(Failure::Transaction(busy @ StoreError::Busy(_))) => {
-                    // The next one would wait as long for the same.
+                    // The next one would wait as long for the same lock.
                     all.answers.resize(commands.len(), Err(busy));
                     break;
                 }
@@ -105,7 +105,7 @@ impl Group {
     }
 }
 
-/// Whether a commit that failed is on disk is not known, save when there was no room for it.
+/// Whether a failed commit is on disk is unknown, except when the disk was full.
 fn not_committed(fault: Fault) -> Failure {
     Failure::Transaction(match StoreError::from(fault) {
         full @ StoreError::Full(_) => full,
@@ -146,7 +146,7 @@ mod tests {
         mint::command(Submit { input, ..Submit::new(id) })
     }
 
-    /// A group on a database in which whatever adds an execution cannot be committed.
+    /// A group on a database in which no new execution can be committed.
     fn uncommittable() -> Group {
         let group = group();
         group
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_fails_is_answered_to_nobody_as_done() {
+    fn a_failed_commit_acknowledges_no_command() {
         let group = uncommittable();
         let submits = [submit(0), submit(0), submit(0)];
         for commands in [&submits[..1], &submits[..]] {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_as_full_and_costs_only_what_has_no_room() {
+    fn a_full_disk_is_reported_as_full_and_fails_only_what_does_not_fit() {
         let group = group();
         let limit = |pages: i64| {
             let set =

@@ -1,7 +1,7 @@
 //! The embedded default store: one SQLite file, nothing to install.
 //!
-//! One thread owns the one connection that writes and runs whatever callers have queued as one
-//! transaction, so that many share one sync to disk. Reads have connections of their own. Nothing
+//! One thread owns the one connection that writes and runs the queued calls as one
+//! transaction, so that many share one sync to disk. Reads have separate connections. Nothing
 //! is decided from the memory of the process: several processes may open the same file.
 
 mod backlog;

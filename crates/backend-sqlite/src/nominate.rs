@@ -11,8 +11,8 @@ use crate::query;
 /// A place in a queue: lower goes first.
 type Place = (i64, ExecutionId);
 
-/// How many entries of a queue that name no execution are passed over: so many rows are read beyond
-/// what was asked for, when they are needed.
+/// How many entries of a queue that name no execution are skipped: this many rows are read beyond
+/// the requested ones, if needed.
 const UNREADABLE: usize = 8;
 
 /// Adds the best candidates and their records to `loaded`. A candidate whose record is missing or
@@ -36,14 +36,14 @@ pub(crate) fn nominate(
 }
 
 /// `record`, or nothing when it cannot be read: one bad record must not keep others from being
-/// taken.
+/// claimed.
 pub(crate) fn readable<T>(
     id: ExecutionId,
     record: Result<Option<T>, Fault>,
 ) -> Result<Option<T>, Fault> {
     match record {
         Err(Fault::Unreadable(why)) => {
-            tracing::warn!(execution = %id, why, "a record is passed over");
+            tracing::warn!(execution = %id, why, "a record is skipped");
             Ok(None)
         }
         record => record,
@@ -64,7 +64,7 @@ fn covered_classes(connection: &Connection, nominate: &Nominate) -> Result<Vec<S
         match Capabilities::parse(text) {
             Ok(class) if nominate.capabilities.covers(&class) => classes.push(text.to_owned()),
             Ok(_) => {}
-            Err(why) => tracing::warn!(class = text, %why, "a class is passed over"),
+            Err(why) => tracing::warn!(class = text, %why, "a class is skipped"),
         }
     }
     Ok(classes)

@@ -9,7 +9,7 @@ use ff_store::{Clock, SystemClock};
 /// Where the store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// In this file, and in two more beside it named after it (`-wal` and `-shm`).
+    /// In this file, and in two more next to it named after it (`-wal` and `-shm`).
     File(PathBuf),
     /// In the memory of the process; it is gone when the store is dropped.
     Memory,
@@ -18,14 +18,14 @@ pub enum Location {
 /// What an answered command survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// A power cut: every answer waits until the disk has what it speaks of.
+    /// A power cut: every answer waits until its data is on disk.
     #[default]
     Full,
     /// A crash of the process, not of the machine: nothing waits for the disk. For tests.
     Off,
 }
 
-/// How a store is opened. Everything but its place has a default.
+/// How a store is opened. Everything but its location has a default.
 #[derive(Clone)]
 pub struct Options {
     pub(crate) location: Location,
@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// A store in the file at `path`. If it is missing it is made, readable by its owner only, in a
+    /// A store in the file at `path`. A missing file is created, readable by its owner only, in a
     /// directory that must exist.
     pub fn file(path: impl Into<PathBuf>) -> Options {
         Options::at(Location::File(path.into()))
@@ -61,31 +61,31 @@ impl Options {
         }
     }
 
-    /// Opens only a store that is there: a missing or empty file is refused as
-    /// [`StoreError::Incompatible`], and nothing is made.
+    /// Opens only an existing store: a missing or empty file is refused as
+    /// [`StoreError::Incompatible`], and none is created.
     ///
     /// [`StoreError::Incompatible`]: ff_store::StoreError::Incompatible
     pub fn existing(self) -> Options {
         Options { makes: false, ..self }
     }
 
-    /// What an answered command survives; everything, unless said.
+    /// What an answered command survives; by default everything.
     pub fn durability(self, durability: Durability) -> Options {
         Options { durability, ..self }
     }
 
-    /// Where time comes from; the machine's clock, unless said.
+    /// The clock; by default that of the machine.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Options {
         Options { clock, ..self }
     }
 
-    /// How long to wait for another process that is writing before answering `store_busy`; 3 s,
-    /// unless said.
+    /// How long to wait for another process that is writing before answering `store_busy`; by
+    /// default 3 s.
     pub fn busy_timeout(self, busy_timeout: Duration) -> Options {
         Options { busy_timeout, ..self }
     }
 
-    /// How many reads run at the same time; 2, unless said, and never less than 1. A store in
+    /// How many reads run at the same time; by default 2, and never less than 1. A store in
     /// memory reads one at a time.
     pub fn readers(self, readers: usize) -> Options {
         Options { readers: readers.max(1), ..self }

@@ -1,4 +1,4 @@
-//! Reads of single things and of listings, for commands and callers alike.
+//! Reads of single rows and of listings, for commands and callers.
 
 use bytes::Bytes;
 use ff_core::limits::Blocker;
@@ -22,7 +22,7 @@ pub(crate) fn record(connection: &Connection, id: ExecutionId) -> Result<Option<
     }
 }
 
-/// Bytes beside a record.
+/// A payload stored outside its record.
 pub(crate) fn blob(connection: &Connection, key: BlobKey) -> Result<Option<Bytes>, Fault> {
     let mut select =
         connection.prepare_cached("SELECT bytes FROM blob WHERE id = ?1 AND part = ?2")?;
@@ -33,7 +33,7 @@ pub(crate) fn blob(connection: &Connection, key: BlobKey) -> Result<Option<Bytes
     }
 }
 
-/// How a part is numbered in the table.
+/// The number of a part in the table.
 pub(crate) fn part_number(part: BlobPart) -> i64 {
     match part {
         BlobPart::Input => -1,
@@ -48,18 +48,18 @@ pub(crate) fn id(row: &Row<'_>, column: usize) -> Result<ExecutionId, Fault> {
         .map_err(|_| Fault::Unreadable(format!("{bytes:02x?} is not an execution id")))
 }
 
-/// The id in column `column` of an index; nothing when the entry names none, which costs that entry
-/// alone and is told by an audit.
+/// The id in column `column` of an index; nothing when the entry names none, which affects that entry
+/// alone and is reported by an audit.
 pub(crate) fn entry(row: &Row<'_>, column: usize) -> Result<Option<ExecutionId>, Fault> {
     passed_over(id(row, column))
 }
 
-/// What was read of a row of an index; nothing when it cannot be read, which costs that row alone and
-/// is told by an audit.
+/// The result of reading a row of an index; nothing when it cannot be read, which affects that row
+/// alone and is reported by an audit.
 pub(crate) fn passed_over<T>(read: Result<T, Fault>) -> Result<Option<T>, Fault> {
     match read {
         Err(Fault::Unreadable(why)) => {
-            tracing::warn!(why, "an index entry is passed over");
+            tracing::warn!(why, "an index entry is skipped");
             Ok(None)
         }
         found => found.map(Some),
@@ -75,7 +75,7 @@ pub(crate) fn time(row: &Row<'_>, column: usize) -> Result<Time, Fault> {
     }
 }
 
-/// A stretch of a listing, newest first.
+/// A range of a listing, newest first.
 pub(crate) fn list(connection: &Connection, scan: &ListScan) -> Result<Vec<Listed>, Fault> {
     let first = Position { created: Time::MAX, id: [u8::MAX; 16] };
     let Position { created, id } = scan.after.unwrap_or(first);
@@ -117,7 +117,7 @@ fn listed(
         found.push(match record {
             Ok(record) => Listed::Record(Box::new(record)),
             Err(Fault::Unreadable(why)) => {
-                tracing::warn!(why, "a listing names what cannot be read");
+                tracing::warn!(why, "a listed execution cannot be read");
                 Listed::Unreadable(position)
             }
             Err(fault) => return Err(fault),
@@ -126,17 +126,17 @@ fn listed(
     Ok(found)
 }
 
-/// How an admission class is kept: signed, in the same order.
+/// An admission class as stored: signed, in the same order.
 pub(crate) fn class_number(class: AdmissionClass) -> i64 {
     (class.get() ^ (1 << 63)) as i64
 }
 
-/// The admission class that is kept as this number.
+/// The admission class that is stored as this number.
 pub(crate) fn class(number: i64) -> AdmissionClass {
     AdmissionClass::from_stored(number as u64 ^ (1 << 63))
 }
 
-/// A stretch of the executions that wait for a budget or a quota.
+/// A range of the executions that wait for a budget or a quota.
 pub(crate) fn blocked(
     connection: &Connection,
     scan: &BlockedScan,
@@ -172,7 +172,7 @@ pub(crate) fn blocked(
     Ok(found)
 }
 
-/// A stretch of the budgets and quotas that executions wait for.
+/// A range of the budgets and quotas that executions wait for.
 pub(crate) fn blockers(
     connection: &Connection,
     after: Option<&(Namespace, Blocker)>,
@@ -227,7 +227,7 @@ pub(crate) fn blocker(row: &Row<'_>, column: usize) -> Result<Blocker, Fault> {
     })
 }
 
-/// How many come before a place of a queue.
+/// How many precede a place of a queue.
 pub(crate) fn ahead(
     connection: &Connection,
     place: &QueueEntry,
@@ -242,7 +242,7 @@ pub(crate) fn ahead(
     Ok(count.query_row(parameters, |row| row.get::<_, i64>(0))? as u64)
 }
 
-/// The execution that a submitter named so.
+/// The execution with this idempotency key.
 pub(crate) fn named(
     connection: &Connection,
     namespace: &str,

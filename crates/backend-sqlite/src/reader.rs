@@ -1,4 +1,4 @@
-//! Connections that only read, beside the writer and beside each other.
+//! Connections that only read, concurrently with the writer and with each other.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,11 +47,11 @@ impl Readers {
     }
 }
 
-/// A connection that goes back when its read ends, however it ends.
+/// A connection that is returned when its read ends, however it ends.
 struct Borrowed {
     connection: Option<Connection>,
     idle: Arc<Mutex<Vec<Connection>>>,
-    // Given up last: whoever gets the place finds the connection.
+    // Dropped last: the next reader must find the connection.
     _place: OwnedSemaphorePermit,
 }
 

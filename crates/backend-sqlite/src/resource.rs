@@ -31,7 +31,7 @@ pub(crate) fn lane(
     Ok((key, resource))
 }
 
-/// A stretch of the resources of a namespace.
+/// A range of the resources of a namespace.
 pub(crate) fn scan(connection: &Connection, scan: &ResourceScan) -> Result<Vec<Resource>, Fault> {
     let mut select = connection.prepare_cached(
         "SELECT kind, namespace, name, resource FROM resource \
@@ -47,7 +47,7 @@ pub(crate) fn scan(connection: &Connection, scan: &ResourceScan) -> Result<Vec<R
     Ok(found)
 }
 
-/// Writes a change; the writer is alone, so nothing can have come between.
+/// Writes a change; there is one writer, so nothing was written since the read.
 pub(crate) fn write(
     connection: &Connection,
     change: &ResourceChange,

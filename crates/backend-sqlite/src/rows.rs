@@ -1,4 +1,4 @@
-//! Every row of the store as of one moment, for audit and comparison.
+//! Every row of the store in one snapshot, for audit and comparison.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -50,7 +50,7 @@ const TABLES: &[Table] = &[
     ),
 ];
 
-/// Streams all rows from a thread and a connection of their own. The moment is that of the call.
+/// Streams all rows from a separate thread and connection. The snapshot is that of the call.
 pub(crate) async fn stream(path: &Path, busy_timeout: Duration) -> Result<Rows, StoreError> {
     let path = path.to_owned();
     let (sender, rows) = Rows::channel();
@@ -68,7 +68,7 @@ pub(crate) async fn stream(path: &Path, busy_timeout: Duration) -> Result<Rows, 
             Err(_) => ControlFlow::Break(()),
         };
         if let Err(fault) = scan(&connection, &mut emit) {
-            // Nobody is left to hear of it when this fails too.
+            // The receiver is gone when this fails too.
             let _ = sender.blocking_send(Err(fault.into()));
         }
     };
@@ -83,7 +83,7 @@ pub(crate) async fn stream(path: &Path, busy_timeout: Duration) -> Result<Rows, 
 
 fn begin(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
     let connection = connection::reader(path, busy_timeout)?;
-    // The transaction is of the moment of its first read.
+    // The snapshot is taken at the first read.
     connection.execute_batch("BEGIN; SELECT time FROM clock;").map_err(Fault::from)?;
     Ok(connection)
 }
@@ -98,7 +98,7 @@ pub(crate) fn collect(connection: &Connection) -> Result<Vec<Row>, Fault> {
     Ok(all)
 }
 
-/// Rows that are already there, as a stream.
+/// Rows that are already read, as a stream.
 pub(crate) fn replay(all: Vec<Row>) -> Rows {
     let (sender, rows) = Rows::channel();
     tokio::spawn(async move {

@@ -1,7 +1,7 @@
-//! The tables, how an older file comes to have them, and which files are refused.
+//! The tables, the migrations of older files, and which files are refused.
 //!
-//! A file says by its `application_id` whose it is and by its `user_version` how many of the
-//! migrations it has had. A file of another product or of a newer release is left as it is.
+//! A file says by its `application_id` which product it belongs to and by its `user_version` how many
+//! of the migrations it has had. A file of another product or of a newer release is left as it is.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::Fault;
 
-/// `FlFa`: whose the file is.
+/// `FlFa`: the product of the file.
 const APPLICATION_ID: i32 = 0x466c_4661;
 
 /// Every change of the tables, oldest first. One that was released is never edited.
@@ -23,16 +23,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_elements.sql"),
 ];
 
-/// What a file says of itself.
+/// The identity of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// Nothing: it is empty.
+    /// None: it is empty.
     Empty,
-    /// That it is ours, with this many migrations.
+    /// A store with this many migrations.
     Ours(usize),
 }
 
-/// Reads whose the file is, changing nothing.
+/// Reads the identity of the file, changing nothing.
 pub(crate) fn identify(connection: &Connection) -> Result<Identity, StoreError> {
     let (application, version, tables) = header(connection)?;
     match (application, usize::try_from(version)) {
@@ -60,7 +60,7 @@ pub(crate) fn empty(path: &Path) -> StoreError {
 }
 
 fn header(connection: &Connection) -> Result<(i32, i32, i64), StoreError> {
-    // One statement, so that all three are of one moment: another process may be making the file.
+    // One statement, so that all three are consistent: another process may be creating the file.
     let read = connection.query_row(
         "SELECT (SELECT application_id FROM pragma_application_id), \
          (SELECT user_version FROM pragma_user_version), \

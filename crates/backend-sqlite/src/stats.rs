@@ -1,4 +1,4 @@
-//! What the writer counts.
+//! The counters of the writer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

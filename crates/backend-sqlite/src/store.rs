@@ -36,13 +36,13 @@ pub struct SqliteStore {
     clock: Arc<StoreClock>,
     wakeups: Arc<Wakeups>,
     settlements: Arc<SettlementQueue>,
-    // Closed before the writer: the last connection to close tidies the file up.
+    // Closed before the writer: the last connection to close cleans up the file.
     file: Option<File>,
     writer: Writer,
     new: bool,
 }
 
-/// What a store in a file has besides its writer.
+/// The read side of a store in a file.
 struct File {
     path: PathBuf,
     busy_timeout: Duration,
@@ -50,7 +50,7 @@ struct File {
 }
 
 impl SqliteStore {
-    /// Opens the store, making it if it is missing and bringing its tables up to date. A file of
+    /// Opens the store, creating it if it is missing and bringing its tables up to date. A file of
     /// another product or of a newer release is refused as [`StoreError::Incompatible`] and left
     /// as it is.
     ///
@@ -77,7 +77,7 @@ impl SqliteStore {
         Ok(SqliteStore { clock, wakeups, settlements, file, writer, new })
     }
 
-    /// Whether there was nothing before it was opened.
+    /// Whether it was created.
     pub fn is_new(&self) -> bool {
         self.new
     }
@@ -93,7 +93,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         match &self.file {
             Some(file) => file.readers.read(read).await,
-            // A database in memory belongs to the connection that made it.
+            // A database in memory belongs to the connection that created it.
             None => self.writer.read(read).await,
         }
     }

@@ -12,7 +12,7 @@ use crate::error::Fault;
 use crate::nominate::{nominate, readable};
 use crate::{element, query, resource};
 
-/// A write transaction. Dropping it unfinished undoes it.
+/// A write transaction. Dropping it unfinished rolls it back.
 pub(crate) struct Open<'a> {
     connection: &'a Connection,
     time: Reading,
@@ -23,7 +23,7 @@ pub(crate) struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    /// Takes the one place of a writer among all processes, waiting for it as long as the
+    /// Takes the write lock of the file, waiting for it as long as the
     /// connection is set to.
     pub(crate) fn begin(connection: &'a Connection, clock: &StoreClock) -> Result<Self, Fault> {
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
@@ -44,7 +44,7 @@ impl<'a> Open<'a> {
         self.broken || self.connection.is_autocommit()
     }
 
-    /// Makes it durable. Tells whether there was anything to make durable.
+    /// Makes it durable. Answers whether it wrote anything.
     pub(crate) fn finish(mut self) -> Result<bool, Fault> {
         if self.wrote {
             self.time.keep(self.connection)?;
@@ -129,8 +129,8 @@ impl Transaction for Open<'_> {
     }
 
     fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError> {
-        // All reading comes before the first write of a command, so something unreadable costs
-        // that command and leaves the transaction whole.
+        // All reads come before the first write of a command, so an unreadable row fails
+        // that command and leaves the transaction intact.
         self.load_all(reads, loaded).map_err(|fault| {
             self.broken |= !fault.is_unreadable();
             fault.into()

@@ -1,6 +1,6 @@
-//! The one thread that writes, and the way to it.
+//! The one thread that writes, and the queue to it.
 //!
-//! Whatever callers have queued meanwhile becomes one transaction and shares one sync to disk.
+//! Calls that queue meanwhile become one transaction and share one sync to disk.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,18 +19,18 @@ use crate::group::{Answer, Group};
 use crate::stats::{Counters, Stats};
 use crate::watch::{self, Watch};
 
-/// How many calls may wait for the writer; further ones wait for a place.
+/// How many calls may wait for the writer; further ones wait to be queued.
 const QUEUED_CALLS: usize = 4_096;
-/// How many commands share a transaction, save when one call brings more.
+/// How many commands share a transaction, except when one call has more.
 const GROUP_COMMANDS: usize = 512;
-/// How many bytes of payload share a transaction, save when one call brings more.
+/// How many bytes of payload share a transaction, except when one call has more.
 const GROUP_BYTES: usize = 4 << 20;
-/// Which part of the time of the last commit is worth waiting for those it answered.
-const PATIENCE: u32 = 4;
+/// The part of the time of the last commit that is worth waiting for the callers it answered.
+const WAIT_FRACTION: u32 = 4;
 /// The longest such wait.
-const PATIENCE_MOST: Duration = Duration::from_millis(1);
+const MAX_WAIT_FOR_CALLERS: Duration = Duration::from_millis(1);
 
-/// Something to do with the connection that writes.
+/// A job for the connection that writes.
 enum Job {
     Execute(Call),
     Read(Box<dyn FnOnce(&Connection) + Send>, OwnedSemaphorePermit),
@@ -43,7 +43,7 @@ struct Call {
     _place: OwnedSemaphorePermit,
 }
 
-/// The way to the writer. Dropping it lets the writer finish what is queued and end.
+/// The queue to the writer. Dropping it lets the writer finish what is queued and end.
 pub(crate) struct Writer {
     jobs: Option<Sender<Job>>,
     places: Arc<Semaphore>,
@@ -52,11 +52,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Gives `group` and its connection to a thread of its own.
+    /// Moves `group` and its connection to a new thread.
     pub(crate) fn start(group: Group) -> Result<Writer, StoreError> {
         let (jobs, queue) = mpsc::channel();
         let counters = group.counters.clone();
-        // From here on, what others write is seen.
+        // From here on, writes of others are detected.
         let watch = Watch::start(&group.connection);
         let mut writer_loop = WriterLoop::new(group, queue);
         let thread = std::thread::Builder::new()
@@ -67,7 +67,7 @@ impl Writer {
         Ok(Writer { jobs: Some(jobs), places, counters, thread: Some(thread) })
     }
 
-    /// Runs commands in order; each gets its own answer.
+    /// Runs commands in order; each gets a separate answer.
     pub(crate) async fn execute(&self, batch: Vec<Command>) -> Vec<Answer> {
         let commands = batch.len();
         let (answer, answered) = oneshot::channel();
@@ -82,20 +82,20 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let read = move |connection: &Connection| {
-            // A caller that has gone needs no answer.
+            // A dropped caller needs no answer.
             let _ = answer.send(read(connection));
         };
         self.send(|place| Job::Read(Box::new(read), place)).await;
         Ok(answered.await.map_err(|_| gone())??)
     }
 
-    /// What was done so far.
+    /// The counters so far.
     pub(crate) fn stats(&self) -> Stats {
         self.counters.read()
     }
 
-    /// Queues a job. One that cannot be queued is dropped, and with it the way to answer, by which
-    /// its caller sees that the writer is gone.
+    /// Queues a job. One that cannot be queued is dropped with its reply channel, by which
+    /// its caller learns that the writer is gone.
     async fn send(&self, job: impl FnOnce(OwnedSemaphorePermit) -> Job) {
         if let Ok(place) = self.places.clone().acquire_owned().await
             && let Some(jobs) = &self.jobs
@@ -126,7 +126,7 @@ struct WriterLoop {
     queue: Receiver<Job>,
     /// Taken from the queue and still to do.
     backlog: VecDeque<Job>,
-    /// How many calls the next group would have if everybody who was just answered called again.
+    /// How many calls the next group would have if every caller that was just answered called again.
     expected: usize,
     /// How long it is worth waiting for them. Without it callers fall into two cohorts, each
     /// waiting for the sync of the other.
@@ -139,7 +139,7 @@ impl WriterLoop {
         WriterLoop { group, queue, backlog, expected: 0, wait_until }
     }
 
-    /// Works until nobody can send any more and everything is done.
+    /// Works until all senders are dropped and everything is done.
     fn work(&mut self, mut watch: Watch) {
         loop {
             let job = match self.backlog.pop_front() {
@@ -148,9 +148,9 @@ impl WriterLoop {
             };
             match job {
                 Ok(job) => {
-                    // Whoever is not answered because of this sees that its call was dropped.
+                    // A caller that gets no answer because of this sees that its call was dropped.
                     if catch_unwind(AssertUnwindSafe(|| self.turn(job))).is_err() {
-                        tracing::error!("the writer of a store panicked and goes on");
+                        tracing::error!("the writer of a store panicked and continues");
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -170,18 +170,19 @@ impl WriterLoop {
         let calls = self.gather(first);
         let commands: Vec<_> = calls.iter().flat_map(|call| &call.batch).collect();
         let done = self.group.run(&commands);
-        // Callers answered below may be back before the last of them is answered.
+        // Callers answered below may call again before the last of them is answered.
         self.backlog.extend(self.queue.try_iter());
         self.expected = self.backlog.len() + calls.len();
-        // A caller that is answered settles what has stopped, and finds it queued.
+        // An answered caller settles stopped executions, and finds them queued.
         done.after.publish(&self.group.wakeups, &self.group.settlements);
         let mut answers = done.answers.into_iter();
         for call in calls {
             let own = answers.by_ref().take(call.batch.len()).collect();
-            // A caller that has gone needs no answer.
+            // A dropped caller needs no answer.
             let _ = call.answer.send(own);
         }
-        self.wait_until = Instant::now() + (done.commit_time / PATIENCE).min(PATIENCE_MOST);
+        self.wait_until =
+            Instant::now() + (done.commit_time / WAIT_FRACTION).min(MAX_WAIT_FOR_CALLERS);
     }
 
     /// The calls that share a transaction with `first`.
@@ -205,7 +206,7 @@ impl WriterLoop {
         calls
     }
 
-    /// The next job; when there is none, one that comes before it is too late to wait for it.
+    /// The next job; when there is none, one that arrives before it is too late to wait for it.
     fn next(&mut self, gathered: usize) -> Option<Job> {
         if let Some(job) = self.backlog.pop_front().or_else(|| self.queue.try_recv().ok()) {
             return Some(job);

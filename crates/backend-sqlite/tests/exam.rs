@@ -1,5 +1,5 @@
 //! SQLite sits the exam, in memory and on a file, and agrees with the model over random histories.
-#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::expect_used, reason = "a test that cannot continue fails")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,13 +34,13 @@ exam!(sqlite_file_clock, on_a_file, own_clock);
 histories!(sqlite_histories, in_memory);
 clock_histories!(sqlite_clock_histories, in_memory);
 
-/// A planted bug: what the store takes its time from stands still once its clock is set back.
-struct StandsStill {
+/// A planted bug: the store's time stops once its clock is set back.
+struct StopsWhenSetBack {
     clock: ManualClock,
     latest: AtomicU64,
 }
 
-impl Clock for StandsStill {
+impl Clock for StopsWhenSetBack {
     fn now(&self) -> Time {
         let now = self.clock.now().as_ms();
         Time::from_ms(self.latest.fetch_max(now, Ordering::SeqCst).max(now))
@@ -53,14 +53,14 @@ impl Clock for StandsStill {
 
 #[test]
 #[should_panic]
-fn a_clock_that_stands_still_is_caught() {
+fn a_clock_that_stops_is_caught() {
     fn subject() -> Making {
         Box::pin(async {
             let clock = ManualClock::default();
-            let still = StandsStill { clock: clock.clone(), latest: AtomicU64::new(0) };
+            let still = StopsWhenSetBack { clock: clock.clone(), latest: AtomicU64::new(0) };
             let store = SqliteStore::open(Options::memory().clock(Arc::new(still)));
             Subject::new(store.expect("a fresh store opens"), clock)
         })
     }
-    sit("own_clock::time_never_runs_back_and_never_stands_still", subject);
+    sit("own_clock::time_never_runs_back_and_never_stops", subject);
 }

@@ -1,5 +1,5 @@
 //! What SQLite counts.
-#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::expect_used, reason = "a test that cannot continue fails")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The stored format, written once: the order and width of every field, and the numbers that stand
-//! for states and flags. Rust and Lua are generated from it.
+//! The stored format, written once: the order and width of every field, and the numbers of states
+//! and flags. Rust and Lua are generated from it.
 //!
 //! A field is added by one line here. Rust then does not compile until the codec gives it a value, and
 //! Lua that names its neighbours by `$head` names it too. What is stored in another order or width has
@@ -58,11 +58,11 @@ pub(crate) const HEAD: Layout = Layout {
     ],
 };
 
-/// The part that is read only when a record is made or removed, and by the slow path. Behind it
-/// comes MessagePack, which no function reads.
+/// The part that is read only when a record is created or removed, and by the slow path. MessagePack
+/// follows it, which no function reads.
 pub(crate) const TAIL: Layout = Layout {
     name: "tail",
-    is: "The part of a record that is read when it is made or removed, and by the slow path.",
+    is: "The part of a record that is read when it is created or removed, and by the slow path.",
     fields: &[
         ("priority", "i2"),
         ("created", "I6"),
@@ -87,7 +87,7 @@ pub(crate) const STRETCHES: &[(&str, &str, &str, &str)] = &[
     ("fence", "head", "epoch", "holder"),
 ];
 
-/// Fields whose offset Lua is told, as `C.<FIELD>_AT`, or `C.<LAYOUT>_<FIELD>_AT` unless it is of the
+/// Fields whose offset Lua gets, as `C.<FIELD>_AT`, or `C.<LAYOUT>_<FIELD>_AT` unless it is of the
 /// head.
 pub(crate) const OFFSETS: &[(&str, &str)] = &[
     ("head", "state"),
@@ -98,8 +98,9 @@ pub(crate) const OFFSETS: &[(&str, &str)] = &[
     ("resource", "gate"),
 ];
 
-/// Fields in a row that are compared as bytes: a name, the layout, the first and the last of them. Lua
-/// is told where they lie, as `C.<NAME>_FROM` and `C.<NAME>_TO`; a holder among them holds.
+/// Consecutive fields that are compared as bytes: a name, the layout, the first and the last of
+/// them. Lua gets their range, as `C.<NAME>_FROM` and `C.<NAME>_TO`, as it is in a record that has
+/// a holder.
 pub(crate) const SPANS: &[(&str, &str, &str, &str)] = &[
     ("version", "head", "counter", "salt"),
     ("fence", "head", "epoch", "holder"),
@@ -111,12 +112,12 @@ pub(crate) const SPANS: &[(&str, &str, &str, &str)] = &[
 pub(crate) const LAYOUTS: &[Layout] = &[
     Layout {
         name: "lease",
-        is: "The name of a lease or of an admission.",
+        is: "The id of a lease or of an admission.",
         fields: &[("request", "c16"), ("index", "I2")],
     },
     Layout {
         name: "attempt",
-        is: "An attempt, in its record and beside it. Its failure follows as MessagePack.",
+        is: "An attempt, in its record or next to it. Its failure follows as MessagePack.",
         fields: &[
             ("ended", "I6"),
             ("reason", "B"),
@@ -156,17 +157,17 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     },
     Layout {
         name: "hold",
-        is: "What a caller of `complete` or `renew` says it holds.",
+        is: "The hold that a caller of `complete` or `renew` claims to have.",
         fields: &[("id", "c22"), ("namespace", "I1c0"), ("fence", "c29"), ("new_salt", "c4")],
     },
     Layout {
         name: "completion",
-        is: "How a holder completes, behind what it holds.",
+        is: "How a holder completes, after its hold.",
         fields: &[("exited", "c33"), ("place", "B"), ("said", "I2c0")],
     },
     Layout {
         name: "claim",
-        is: "What `claim` is asked for.",
+        is: "The arguments of `claim`.",
         fields: &[
             ("request", "c16"),
             ("first", "I2"),
@@ -196,12 +197,12 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     },
     Layout {
         name: "release",
-        is: "A blocked execution, and the limit that has room for it.",
+        is: "A blocked execution, and the limit that has capacity for it.",
         fields: &[("id", "c22"), ("new_salt", "c4"), ("on", "I1c0")],
     },
 ];
 
-/// The numbers that stand for something, by what they are of. Lua knows them as `C.<OF>_<NAME>`.
+/// The numbers of states and flags, by subject. Lua knows them as `C.<OF>_<NAME>`.
 pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
     (
         "state",
@@ -229,11 +230,11 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
     ),
     ("attention", &[("NONE", 0), ("FAILED", 1)]),
     ("collection", &[("ATTEMPTS", 0), ("FRAMES", 6), ("SUMMARY", 7)]),
-    // Where a payload is: nowhere, in the record, under a key of its own.
+    // Where a payload is: nowhere, in the record, under a separate key.
     ("place", &[("NONE", 0), ("HERE", 1), ("OWN_KEY", 2)]),
     // Bits: the execution names budgets or quotas; they have admitted it.
     ("limits", &[("NAMED", 1), ("ADMITTED", 2)]),
-    // Bits: a lane refuses claims; refuses submits; its own quota must admit what is claimed; it has
+    // Bits: a lane refuses claims; refuses submits; its quota must admit what is claimed; it has
     // defaults for its submits.
     ("gate", &[("PAUSED", 1), ("DRAINING", 2), ("LIMITED", 4), ("DEFAULTS", 8)]),
 ];

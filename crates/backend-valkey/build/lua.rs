@@ -1,4 +1,4 @@
-//! Puts the fields of the stored format into Lua, in the place of words that begin with `$`.
+//! Puts the fields of the stored format into Lua, in place of words that begin with `$`.
 //!
 //! A function that unpacks a record into locals makes no table, which is most of its time; so Lua
 //! names all fields of a layout at once. Of a layout `x`, `$X` is its format, `$x` its names,
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use crate::format::{Field, HEAD, LAYOUTS, STRETCHES, TAIL, layout};
 use crate::widths::{self, Kind};
 
-/// `lua` with the fields in the place of their words.
+/// `lua` with the fields in place of their words.
 ///
 /// # Panics
-/// If a word stands for nothing.
+/// If a word is unknown.
 pub(crate) fn expand(lua: &str) -> String {
     let words = words();
     let mut pieces = lua.split('$');
@@ -27,7 +27,7 @@ pub(crate) fn expand(lua: &str) -> String {
             expanded += rest;
             continue;
         }
-        let text = words.get(word).unwrap_or_else(|| panic!("${word} stands for nothing"));
+        let text = words.get(word).unwrap_or_else(|| panic!("${word} is unknown"));
         expanded += text;
         expanded += rest;
     }
@@ -56,7 +56,7 @@ fn words() -> HashMap<String, String> {
     words
 }
 
-/// A value as `struct.pack` takes it: counted bytes come behind their count.
+/// A value as `struct.pack` takes it: counted bytes follow their count.
 fn packed(of: &str, (name, width): &Field) -> String {
     match Kind::of(width) {
         Kind::Counted(_) => format!("#{of}{name}, {of}{name}"),

@@ -1,5 +1,5 @@
-//! Writes the stored format as Rust: a structure for each layout, the numbers of `CODES`, and what
-//! Lua is told of both.
+//! Writes the stored format as Rust: a structure for each layout, the numbers of `CODES`, and the
+//! constants for Lua.
 
 use std::fmt::Write;
 
@@ -28,28 +28,29 @@ pub(crate) fn source() -> String {
         source += &format!("/// How many bytes it has: {name}.\n");
         let _ = writeln!(source, "pub(crate) const {}: usize = {length};", name.to_uppercase());
     }
-    source += "/// What Lua is told: numbers by name. It counts bytes from 1.\n";
-    let _ = writeln!(source, "pub(crate) const LUA: &[(&str, i64)] = &{:?};", told());
+    source += "/// The constants of Lua: numbers by name. It counts bytes from 1.\n";
+    let _ = writeln!(source, "pub(crate) const LUA: &[(&str, i64)] = &{:?};", constants());
     source
 }
 
 /// Names and numbers for Lua.
-fn told() -> Vec<(String, usize)> {
+fn constants() -> Vec<(String, usize)> {
     let offset = |(of, field): &(&str, &str)| {
         let name = if *of == HEAD.name { (*field).to_owned() } else { format!("{of}_{field}") };
         (format!("{}_AT", name.to_uppercase()), widths::offset(layout(of).fields, field) + 1)
     };
-    let mut told: Vec<_> = OFFSETS.iter().map(offset).collect();
+    let mut constants: Vec<_> = OFFSETS.iter().map(offset).collect();
     for (name, of, first, last) in SPANS {
         let (from, to) = widths::span(layout(of).fields, first, last);
         let name = name.to_uppercase();
-        told.extend([(format!("{name}_FROM"), from + 1), (format!("{name}_TO"), to)]);
+        constants.extend([(format!("{name}_FROM"), from + 1), (format!("{name}_TO"), to)]);
     }
     for (of, codes) in CODES {
         let of = of.to_uppercase();
-        told.extend(codes.iter().map(|(name, number)| (format!("{of}_{name}"), *number as usize)));
+        constants
+            .extend(codes.iter().map(|(name, number)| (format!("{of}_{name}"), *number as usize)));
     }
-    told
+    constants
 }
 
 fn structure(name: &str, is: &str, fields: &[Field]) -> String {

@@ -5,13 +5,13 @@ use crate::format::{Field, layout};
 /// What a field holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A number of so many bytes.
+    /// A number of this many bytes.
     Number(usize),
-    /// A signed number of so many bytes.
+    /// A signed number of this many bytes.
     Signed(usize),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
-    /// Bytes behind their count, which has so many bytes.
+    /// Bytes after their count, which has this many bytes.
     Counted(usize),
 }
 
@@ -63,8 +63,8 @@ pub(crate) fn offset(fields: &[Field], name: &str) -> usize {
     widths.sum()
 }
 
-/// Where the bytes from `first` to `last` begin, and where they end, if a name of a lease that ends
-/// them is there.
+/// Where the bytes from `first` to `last` begin and end, if the lease id that ends
+/// them is present.
 pub(crate) fn span(fields: &[Field], first: &str, last: &str) -> (usize, usize) {
     let (from, at) = (offset(fields, first), offset(fields, last));
     let len = match Kind::of(fields[index(fields, last)].1) {
@@ -74,7 +74,7 @@ pub(crate) fn span(fields: &[Field], first: &str, last: &str) -> (usize, usize) 
     (from, at + len)
 }
 
-/// How long a lease's name, a fence and an exit are, which other layouts have as plain bytes.
+/// The lengths of a lease id, a fence and an exit, which other layouts have as plain bytes.
 pub(crate) fn lengths() -> [(&'static str, usize); 3] {
     let fence = span(layout("head").fields, "epoch", "holder");
     [("lease", whole("lease")), ("fence", fence.1 - fence.0), ("exit", whole("exit"))]
@@ -86,10 +86,10 @@ fn whole(name: &str) -> usize {
     span(fields, fields[0].0, fields[fields.len() - 1].0).1
 }
 
-/// Checks that those layouts have them in their length.
+/// Checks that those layouts have these lengths.
 ///
 /// # Panics
-/// If one has not.
+/// If one has another.
 pub(crate) fn check() {
     let lengths = lengths();
     let places = [

@@ -1,6 +1,6 @@
 #!lua name=ffbench_limit
--- The least that a submit, a claim and a complete must do, with nothing decided: what the engine is
--- measured against. Keys begin with KEYS[1], which carries the tag.
+-- The least that a submit, a claim and a complete must do, without decisions: the baseline of the
+-- engine. Keys begin with KEYS[1], which carries the tag.
 
 -- Creates executions.
 -- args: time, then for each execution: id, payload. reply: how many.

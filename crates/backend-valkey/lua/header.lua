@@ -1,5 +1,5 @@
--- What every file of the library stands on. Before it come NAME, the library's own name, and
--- wrap_call and wrap_now, which only a test's prelude gives values.
+-- The base of every file of the library. Before it come NAME, the name of the library, and
+-- wrap_call and wrap_now, which only a test's prelude sets.
 
 -- The global is looked up when it runs: the table seen while the library loads has no call.
 local function raw_call(...)
@@ -11,15 +11,15 @@ local function server_time()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Every command of a function goes through here; one that fails raises. The first one puts the
--- server's own function in its place, which all files then share.
+-- Every command of a function goes through here; one that fails raises. The first one replaces this
+-- by the server's function, which all files then share.
 local call
 call = wrap_call and wrap_call(raw_call) or function(...)
   call = redis.call
   return call(...)
 end
 
--- The time in whole milliseconds; it stands still during a function.
+-- The time in whole milliseconds; it is constant during a function.
 local now = wrap_now and wrap_now(server_time) or server_time
 
 local function wrong_count(verb, args)
@@ -45,8 +45,8 @@ local function spread(verb, callback)
   end
 end
 
--- Refuses a call with another number of arguments, or with other than numbers where there must be
--- some, before anything is read.
+-- Refuses a call with another number of arguments, or without numbers where they are
+-- required, before anything is read.
 local function counted(verb, callback, arity, each, numbers)
   return function(keys, args)
     local more = #args - arity
@@ -65,7 +65,7 @@ local function counted(verb, callback, arity, each, numbers)
 end
 
 -- Registers the function of a verb; flags is a list, or nil. arity is the number of its arguments;
--- with each, of those before one or more groups of so many. numbers lists the places of numbers
+-- with each, of those before one or more groups of that size. numbers lists the places of numbers
 -- among the former or, where there are none, in each group.
 local function register(verb, callback, flags, arity, each, numbers)
   if arity then

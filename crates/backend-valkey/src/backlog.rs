@@ -1,4 +1,4 @@
-//! How much waits and for what, and how much runs, counted a slice at a time.
+//! How many executions wait, for what, and how many run, counted a slice at a time.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
 
-/// How long a count goes on without a pause.
+/// How long a count runs without a pause.
 const BURST: Duration = Duration::from_millis(5);
 
-/// After that it takes one part of so many of the server's time,
+/// After that it takes one part in this many of the server's time,
 const PAUSE_PARTS: u32 = 16;
 
-/// with pauses of this at most: how long a call takes also tells how busy the server is.
+/// with pauses of at most this: how long a call takes also shows how busy the server is.
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// A queue of one partition, by name.
 type Name = (u16, String);
 
-/// What the last count found empty. What two in a row find empty is taken out of its registry.
+/// The queues that the last count found empty. One that two in a row find empty is unregistered.
 #[derive(Debug, Default)]
 pub(crate) struct Emptied(std::sync::Mutex<HashSet<Name>>);
 
@@ -39,11 +39,11 @@ struct Part {
     place: Bytes,
 }
 
-/// What has been counted.
+/// The counts so far.
 #[derive(Default)]
 struct Count {
     backlog: Backlog,
-    /// The queues that were counted of the partitions under way: a slice may name one again.
+    /// The queues that were counted of the current partitions: a slice may name one again.
     seen: HashSet<(u16, Bytes)>,
     empty: Vec<Name>,
 }
@@ -65,7 +65,7 @@ pub(crate) async fn count(store: &Shared) -> Result<Backlog, StoreError> {
         let took = began.elapsed();
         spent += took;
         if parts.len() > before && spent > BURST {
-            // Others come first.
+            // Lets other calls go first.
             sleep((took * (PAUSE_PARTS - 1)).min(LONGEST_PAUSE)).await;
         }
     }
@@ -74,7 +74,7 @@ pub(crate) async fn count(store: &Shared) -> Result<Backlog, StoreError> {
 }
 
 impl Count {
-    /// Adds one slice. Answers what is left of it.
+    /// Adds one slice. Answers the rest.
     fn slice(
         &mut self,
         store: &Shared,
@@ -142,7 +142,7 @@ impl Count {
     }
 }
 
-/// Takes queues that were empty in the last count too out of their registries.
+/// Unregisters queues that were empty in the last count too.
 async fn sweep(store: &Shared, empty: Vec<Name>) -> Result<(), StoreError> {
     let twice = {
         let mut last = store.emptied.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

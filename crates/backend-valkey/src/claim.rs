@@ -23,7 +23,7 @@ use crate::heads::{BestOf, Pick, Queue};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
-use crate::slow_path::{self, General};
+use crate::slow_path::{self, SlowPath};
 use crate::store::Shared;
 
 /// How many partitions one claim or grant asks at most. Each asked one gives something or is forgotten.
@@ -138,7 +138,7 @@ async fn held(
     command: &Command,
     partition: u16,
 ) -> Result<Vec<Assignment>, StoreError> {
-    let slow_path = General::of(store, command, partition);
+    let slow_path = SlowPath::of(store, command, partition);
     let mut loaded = Loaded { candidates: Some(Vec::new()), ..Loaded::default() };
     let mut reads = machine::reads(command);
     for round in 0..MAX_ROUNDS {

@@ -1,4 +1,4 @@
-//! What the functions on the server must know: numbers of the stored format and limits of the
+//! The constants of the functions on the server: numbers of the stored format and bounds of the
 //! machine, written into the library.
 
 use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
@@ -17,7 +17,8 @@ use crate::keys::ADMISSION_CLASS;
 pub(crate) const CALL_PARTITIONS: usize = 64;
 /// How many lanes, each in one partition, one scan for work reads.
 pub(crate) const PEEK_LANES: usize = 256;
-/// How many queues of classes they have at most in all, beside one of each without requirements.
+/// How many queues of classes they have at most in total, in addition to one of each without
+/// requirements.
 pub(crate) const PEEK_CLASSES: usize = 512;
 /// How many queues, budgets and quotas one slice of a count of the backlog reads, about.
 pub(crate) const BACKLOG_SLICE: usize = 16;
@@ -27,18 +28,18 @@ pub(crate) const BACKLOG_HELD: usize = 128;
 pub(crate) const PAGE_ENTRIES: usize = 1_000;
 /// How many entries of each partition such a page reads at least.
 pub(crate) const PAGE_LEAST: usize = 8;
-/// How many indexes one call of a walk goes through.
+/// How many indexes one call of a walk covers.
 pub(crate) const WALK_INDEXES: usize = 100;
 /// How many entries one page of an audit reads.
 pub(crate) const DUMP_ENTRIES: usize = 500;
 /// How many bytes one page of an audit has, about.
 pub(crate) const DUMP_BYTES: usize = 256 << 10;
-/// How many earlier attempts of an execution stand in such a page. More, and other elements, are read in
+/// How many earlier attempts of an execution are in such a page. More, and other elements, are read in
 /// pages of as many.
 pub(crate) const DUMP_ELEMENTS: usize = 16;
 /// How many entries one page of a repair examines.
 pub(crate) const REPAIR_ENTRIES: usize = 200;
-/// How many empty queues are taken out of their registries after one count of the backlog.
+/// How many empty queues are unregistered after one count of the backlog.
 pub(crate) const SWEEP_QUEUES: usize = 200;
 /// How many commands one call carries.
 pub(crate) const CALL_COMMANDS: usize = 100;
@@ -50,13 +51,13 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("partitions that one call over many reads", CALL_PARTITIONS),
     ("lanes, each in one partition, of one scan for work", PEEK_LANES),
     ("queues of classes of one scan for work", PEEK_CLASSES),
-    ("queues, budgets and quotas of one slice of a count of what waits", BACKLOG_SLICE),
-    ("executions in a hold of one slice of a count of what runs", BACKLOG_HELD),
-    ("queues that hold nothing and are forgotten after one count", SWEEP_QUEUES),
+    ("queues, budgets and quotas of one slice of a count of the backlog", BACKLOG_SLICE),
+    ("held executions of one slice of a count of the backlog", BACKLOG_HELD),
+    ("empty queues that are unregistered after one count", SWEEP_QUEUES),
     ("entries of one page of timers or of a listing", PAGE_ENTRIES),
     ("resources of one page", RESOURCES),
     ("commands of one call that submits, completes, renews or removes", CALL_COMMANDS),
-    ("indexes that one page of an audit or repair goes through", WALK_INDEXES),
+    ("indexes that one page of an audit or repair covers", WALK_INDEXES),
     ("entries of one page of an audit", DUMP_ENTRIES),
     ("bytes of one page of an audit", DUMP_BYTES),
     ("entries of one page of a repair", REPAIR_ENTRIES),

@@ -1,4 +1,4 @@
-//! How this process discovers work that it did not make itself: by announcements, and by scans of the
+//! How this process discovers work of other processes: by announcements, and by scans of the
 //! lanes that claims wait on, once a second or, where there are many, in turn.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::constants::{CALL_PARTITIONS, PEEK_CLASSES, PEEK_LANES};
 use crate::heads::{News, Queue};
 use crate::keys;
-use crate::link::{Arg, Heard};
+use crate::link::{Arg, SubscriptionEvent};
 use crate::reply;
 use crate::store::Shared;
 
@@ -24,7 +24,7 @@ use crate::store::Shared;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How many of the lanes that claims wait on are scanned in a second. Of more, each has its turn.
-const LANES_PER_NET: usize = 256;
+const LANES_PER_SCAN: usize = 256;
 
 /// Scans of lanes, shared by all calls that want one at the same time.
 #[derive(Debug, Default)]
@@ -44,38 +44,38 @@ struct State {
     last: Option<Queue>,
 }
 
-/// How long an opening store waits until it hears everything.
-const FIRST_WORD: Duration = Duration::from_secs(2);
+/// How long an opening store waits until it is subscribed everywhere.
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Starts to listen and to scan, until aborted. From here on announcements are heard, unless some
-/// server cannot be listened to in time.
+/// Starts to listen and to scan, until aborted. From here on announcements arrive, unless some
+/// server does not accept the subscription in time.
 pub(crate) async fn start(shared: &Arc<Shared>) -> Vec<AbortHandle> {
     let partitions = 0..shared.keys.partitions();
     let channels: Vec<_> = partitions.map(|partition| shared.keys.channel(partition)).collect();
     let servers = shared.link.owners(&channels);
-    let mut heard = shared.link.subscribe(channels);
+    let mut events = shared.link.subscribe(channels);
     let all = async {
         for _ in 0..servers {
-            heard.recv().await;
+            events.recv().await;
         }
     };
-    if tokio::time::timeout(FIRST_WORD, all).await.is_err() {
+    if tokio::time::timeout(SUBSCRIBE_TIMEOUT, all).await.is_err() {
         tracing::warn!("work of other processes is not announced yet; scanning for it instead");
     }
-    let listen = tokio::spawn(listen(shared.clone(), heard)).abort_handle();
+    let listen = tokio::spawn(listen(shared.clone(), events)).abort_handle();
     let watch = tokio::spawn(watch(shared.clone())).abort_handle();
     vec![listen, watch]
 }
 
-async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
-    while let Some(heard) = heard.recv().await {
-        match heard {
-            Heard::Message { channel, payload } => {
-                if let Some(partition) = shared.keys.heard_on(&channel) {
-                    shared.hear(partition, &payload);
+async fn listen(shared: Arc<Shared>, mut events: mpsc::Receiver<SubscriptionEvent>) {
+    while let Some(event) = events.recv().await {
+        match event {
+            SubscriptionEvent::Message { channel, payload } => {
+                if let Some(partition) = shared.keys.partition_of_channel(&channel) {
+                    shared.on_announcement(partition, &payload);
                 }
             }
-            Heard::Gap => {
+            SubscriptionEvent::Gap => {
                 shared.discovery.state().fresh.clear();
                 shared.wakeups.announce_maybe();
             }
@@ -100,13 +100,13 @@ impl Discovery {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of `lanes` whose turn it is. Those that waiters rely on are relied on until their next.
+    /// Those of `lanes` whose turn it is. Waiters may rely on each until its next turn.
     fn in_turn(&self, mut lanes: Vec<Queue>) -> Vec<Queue> {
         lanes.sort_unstable();
         let state = &mut *self.state();
         let now = Instant::now();
         state.fresh.retain(|_, until| *until > now);
-        let turns = lanes.len().div_ceil(LANES_PER_NET).max(1) as u32;
+        let turns = lanes.len().div_ceil(LANES_PER_SCAN).max(1) as u32;
         for lane in lanes.iter().filter(|_| turns > 1) {
             if let Some(until) = state.fresh.get_mut(lane) {
                 *until = (*until).max(now + POLL_INTERVAL * turns + GRACE);
@@ -115,21 +115,21 @@ impl Discovery {
         let behind = |lane: &Queue| state.last.as_ref().is_some_and(|last| lane <= last);
         let first = lanes.iter().take_while(|lane| behind(lane)).count();
         lanes.rotate_left(first);
-        lanes.truncate(LANES_PER_NET);
+        lanes.truncate(LANES_PER_SCAN);
         state.last = lanes.last().cloned();
         lanes
     }
 }
 
 impl Shared {
-    /// Whether scans for those who wait on `queue` are under way, so that a claim that knows of no
+    /// Whether a recent scan covers the waiting claims of `queue`, so that a claim that knows of no
     /// work need not scan itself.
     pub(crate) fn has_fresh_scan(&self, queue: &Queue) -> bool {
         let until = self.discovery.state().fresh.get(queue).copied();
         until.is_some_and(|until| Instant::now() < until) && self.wakeups.waiting(queue) > 0
     }
 
-    /// Scans `lanes`, believes what it sees and calls those who wait for it.
+    /// Scans `lanes`, updates the beliefs and wakes claims that wait for what it found.
     pub(crate) async fn refresh_heads(&self, lanes: Vec<Queue>) -> Result<(), StoreError> {
         for (queue, requires) in self.scan_heads(lanes).await? {
             self.more_work(&queue, requires);
@@ -137,8 +137,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Scans `lanes` and believes what it sees. Answers the queues that hold something. Calls that
-    /// come while a scan is under way share the next one; all but one of them get no queues.
+    /// Scans `lanes` and updates the beliefs. Answers the queues that are not empty. Calls that
+    /// arrive during a scan share the next one; all but one of them get no queues.
     pub(crate) async fn scan_heads(
         &self,
         lanes: Vec<Queue>,
@@ -156,7 +156,7 @@ impl Shared {
         let wanted: Vec<_> = wanted.into_iter().collect();
         let scanned = self.read_heads(&wanted).await;
         if scanned.is_err() {
-            // Those who share this scan have to scan themselves.
+            // The calls that share this scan have to scan themselves.
             self.discovery.state().wanted.extend(wanted);
         }
         scanned
@@ -169,7 +169,7 @@ impl Shared {
         let partitions = routes.len().min(CALL_PARTITIONS);
         let mut queues = Vec::new();
         for lanes in lanes.chunks(PEEK_LANES / partitions) {
-            let asked = self.heads.learned();
+            let since = self.heads.learned();
             let classes = PEEK_CLASSES / (lanes.len() * partitions);
             let name = |(namespace, lane): &Queue| -> Arg<'static> {
                 keys::queue(namespace, lane, "").into_bytes().into()
@@ -184,7 +184,7 @@ impl Shared {
             }
             let news = seen.found.iter().map(|news| (news.queue.clone(), news.requires.clone()));
             queues.extend(news);
-            let forgot = self.heads.scanned(asked, &seen.whole, seen.found);
+            let forgot = self.heads.scanned(since, &seen.whole, seen.found);
             let mut state = self.discovery.state();
             if forgot {
                 state.fresh.clear();
@@ -195,7 +195,7 @@ impl Shared {
         Ok(queues)
     }
 
-    /// Notes what one partition answered.
+    /// Records the answer of one partition.
     fn note_heads(
         &self,
         answer: Value,
@@ -234,7 +234,7 @@ impl Shared {
         }
     }
 
-    fn hear(&self, partition: u16, payload: &[u8]) {
+    fn on_announcement(&self, partition: u16, payload: &[u8]) {
         match payload.split_first() {
             Some((b'T', due)) => {
                 if let Some(due) = reply::score(due).and_then(|due| u64::try_from(due).ok()) {
@@ -255,7 +255,7 @@ impl Shared {
     }
 }
 
-/// What one scan has seen.
+/// The results of one scan.
 #[derive(Default)]
 struct Seen {
     found: Vec<News>,
@@ -263,7 +263,7 @@ struct Seen {
     whole: HashMap<Queue, HashSet<u16>>,
 }
 
-/// The news of an announcement: namespace, lane, class, score and requirements.
+/// The content of an announcement: namespace, lane, class, score and requirements.
 fn announced(partition: u16, text: &[u8]) -> Option<News> {
     let mut parts = std::str::from_utf8(text).ok()?.splitn(5, ':');
     let (namespace, lane) = (parts.next()?, parts.next()?);
@@ -282,7 +282,7 @@ mod tests {
     async fn of_many_lanes_each_has_its_turn() {
         let lane = |number: usize| Lane::new(format!("lane-{number}")).unwrap();
         let lanes: Vec<_> =
-            (0..3 * LANES_PER_NET).map(|number| (Namespace::default(), lane(number))).collect();
+            (0..3 * LANES_PER_SCAN).map(|number| (Namespace::default(), lane(number))).collect();
         let discovery = Discovery::default();
         let first = (Namespace::default(), lane(0));
         discovery.state().fresh.insert(first.clone(), Instant::now() + POLL_INTERVAL);
@@ -290,7 +290,7 @@ mod tests {
             let mut seen = BTreeSet::new();
             for _ in 0..3 {
                 let turn = discovery.in_turn(lanes.clone());
-                assert_eq!(turn.len(), LANES_PER_NET);
+                assert_eq!(turn.len(), LANES_PER_SCAN);
                 seen.extend(turn);
             }
             assert_eq!(seen.len(), lanes.len(), "three turns reach all");

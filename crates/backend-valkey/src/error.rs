@@ -1,4 +1,4 @@
-//! What can go wrong between a call and its answer, by name, and what callers are told of it.
+//! Failures between a call and its answer, by name, and the errors that callers get.
 
 use std::fmt;
 
@@ -14,20 +14,20 @@ pub(crate) struct Fault {
     pub(crate) text: String,
 }
 
-/// The faults that are told apart.
+/// The faults that are distinguished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The node lacks the function: not run.
     Missing,
     /// The slot is on another node for good: not run.
     Moved(Redirect),
-    /// The slot is on its way to another node, which has this key: not run.
+    /// The slot is moving to another node, which has this key: not run.
     PolicyOverrides(Redirect),
-    /// The slot is on its way to another node, and so are some of the keys: not run.
+    /// The slot is moving to another node, with some of the keys: not run.
     TryAgain,
     /// The cluster, or this slot of it, is not served: not run.
     ClusterDown,
-    /// The server reads its data back: not run.
+    /// The server is loading its data: not run.
     Loading,
     /// The server is busy with a slow function: not run.
     Busy,
@@ -35,31 +35,31 @@ pub(crate) enum Kind {
     MasterDown,
     /// The node is a replica: not run.
     ReadOnly,
-    /// The server takes no writes until its replicas or its disk are well again: not run.
+    /// The server refuses writes until its replicas or its disk recover: not run.
     Unwritable,
     /// The memory limit is reached: not run.
     Full,
-    /// The user may not log in, or may not do this: not run, or not whole.
+    /// The user may not log in, or may not do this: not run, or only in part.
     Denied(Denial),
-    /// A key holds something of another type than ours: not run, or not whole.
+    /// A key holds something of another type than ours: not run, or only in part.
     WrongType,
     /// The library is on the server already: not run.
     AlreadyLoaded,
     /// The server is not part of a cluster: not run.
     NoCluster,
-    /// No connection could be had: not sent.
+    /// No connection could be made: not sent.
     Unreached,
     /// The answer to a command that was sent is missing: whether it ran is unknown.
     Lost,
-    /// A function met a slot that has left the node: it may have run in part.
+    /// A function accessed a slot that has left the node: it may have run in part.
     Strayed,
-    /// Fewer replicas than asked for have the write; the primary has it.
+    /// Fewer replicas than required have the write; the primary has it.
     Unconfirmed,
     /// Anything else.
     Other,
 }
 
-/// What the user of the store's URL may not do.
+/// What the user of the store's URL is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denial {
     /// Anything, without a password.
@@ -68,7 +68,7 @@ pub(crate) enum Denial {
     Password,
     /// Run this command, or touch this key or channel.
     Permission,
-    /// Come from where it comes from.
+    /// Connect from its address.
     Protected,
 }
 
@@ -83,7 +83,7 @@ impl Denial {
         })
     }
 
-    /// What somebody should do about it.
+    /// What an operator should do about it.
     fn advice(self) -> &'static str {
         match self {
             Denial::Unknown => "put a user and password into the store's URL",
@@ -99,22 +99,22 @@ impl Denial {
 /// Where a node sends a command instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
-    /// The slot it speaks of.
+    /// The slot it concerns.
     pub(crate) slot: u16,
-    /// The host, empty for the host that was asked.
+    /// The host, empty for the host that was called.
     pub(crate) host: String,
     /// The port.
     pub(crate) port: u16,
 }
 
 impl Fault {
-    /// A fault that no server spoke of.
+    /// A fault that no server reported.
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Fault {
         Fault { kind, text: text.into() }
     }
 
     /// What an error reply means. Where the server's code says only that there is an error, its
-    /// words are all there is to go by; nothing outside of here reads them.
+    /// text is all that distinguishes it; nothing outside of here reads that text.
     pub(crate) fn replied(error: &ServerError) -> Fault {
         let (code, details) = (error.code(), error.details().unwrap_or_default());
         let kind = match code {
@@ -133,7 +133,7 @@ impl Fault {
             _ if details.contains("unction not found") => Kind::Missing,
             _ if details.contains("already exists") => Kind::AlreadyLoaded,
             _ if details.contains("cluster support disabled") => Kind::NoCluster,
-            _ if STRAYED.iter().any(|said| details.contains(said)) => Kind::Strayed,
+            _ if STRAYED.iter().any(|text| details.contains(text)) => Kind::Strayed,
             code => Denial::of(code).map_or(Kind::Other, Kind::Denied),
         };
         Fault { kind, text: format!("{code} {details}") }
@@ -160,14 +160,14 @@ impl Fault {
         Fault::new(Kind::Lost, format!("the connection gave no answer: {error}"))
     }
 
-    /// Says where it happened.
+    /// Adds where it happened.
     pub(crate) fn at(mut self, place: &impl fmt::Display) -> Fault {
         self.text = format!("{place}: {}", self.text);
         self
     }
 }
 
-/// How a server says, inside a function, that a key's slot is not its own.
+/// The texts by which a server reports, inside a function, that a key's slot is not its own.
 const STRAYED: &[&str] = &[
     "access a non local key in a cluster node",
     "undeclared keys were accessed during rehashing of the slot",

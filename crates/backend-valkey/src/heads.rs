@@ -1,8 +1,8 @@
 //! What this process believes the heads of queues to be, partition by partition.
 //!
-//! Belief is a hint: it says where to claim first. It comes from this process's own calls, from
+//! Belief is a hint: it says where to claim first. It comes from this process's calls, from
 //! announcements and from scans of the lanes that claims wait on. Only a queue that was found empty
-//! is forgotten, and only if nothing better was heard since the question was asked.
+//! is forgotten, and only if nothing better was learned since the call was sent.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ff_core::placement::PRIORITY_STEP;
 use ff_core::{Capabilities, Lane, Namespace};
 
-/// How many classes one claim reads, unless it asks for more executions than that.
+/// How many classes one claim reads, unless it requests more executions than that.
 const CLASSES_PER_CLAIM: usize = 8;
 
-/// How many classes one claim reads, however many executions it asks for.
+/// How many classes one claim reads, however many executions it requests.
 const MOST_CLASSES: usize = 64;
 
-/// How many heads are remembered; more are forgotten but for those that are being claimed, and scanned
-/// for when a claim asks.
+/// How many heads are remembered; beyond that all are forgotten but those that are being claimed, and
+/// found again by a scan when a claim needs them.
 const MOST_HEADS: usize = 50_000;
 
 /// A queue of every partition.
@@ -30,7 +30,7 @@ pub(crate) struct Heads(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     queues: HashMap<Queue, HashMap<Place, Head>>,
-    /// Counts what was learned, to tell what came first.
+    /// Counts what was learned, to order it.
     learned: u64,
     /// How many heads there are at most.
     count: usize,
@@ -47,8 +47,8 @@ struct Place {
 struct Head {
     score: i64,
     requires: Capabilities,
-    /// When it was last said to have improved.
-    heard: u64,
+    /// When it last improved.
+    improved_at: u64,
     /// How many executions are believed to be there; there may be more.
     count: u64,
     /// How many executions are being claimed there.
@@ -73,7 +73,7 @@ pub(crate) struct Pick {
     pub(crate) bound: Option<i64>,
     wanted: u64,
     /// What had been learned when it was picked.
-    asked: u64,
+    since: u64,
 }
 
 /// The highest score to take where another partition has this head.
@@ -86,11 +86,11 @@ fn bound(other: i64) -> i64 {
 pub(crate) struct BestOf {
     pub(crate) partitions: BTreeSet<u16>,
     pub(crate) classes: BTreeSet<String>,
-    /// The highest score to ask for: what is elsewhere of higher priority comes before the rest.
+    /// The highest score to request: what is elsewhere of higher priority comes before the rest.
     pub(crate) bound: Option<i64>,
 }
 
-/// One head, as a function or an announcement tells it.
+/// One head, as a function or an announcement reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct News {
     pub(crate) queue: Queue,
@@ -98,12 +98,12 @@ pub(crate) struct News {
     pub(crate) class: String,
     pub(crate) requires: Capabilities,
     pub(crate) score: i64,
-    /// How many executions are known to be there, when that was counted.
+    /// How many executions are known to be there, if they were counted.
     pub(crate) count: Option<u64>,
 }
 
 impl Heads {
-    /// A head has improved. Tells whether others had to be forgotten for it.
+    /// A head has improved. Answers whether others had to be forgotten for it.
     pub(crate) fn improved(&self, news: News) -> bool {
         let mut state = self.state();
         state.learned += 1;
@@ -111,7 +111,7 @@ impl Heads {
         state.shrink()
     }
 
-    /// Somebody joined a queue behind its head.
+    /// An execution joined a queue behind its head.
     pub(crate) fn joined(&self, queue: &Queue, partition: u16, class: &str) {
         let mut state = self.state();
         let place = Place { partition, class: class.to_owned() };
@@ -121,8 +121,8 @@ impl Heads {
     }
 
     /// The best place for a worker with these capabilities that wants `max`. A place with more than
-    /// is being claimed comes first; a worker that is called when there is more goes to no other.
-    /// Only partitions that are `open` are considered. The claim is under way until it is
+    /// is being claimed comes first; a worker that is woken when there is more goes to no other.
+    /// Only partitions that are `open` are considered. The claim is in flight until it is
     /// [settled](Self::settle).
     pub(crate) fn pick(
         &self,
@@ -133,7 +133,7 @@ impl Heads {
         open: impl Fn(u16) -> bool,
     ) -> Option<Pick> {
         let mut state = self.state();
-        let asked = state.learned;
+        let since = state.learned;
         let heads = state.queues.get_mut(queue)?;
         let covered = |head: &Head| offers.covers(&head.requires);
         let fit = heads.iter().filter(|(_, head)| covered(head));
@@ -156,13 +156,13 @@ impl Heads {
             classes.push(place.class.clone());
         }
         let bound = bound.map(self::bound);
-        Some(Pick { partition, classes, bound, wanted: max as u64, asked })
+        Some(Pick { partition, classes, bound, wanted: max as u64, since })
     }
 
-    /// A place in `partition`, where what is claimed is known already.
+    /// A place in `partition`, where it is known already what to claim.
     pub(crate) fn at(&self, queue: &Queue, offers: &Capabilities, partition: u16) -> Pick {
-        let (classes, asked) = (self.classes(queue, offers, partition), self.learned());
-        Pick { partition, classes, bound: None, wanted: 0, asked }
+        let (classes, since) = (self.classes(queue, offers, partition), self.learned());
+        Pick { partition, classes, bound: None, wanted: 0, since }
     }
 
     /// The classes in `partition` that a worker with these capabilities could take from; the one
@@ -225,8 +225,8 @@ impl Heads {
         best.map(|(place, _)| place.partition)
     }
 
-    /// A claim has come back: how many it took and what it says the heads are now, in the order of
-    /// the pick's classes. Answers a class that still holds something.
+    /// A claim has returned: how many it took and the new heads, in the order of
+    /// the pick's classes. Answers a class that is not empty.
     pub(crate) fn settle(
         &self,
         queue: &Queue,
@@ -243,7 +243,7 @@ impl Heads {
             head.claimed = head.claimed.saturating_sub(pick.wanted);
             head.count = head.count.saturating_sub(taken as u64).max(1);
             let Some(now) = now else { continue };
-            let fresh = head.heard > pick.asked;
+            let fresh = head.improved_at > pick.since;
             match now.get(index).copied().flatten() {
                 Some(score) if fresh => head.score = head.score.min(score),
                 Some(score) => head.score = score,
@@ -266,11 +266,11 @@ impl Heads {
         self.state().learned
     }
 
-    /// What a scan has seen since `asked`: all heads of these queues in these partitions, and some of
+    /// The result of a scan since `since`: all heads of these queues in these partitions, and some of
     /// others.
     pub(crate) fn scanned(
         &self,
-        asked: u64,
+        since: u64,
         whole: &HashMap<Queue, HashSet<u16>>,
         found: Vec<News>,
     ) -> bool {
@@ -278,7 +278,9 @@ impl Heads {
         for (queue, partitions) in whole {
             let Some(heads) = state.queues.get_mut(queue) else { continue };
             heads.retain(|place, head| {
-                !partitions.contains(&place.partition) || head.heard > asked || head.claimed > 0
+                !partitions.contains(&place.partition)
+                    || head.improved_at > since
+                    || head.claimed > 0
             });
             if heads.is_empty() {
                 state.queues.remove(queue);
@@ -303,16 +305,16 @@ impl State {
         let head = heads.entry(place).or_insert(Head {
             score: news.score,
             requires: news.requires,
-            heard: self.learned,
+            improved_at: self.learned,
             count: 0,
             claimed: 0,
         });
         head.score = head.score.min(news.score);
-        head.heard = self.learned;
+        head.improved_at = self.learned;
         head.count = news.count.unwrap_or(head.count + 1);
     }
 
-    /// Forgets what nobody claims if there are too many. Tells whether there were.
+    /// Forgets heads that are not being claimed if there are too many. Answers whether there were.
     fn shrink(&mut self) -> bool {
         if self.count <= MOST_HEADS {
             return false;
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_has_a_bound() {
+    fn the_remembered_heads_are_bounded() {
         let heads = Heads::default();
         let queue = |number: usize| {
             (Namespace::default(), Lane::new(format!("lane-{number}")).unwrap_or_default())

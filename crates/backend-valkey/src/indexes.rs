@@ -1,7 +1,7 @@
 //! The indexes of a partition, by the letters under which functions know them: the Rust side of the
 //! table in `lua/lib/placement.lua`.
 
-/// The name of an index is its letter and what it is of: one for each of these.
+/// The name of an index is its letter and its subject: one for each of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Each {
     /// There is one in a partition.
@@ -21,7 +21,7 @@ pub(crate) enum Each {
 pub(crate) struct Index {
     pub(crate) letter: char,
     pub(crate) each: Each,
-    /// What an entry is, in a report of what cannot be read.
+    /// What an entry is, in reports of unreadable ones.
     pub(crate) entry: &'static str,
 }
 
@@ -29,8 +29,8 @@ const fn index(letter: char, each: Each, entry: &'static str) -> Index {
     Index { letter, each, entry }
 }
 
-/// All of them, in the order in which they are walked: lists come first, for they lead to every record
-/// that is whole, and the classes of lanes before queues, of which the last may be all that names a
+/// All of them, in the order in which they are walked: lists come first, because they lead to every
+/// complete record, and the classes of lanes before queues, of which the last may be all that names a
 /// lane.
 pub(crate) const INDEXES: [Index; 10] = [
     index('l', Each::Namespace, "an entry of a list"),

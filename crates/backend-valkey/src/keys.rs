@@ -1,6 +1,6 @@
 //! Every key the store uses, built in one place from validated names.
 //!
-//! All that belongs to one partition carries its tag, `{p:N}`, and so lives in one slot of a
+//! All that belongs to one partition carries its tag, `{p:N}`, and so is in one slot of a
 //! cluster. An id in a key is 22 characters that sort as the id does.
 
 use ff_core::limits::Blocker;
@@ -11,7 +11,7 @@ use ff_core::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Base64 in the order of its characters, so that texts sort as the bytes they stand for.
+/// Base64 in the order of its characters, so that texts sort like the bytes they encode.
 const ALPHABET: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 
 /// How long an encoded id is.
@@ -41,7 +41,7 @@ fn characters(bytes: &[u8; 16]) -> [u8; ID] {
     text
 }
 
-/// The sixteen bytes that `text` stands for.
+/// The sixteen bytes that `text` encodes.
 pub(crate) fn decode(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != ID {
         return None;
@@ -117,13 +117,13 @@ impl Keys {
         (0..self.partitions).map(|partition| self.route(partition)).collect()
     }
 
-    /// Where `partition` announces work.
+    /// The channel on which `partition` announces work.
     pub(crate) fn channel(&self, partition: u16) -> String {
         format!("{}:wake:{{p:{partition}}}", self.prefix)
     }
 
     /// The partition of a channel.
-    pub(crate) fn heard_on(&self, channel: &str) -> Option<u16> {
+    pub(crate) fn partition_of_channel(&self, channel: &str) -> Option<u16> {
         let text = channel.strip_prefix(&self.prefix)?.strip_prefix(":wake:{p:")?;
         text.strip_suffix('}')?.parse().ok()
     }
@@ -143,7 +143,7 @@ impl Keys {
         format!("{}:exec:{{p:{}}}:{}", self.prefix, self.partition(id), self::id(id))
     }
 
-    /// Payload bytes that are too many for the record.
+    /// A payload that is too long for the record.
     pub(crate) fn blob(&self, id: ExecutionId, part: BlobPart) -> String {
         match part {
             BlobPart::Input => format!("{}:in", self.record(id)),
@@ -196,18 +196,18 @@ pub(crate) fn parse_limit(name: &[u8]) -> Option<(Namespace, Blocker)> {
     Some((Namespace::new(namespace).ok()?, parse_blocker(on.as_bytes())?))
 }
 
-/// What a record says it waits for and asks for.
+/// The limit and class under which a record waits.
 pub(crate) fn blocked(on: &Blocker, class: AdmissionClass) -> String {
     format!("{}:{}", blocker(on), admission_class(class))
 }
 
-/// What a record that says `name` waits for and asks for.
+/// The limit and class that `name` in a record means.
 pub(crate) fn parse_blocked(name: &[u8]) -> Option<(Blocker, AdmissionClass)> {
     let (on, class) = std::str::from_utf8(name).ok()?.rsplit_once(':')?;
     Some((parse_blocker(on.as_bytes())?, parse_admission_class(class.as_bytes())?))
 }
 
-/// What executions under `name` of a partition wait for and ask for.
+/// The limit and class of executions under `name` of a partition.
 pub(crate) fn parse_waiting(name: &[u8]) -> Option<(Namespace, Blocker, AdmissionClass)> {
     let (limit, class) = std::str::from_utf8(name).ok()?.rsplit_once(':')?;
     let (namespace, on) = parse_limit(limit.as_bytes())?;
@@ -250,8 +250,8 @@ pub(crate) fn partition_count(prefix: &str) -> String {
     format!("{prefix}:config:partitions")
 }
 
-/// A second key of the partition that `route` routes to. It never exists, as the first does not.
-pub(crate) fn beside_route(route: &str) -> Option<String> {
+/// A second key of the partition that `route` routes to. Like the first, it never exists.
+pub(crate) fn second_route_key(route: &str) -> Option<String> {
     route.ends_with('}').then(|| format!("{route}:still"))
 }
 
@@ -289,6 +289,6 @@ mod tests {
         let keys = Keys::new("ff", 64);
         assert_eq!(keys.route(7), "ff:{p:7}");
         assert_eq!(keys.routed(b"ff:{p:7}"), Some(7));
-        assert_eq!(keys.heard_on(&keys.channel(63)), Some(63));
+        assert_eq!(keys.partition_of_channel(&keys.channel(63)), Some(63));
     }
 }

@@ -5,13 +5,13 @@
 /// One family of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// How its keys are named. A word in angle brackets stands for what it says.
+    /// How its keys are named. A word in angle brackets is a placeholder.
     pub pattern: &'static str,
-    /// What sort of value it has.
+    /// The type of its value.
     pub kind: &'static str,
     /// What is in it.
     pub holds: &'static str,
-    /// Whether something is written there today; otherwise the place is kept for what comes.
+    /// Whether it is written today; otherwise the name is reserved.
     pub written: bool,
 }
 
@@ -22,7 +22,7 @@ pub const LAYOUT: &[Family] = &[
         "string",
         "How many partitions the store has, fixed at first start.",
     ),
-    now("ff:engines", "sorted set", "Engine processes by the time they were last heard of."),
+    now("ff:engines", "sorted set", "Engine processes by the time of their last heartbeat."),
     now(
         "ff:exec:{p:<N>}:<id>",
         "string",

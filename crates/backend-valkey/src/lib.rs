@@ -2,7 +2,7 @@
 //!
 //! What runs once or more per execution is one atomic function on the server (submit, claim,
 //! complete, renew, retire); everything else loads, decides in Rust and commits if nothing that was
-//! decided on has changed. A function that meets anything but the plain case writes nothing and
+//! decided on has changed. A function that finds anything but the plain case writes nothing and
 //! leaves the command to that slow path, so no refusal is decided twice.
 
 mod backlog;

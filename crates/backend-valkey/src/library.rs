@@ -1,6 +1,6 @@
 //! The Lua library of the store, named after its content.
 //!
-//! Every function is called `ff_<hash>_<verb>`, so that two releases serve side by side during an
+//! Every function is called `ff_<hash>_<verb>`, so that two releases serve concurrently during an
 //! upgrade and no call ever runs another release's code.
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -23,10 +23,10 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// The library with `constants` before its modules, and what the options put into it.
+    /// The library with `constants` before its modules, and the insertions of the options.
     ///
     /// # Panics
-    /// When it has no such Lua as the options would have replaced.
+    /// When it lacks the Lua that the options replace.
     pub(crate) fn new(options: &Options, constants: &str) -> Library {
         let (mut constants, mut bundle) = (constants.to_owned(), BUNDLE.to_owned());
         for (old, new) in &options.alter {
@@ -61,7 +61,7 @@ impl Library {
         &self.name
     }
 
-    /// What the server is given to load.
+    /// The source that the server loads.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }

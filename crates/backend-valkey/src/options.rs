@@ -42,12 +42,12 @@ pub struct Options {
     pub password: Option<Secret>,
     /// The numbered database; a cluster has only 0.
     pub database: u32,
-    /// What every key begins with.
+    /// The prefix of every key.
     pub prefix: Prefix,
-    /// How many partitions the store shall have. It is fixed at first start, 64 unless said here;
+    /// How many partitions the store shall have. It is fixed at first start, by default 64;
     /// afterwards another number is refused.
     pub partitions: Option<u16>,
-    /// Whether to open a store whose server may drop or forget what it has acknowledged.
+    /// Whether to open a store whose server may lose what it has acknowledged.
     pub accept_data_loss: bool,
     /// How many replicas must have a write before it is answered; 0 waits for none.
     pub confirm_replicas: u32,
@@ -55,9 +55,9 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a call may take, repetitions included.
     pub request_timeout: Duration,
-    /// How long an opening store waits for a server that reads its data back.
+    /// How long an opening store waits for a server that loads its data.
     pub loading_timeout: Duration,
-    /// Lua that stands at the head of the library. Only tests have any.
+    /// Lua at the head of the library. Only tests have any.
     pub prelude: String,
     /// Lua of the library that is replaced, each text by another. Only tests have any.
     pub alter: Vec<(String, String)>,
@@ -156,7 +156,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What every key of a store begins with: of the same alphabet as the names in keys, so that it
+/// The prefix of every key of a store: of the same alphabet as the names in keys, so that it
 /// cannot move a key to another slot.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Prefix(String);

@@ -1,4 +1,4 @@
-//! Reads: one record or what is beside it, and what lies over all partitions.
+//! Reads: one record or what is stored next to it, and reads over all partitions.
 
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
@@ -36,7 +36,7 @@ pub(crate) async fn record(
     Ok(stored(store, id).await?.map(|stored| stored.record))
 }
 
-/// Bytes beside a record, or in it.
+/// A payload, next to a record or in it.
 pub(crate) async fn blob(store: &Shared, key: BlobKey) -> Result<Option<Bytes>, StoreError> {
     let Some(stored) = stored(store, key.execution).await? else { return Ok(None) };
     let here = match key.part {
@@ -61,7 +61,7 @@ pub(crate) async fn elements(
     slow_path::elements(range.owner, range.collection, answer.pop().ok_or_else(reply::missing)?)
 }
 
-/// How many of `limit` entries over all partitions each is asked for: they are seldom all in one.
+/// How many of `limit` entries over all partitions are requested of each: they are seldom all in one.
 fn part(store: &Shared, limit: usize) -> usize {
     let limit = limit.clamp(1, PAGE_ENTRIES);
     let partitions = usize::from(store.keys.partitions());
@@ -72,7 +72,7 @@ fn part(store: &Shared, limit: usize) -> usize {
     }
 }
 
-/// A stretch of a listing over all partitions.
+/// A range of a listing over all partitions.
 pub(crate) async fn list(store: &Shared, scan: &ListScan) -> Result<Vec<Listed>, StoreError> {
     let mut places = Vec::new();
     let mut after = scan.after;
@@ -95,14 +95,14 @@ async fn listed(store: &Shared, place: Position) -> Result<Listed, StoreError> {
         Ok(Some(record)) => Ok(Listed::Record(Box::new(record))),
         Ok(None) => Ok(Listed::Removed(place)),
         Err(error @ StoreError::Corrupt(_)) => {
-            tracing::warn!(%error, "a listing names what cannot be read");
+            tracing::warn!(%error, "a listed execution cannot be read");
             Ok(Listed::Unreadable(place))
         }
         Err(error) => Err(error),
     }
 }
 
-/// What comes after a place, about as many as are left, and where to go on; `None` at the end.
+/// The entries after a place, about as many as are left, and where to continue; `None` at the end.
 async fn page(
     store: &Shared,
     scan: &ListScan,
@@ -130,7 +130,8 @@ async fn page(
                 let Some(id) = entry(&reply::bytes(id)?) else { continue };
                 places.push(Position { created: reply::moment(&created)?, id: *id.as_bytes() });
             }
-            // Behind a whole part there may be more, and what others have behind that comes later.
+            // After a full part there may be more, and what other partitions have beyond its end
+            // comes later.
             if seen == part {
                 more = more.max(places[before..].last().copied());
             }
@@ -146,7 +147,7 @@ pub(crate) async fn now(store: &Shared) -> Result<Time, StoreError> {
     reply::time(&store.link.call("now", &store.keys.route(0), &[]).await?)
 }
 
-/// Takes note that `engine` is alive, and answers all that are.
+/// Records that `engine` is alive, and answers all live ones.
 pub(crate) async fn engine_heartbeat(
     store: &Shared,
     engine: EngineId,
@@ -163,18 +164,18 @@ pub(crate) async fn engine_heartbeat(
     alive.into_iter().map(name).collect()
 }
 
-/// Takes note that `engine` is gone, and tells the others.
+/// Removes `engine`, and announces that to the others.
 pub(crate) async fn leave(store: &Shared, engine: EngineId) -> Result<(), StoreError> {
     let mut remove = cmd("ZREM");
     remove.arg(store.keys.engines()).arg(&engine.to_bytes()[..]);
     store.link.send(remove).await?;
     // All processes listen to the channels of all partitions.
-    let mut tell = cmd("SPUBLISH");
-    tell.arg(store.keys.channel(0)).arg("E");
-    store.link.send(tell).await.map(drop)
+    let mut publish = cmd("SPUBLISH");
+    publish.arg(store.keys.channel(0)).arg("E");
+    store.link.send(publish).await.map(drop)
 }
 
-/// Timers of `share` that are due, over all its partitions.
+/// Due timers of `share`, over all its partitions.
 pub(crate) async fn due(
     store: &Shared,
     share: &PartitionSet,
@@ -226,7 +227,7 @@ pub(crate) async fn due(
                     }
                     None => tracing::warn!(
                         entry = %name.escape_ascii(),
-                        "a timer that names no resource is passed over",
+                        "a timer that names no resource is skipped",
                     ),
                 }
             }
@@ -281,14 +282,14 @@ impl Reached {
 
 /// Up to where the timers of one kind were read.
 struct Reach<T> {
-    /// The earliest end of a part behind which there may be more.
+    /// The earliest end of a part after which there may be more.
     cut: Option<(Time, T)>,
     /// The last timer that was read.
     last: Option<(Time, T)>,
 }
 
 impl<T: Ord + Clone> Reach<T> {
-    /// Takes note of a part that ends here; behind a whole one there may be more.
+    /// Records a part that ends here; after a full one there may be more.
     fn page(&mut self, end: Option<(Time, T)>, whole: bool) {
         let Some(end) = end else { return };
         if whole && self.cut.as_ref().is_none_or(|cut| end < *cut) {

@@ -1,9 +1,9 @@
 //! Repair of what a fault in the middle of a function has left.
 //!
-//! A function that fails halfway is not undone. Every function writes in an order that makes a fault
-//! leave one of the states that [`PartialWrite`] names, and nothing else. They are found from the indexes
-//! alone, a page of a partition at a time, by a function that reads the record and changes the entry
-//! in one call.
+//! A function that fails halfway is not rolled back. Every function writes in an order that makes a
+//! fault leave one of the states that [`PartialWrite`] names, and nothing else. They are found from
+//! the indexes alone, a page of a partition at a time, by a function that reads the record and
+//! changes the entry in one call.
 
 use ff_core::ExecutionId;
 use ff_store::audit::{Found, Rule, Violation};
@@ -18,20 +18,20 @@ use crate::walk::Walk;
 /// What a fault in the middle of a function can leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartialWrite {
-    /// An index entry, or an input beside it, whose record was never written or is already gone. It
-    /// is removed: nobody was told that the execution exists, or all were told that it does not.
+    /// An index entry, or an input, whose record was never written or is already gone. It
+    /// is removed: no client learned that the execution exists, or all learned that it does not.
     Unwritten,
-    /// A record without one of its entries, or whose class is not registered. What is missing is put
-    /// back; an execution that was on its way out when its retention was over goes for good.
+    /// A record without one of its entries, or whose class is not registered. What is missing is
+    /// restored; an execution that was being removed when its retention was over is removed.
     Unplaced,
-    /// An entry, a registered class, a payload or an element that no record has, while the record
-    /// itself is there; an entry of a resource that has another or is gone. It is removed.
+    /// An entry, a registered class, a payload or an element that does not belong to its record,
+    /// while that exists; an entry of a resource that has another or is gone. It is removed.
     Leftover,
 }
 
 impl PartialWrite {
     /// The state that a finding of an audit shows; `None` if a fault in a function never leaves it.
-    /// `has_record` tells whether an execution has a readable record.
+    /// `has_record` says whether an execution has a readable record.
     pub fn of(
         violation: &Violation,
         has_record: impl Fn(ExecutionId) -> bool,
@@ -53,7 +53,7 @@ impl PartialWrite {
     }
 }
 
-/// How often a partition is gone through at most. What one pass puts right may lead to more.
+/// How many passes over a partition are made at most. What one pass repairs may lead to more.
 const PASSES: usize = 4;
 
 /// Repairs every partition.
@@ -69,7 +69,7 @@ pub(crate) async fn run(store: &Shared) -> Result<Repaired, StoreError> {
         }
     }
     if repaired.fixed() > 0 {
-        tracing::warn!(?repaired, "a fault had left something to repair");
+        tracing::warn!(?repaired, "the traces of a fault were repaired");
     }
     Ok(repaired)
 }

@@ -55,7 +55,7 @@ pub(crate) fn decode(key: &ResourceKey, bytes: &[u8]) -> Result<Resource, StoreE
         rmp_serde::from_slice(body.0).map_err(|error| unreadable(error.to_string()))?;
     match found.key == *key && encode(&found)? == bytes {
         true => Ok(found),
-        false => Err(unreadable("says otherwise than its place and its head".into())),
+        false => Err(unreadable("does not match its key and its head".into())),
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn get(store: &Shared, key: &ResourceKey) -> Result<Option<Reso
     bytes.map(|bytes| decode(key, &bytes)).transpose()
 }
 
-/// A stretch of the resources of a namespace, as its home has them.
+/// A range of the resources of a namespace, at its home.
 pub(crate) async fn scan(store: &Shared, scan: &ResourceScan) -> Result<Vec<Resource>, StoreError> {
     let home = Partition::home(&scan.namespace, store.keys.partitions());
     let after = scan.after.as_ref().map_or("", |name| name.as_str());
@@ -80,14 +80,14 @@ pub(crate) async fn scan(store: &Shared, scan: &ResourceScan) -> Result<Vec<Reso
     let mut values = reply::list(store.link.call("resources", &route, &args).await?)?.into_iter();
     let mut found = Vec::new();
     while let (Some(name), Some(bytes)) = (values.next(), values.next()) {
-        // One that is gone since its name was read is not there.
+        // A resource that was removed since its name was read is left out.
         let key = keys::parse_resource(home, &reply::bytes(name)?).ok_or_else(reply::missing)?;
         found.extend(reply::maybe_bytes(bytes)?.map(|bytes| decode(&key, &bytes)).transpose()?);
     }
     Ok(found)
 }
 
-/// How many come before a place of a queue, over all partitions.
+/// How many precede a place of a queue, over all partitions.
 pub(crate) async fn ahead(
     store: &Shared,
     place: &QueueEntry,
@@ -106,7 +106,7 @@ pub(crate) async fn ahead(
     Ok(sum)
 }
 
-/// A stretch of the executions that wait for a budget or a quota, over all partitions that answer.
+/// A range of the executions that wait for a budget or a quota, over all partitions that answer.
 pub(crate) async fn blocked(
     store: &Shared,
     scan: &BlockedScan,
@@ -144,7 +144,7 @@ pub(crate) async fn blocked(
     Ok(found.take(scan.classes).map(class).collect())
 }
 
-/// A stretch of the budgets and quotas that executions of `share` wait for, in the order of their
+/// A range of the budgets and quotas that executions of `share` wait for, in the order of their
 /// names.
 pub(crate) async fn blockers(
     store: &Shared,
@@ -161,7 +161,7 @@ pub(crate) async fn blockers(
     let mut names = BTreeSet::new();
     for answer in store.link.call_some("blockers", &routes, &args).await?.values {
         for name in reply::list(answer)? {
-            // The end of a name sorts as what ends it in the index.
+            // The end of a name sorts like its terminator in the index.
             let mut name = reply::bytes(name)?.to_vec();
             name.push(b':');
             names.insert(name);

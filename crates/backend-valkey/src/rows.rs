@@ -1,6 +1,6 @@
 //! Everything the store holds, for audit and comparison.
 //!
-//! Each partition is read in pages. While others write, a page is of one moment and the whole is
+//! Each partition is read in pages. While others write, a page is consistent and the whole is
 //! not.
 
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::store::Shared;
 use crate::walk::Walk;
 use crate::{keys, resource};
 
-/// Every row, partition by partition; in each, records come before their entries. A page is asked for
-/// when the one before it has been taken.
+/// Every row, partition by partition; in each, records come before their entries. A page is read
+/// when the one before it has been consumed.
 pub(crate) fn stream(store: Arc<Shared>) -> Result<Rows, StoreError> {
     let (sender, rows) = Rows::channel();
     tokio::spawn(async move {
@@ -45,7 +45,7 @@ pub(crate) fn stream(store: Arc<Shared>) -> Result<Rows, StoreError> {
 
 type Sender = tokio::sync::mpsc::Sender<Result<Row, StoreError>>;
 
-/// Sends the rows of a partition; tells whether anybody listens.
+/// Sends the rows of a partition; answers whether the receiver is still open.
 async fn partition_rows(
     store: &Shared,
     partition: u16,
@@ -77,7 +77,7 @@ async fn partition_rows(
     Ok(true)
 }
 
-/// Sends the elements of a collection, a page at a time; tells whether anybody listens.
+/// Sends the elements of a collection, a page at a time; answers whether the receiver is open.
 async fn elements(
     store: &Shared,
     id: ExecutionId,
@@ -128,7 +128,7 @@ fn rows(value: Value, partition: u16) -> (Vec<Row>, Further) {
     })
 }
 
-/// An execution and what is beside it.
+/// An execution and what is stored next to it.
 fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Further), StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
     let namespace = name::<Namespace>(next()?)?;
@@ -172,7 +172,7 @@ fn blob(execution: ExecutionId, part: BlobPart, len: &Value) -> Result<Row, Stor
     Ok(Row::Blob(BlobKey { execution, part }, len))
 }
 
-/// The rows of an entry: what its index is of, member and score, or field and value.
+/// The rows of an entry: the subject of its index, member and score, or field and value.
 fn read(letter: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec<Row>, StoreError> {
     let mut next = || fields.next().ok_or_else(reply::missing);
     let (of, member, value) = (next()?, reply::bytes(next()?)?, next()?);
@@ -217,7 +217,7 @@ fn read(letter: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec
             let Some(requires) = reply::maybe_bytes(next()?)? else {
                 let id = named(&member)?;
                 let place = format!("the place of {id} in queue {namespace}:{lane}");
-                return Ok(vec![Row::Unreadable { place, why: "nobody knows its class".into() }]);
+                return Ok(vec![Row::Unreadable { place, why: "its class is unknown".into() }]);
             };
             let class = class(&requires)?;
             entry(Entry::Queue(QueueEntry { namespace, lane, class, score }), &member)

@@ -24,19 +24,19 @@ use crate::resource;
 use crate::store::Shared;
 
 /// One command on the slow path, in the one partition it concerns.
-pub(crate) struct General<'a> {
+pub(crate) struct SlowPath<'a> {
     pub(crate) store: &'a Shared,
     pub(crate) partition: u16,
-    /// Whether it ends work or frees memory, and so goes on when memory is full.
-    pub(crate) settles: bool,
+    /// Whether it ends work or frees memory, and so is accepted when memory is full.
+    pub(crate) frees_memory: bool,
 }
 
-/// What one question of a load was, to read its answer.
+/// The kind of one read of a load, to decode its answer.
 enum Question {
     Record(ExecutionId),
     Key(usize),
     Nominate,
-    Holding,
+    ClaimedBy,
     Class,
     Payload(BlobKey),
     Element(ElementKey),
@@ -45,7 +45,7 @@ enum Question {
 }
 
 #[async_trait]
-impl Optimistic for General<'_> {
+impl Optimistic for SlowPath<'_> {
     async fn load(
         &self,
         reads: &ReadSet,
@@ -94,7 +94,7 @@ impl Optimistic for General<'_> {
         for (key, seen) in &write.guards {
             push_resource(key, *seen, Vec::new(), "guard", &mut args);
         }
-        let verb = if self.settles { "commit_freeing" } else { "commit" };
+        let verb = if self.frees_memory { "commit_freeing" } else { "commit" };
         let route = self.store.keys.route(self.partition);
         let answer = reply::list(self.store.link.call_confirmed(verb, &route, &args).await?)?;
         let (outcome, heads) = answer.split_first().ok_or_else(reply::missing)?;
@@ -112,10 +112,10 @@ impl Optimistic for General<'_> {
     }
 }
 
-impl General<'_> {
+impl SlowPath<'_> {
     /// The slow path of `command` in `partition`.
-    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> General<'a> {
-        General { store, partition, settles: !command.action.facts().adds }
+    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> SlowPath<'a> {
+        SlowPath { store, partition, frees_memory: !command.action.facts().adds }
     }
 
     fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
@@ -142,7 +142,7 @@ impl General<'_> {
             }
         }
         if let Some(request) = &reads.claimed_by {
-            questions.push(Question::Holding);
+            questions.push(Question::ClaimedBy);
             args.extend([letter(b"h"), Cow::Borrowed(&request.as_bytes()[..])]);
         }
         if let Some(class) = &reads.class {
@@ -176,7 +176,7 @@ impl General<'_> {
         (questions, args)
     }
 
-    /// The state of a lane as this partition has it.
+    /// The key of a lane's settings in this partition.
     fn lane(&self, (namespace, lane): &(Namespace, Lane)) -> Option<ResourceKey> {
         let partition = Partition::new(self.partition).ok()?;
         Some(ResourceKey::lane_in(partition, namespace, lane))
@@ -232,7 +232,7 @@ fn note(
         Question::Nominate => {
             loaded.candidates = Some(with_records(answer, loaded, false)?);
         }
-        Question::Holding => loaded.claimed_by = Some(with_records(answer, loaded, true)?),
+        Question::ClaimedBy => loaded.claimed_by = Some(with_records(answer, loaded, true)?),
         Question::Class => {
             let others = usize::try_from(reply::number(&answer)?).unwrap_or(0);
             loaded.other_classes = Some(others);
@@ -255,7 +255,7 @@ fn note(
             let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
             let found = match found.transpose() {
                 Err(error @ StoreError::Corrupt(_)) if reads.tolerant => {
-                    tracing::error!(%error, "a resource is set aside");
+                    tracing::error!(%error, "an unreadable resource is skipped");
                     loaded.unreadable.insert(key.clone());
                     None
                 }
@@ -315,7 +315,7 @@ fn with_records(
             Ok(stored) => stored.map(|stored| stored.record),
             Err(error) if strict => return Err(error),
             Err(error) => {
-                tracing::error!(%error, "a queued execution is set aside");
+                tracing::error!(%error, "an unreadable queued execution is skipped");
                 None
             }
         };
@@ -331,8 +331,7 @@ pub(crate) fn named(text: &[u8]) -> Result<ExecutionId, StoreError> {
     keys::parse_id(text).ok_or_else(unreadable)
 }
 
-/// The execution that an index entry names. One that names none is passed over: it costs itself
-/// alone.
+/// The execution that an index entry names. One that names none is skipped.
 pub(crate) fn entry(text: &[u8]) -> Option<ExecutionId> {
     let id = keys::parse_id(text);
     if id.is_none() {

@@ -1,4 +1,4 @@
-//! What is checked before a store is served: through INFO, which an application's user may run.
+//! The checks before a store is served: through INFO, which an application's user may run.
 
 use std::sync::Arc;
 
@@ -29,15 +29,15 @@ pub(crate) async fn check(
 }
 
 /// The number of partitions, fixed when the store is opened for the first time.
-pub(crate) async fn partitions(link: &Link, asked: Option<u16>) -> Result<u16, StoreError> {
+pub(crate) async fn partitions(link: &Link, requested: Option<u16>) -> Result<u16, StoreError> {
     let key = keys::partition_count(link.prefix());
     let mut get = Cmd::new();
     get.arg("GET").arg(&key);
     let mut stored = text(link.send(get.clone()).await?);
-    // Only a new store is written to: a server whose memory is full would refuse.
+    // Only for a new store is anything written: a server whose memory is full would refuse.
     if stored.is_empty() {
         let mut set = Cmd::new();
-        set.arg("SET").arg(&key).arg(asked.unwrap_or(DEFAULT_PARTITIONS)).arg("NX");
+        set.arg("SET").arg(&key).arg(requested.unwrap_or(DEFAULT_PARTITIONS)).arg("NX");
         link.send(set).await?;
         stored = text(link.send(get).await?);
     }
@@ -45,9 +45,9 @@ pub(crate) async fn partitions(link: &Link, asked: Option<u16>) -> Result<u16, S
         Ok(count) if (1..=PARTITIONS).contains(&count) => count,
         _ => return Err(StoreError::Corrupt(format!("{key} holds {stored:?}, not a number"))),
     };
-    match asked {
-        Some(asked) if asked != count => Err(StoreError::Incompatible(format!(
-            "it has {count} partitions, fixed when it was first opened, and {asked} were asked for; \
+    match requested {
+        Some(requested) if requested != count => Err(StoreError::Incompatible(format!(
+            "it has {count} partitions, fixed when it was first opened, and {requested} were requested; \
              leave partitions out or ask for {count}"
         ))),
         _ => Ok(count),
@@ -177,8 +177,8 @@ mod tests {
             ("redis_version:nonsense", "Redis nonsense"),
             ("", "of no version"),
         ] {
-            let said = judged(info).unwrap_err();
-            assert!(said.contains(found) && said.contains("Valkey 7.2"), "{said}");
+            let refused = judged(info).unwrap_err();
+            assert!(refused.contains(found) && refused.contains("Valkey 7.2"), "{refused}");
         }
     }
 

@@ -36,7 +36,7 @@ use crate::keys::{self, Keys};
 use crate::library::Library;
 use crate::link::Link;
 use crate::options::Options;
-use crate::slow_path::General;
+use crate::slow_path::SlowPath;
 use crate::unfinished::Unfinished;
 use crate::{backlog, claim, constants, discovery, query, repair, reply, resource, rows, startup};
 
@@ -115,7 +115,7 @@ impl Shared {
         command: &Command,
         partition: u16,
     ) -> Result<Reply, StoreError> {
-        let slow_path = General::of(self, command, partition);
+        let slow_path = SlowPath::of(self, command, partition);
         optimistic::run(&slow_path, command, &self.wakeups, &self.settlements).await
     }
 
@@ -211,7 +211,7 @@ impl Shared {
         for (index, command, partition) in run {
             let subject = command.action.facts().subject.execution();
             if verb == Verb::Retire && subject.is_some_and(|id| self.unfinished.take(id)) {
-                left.push((*index, Outcome::General));
+                left.push((*index, Outcome::SlowPath));
                 continue;
             }
             by_partition.entry(*partition).or_default().push((*index, *command));
@@ -267,7 +267,7 @@ impl Store for ValkeyStore {
             for (index, outcome) in outcomes {
                 answers.push(match outcome {
                     Outcome::Done(answer) => answer,
-                    Outcome::General => self.alone(&batch[at + index]).await,
+                    Outcome::SlowPath => self.alone(&batch[at + index]).await,
                 });
             }
             at += stretch.len();

@@ -1,7 +1,7 @@
-//! Which due executions are not finished, as the last reading of timers told.
+//! Which due executions are not finished, according to the last read of timers.
 //!
 //! The tick of a finished execution is the function `retire`; any other takes the slow path, and need
-//! not ask that function first. This is a hint: a tick that takes the other way is answered as well.
+//! not call that function first. This is a hint: a tick on the other path is answered as well.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ const MOST: usize = 10_000;
 pub(crate) struct Unfinished(Mutex<HashSet<ExecutionId>>);
 
 impl Unfinished {
-    /// Notes that `id` was not finished when its timer was read.
+    /// Records that `id` was not finished when its timer was read.
     pub(crate) fn note(&self, id: ExecutionId) {
         let mut ids = self.ids();
         if ids.len() >= MOST {
@@ -25,7 +25,7 @@ impl Unfinished {
         ids.insert(id);
     }
 
-    /// Forgets what was noted of `id`. Tells whether anything was.
+    /// Removes `id`. Answers whether it was recorded.
     pub(crate) fn take(&self, id: ExecutionId) -> bool {
         self.ids().remove(&id)
     }

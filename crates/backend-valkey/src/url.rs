@@ -9,7 +9,7 @@ use crate::options::{Options, Prefix, Secret, Tls, Topology};
 
 const DEFAULT_PORT: u16 = 6379;
 
-/// What may stand after the question mark.
+/// The known parameters.
 const PARAMETERS: &str = "prefix, partitions, accept_data_loss, confirm_replicas and ca";
 
 impl FromStr for Options {
@@ -73,7 +73,7 @@ fn scheme_of(scheme: &str) -> Result<(Topology, bool), Refusal> {
 }
 
 fn node(text: &str) -> Result<(String, u16), Refusal> {
-    // An IPv6 address stands in brackets because of its colons.
+    // An IPv6 address has brackets because of its colons.
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => {
@@ -184,7 +184,7 @@ fn decoded(text: &str) -> Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
-/// A refusal never repeats what stands before the at sign.
+/// A refusal never repeats the part before the at sign.
 fn bad(what: &str) -> Refusal {
     let example = "valkey://user:password@localhost:6379/0?prefix=ff";
     Refusal::invalid("store", format!("{what}; an example is {example}"))

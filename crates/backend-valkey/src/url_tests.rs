@@ -1,4 +1,4 @@
-//! What URLs mean, which are refused, and that none gives a password away.
+//! What URLs mean, which are refused, and that none reveals a password.
 
 use super::*;
 
@@ -114,16 +114,19 @@ fn anything_else_is_refused_with_an_example() {
         ("valkey://u:%f@host", "percent-encoding"),
         ("valkey://u:%ff@host", "percent-encoding"),
     ] {
-        let said = refusal(url);
-        assert!(said.contains(why) && said.contains("valkey://"), "{url}: {said}");
+        let error_text = refusal(url);
+        assert!(
+            error_text.contains(why) && error_text.contains("valkey://"),
+            "{url}: {error_text}"
+        );
     }
 }
 
 #[test]
-fn an_unknown_parameter_is_told_the_known_ones() {
-    let said = refusal("valkey://host?partition=4");
+fn an_unknown_parameter_is_refused_with_the_known_ones() {
+    let error_text = refusal("valkey://host?partition=4");
     for name in ["\"partition\"", "prefix", "partitions", "accept_data_loss", "confirm_replicas"] {
-        assert!(said.contains(name), "{said}");
+        assert!(error_text.contains(name), "{error_text}");
     }
 }
 
@@ -150,13 +153,13 @@ fn no_refusal_repeats_a_password() {
         format!("ann:{CANARY}@host"),
         format!("{CANARY}://host"),
     ] {
-        let said = refusal(&url);
-        assert!(!said.contains(CANARY), "{url}: {said}");
+        let error_text = refusal(&url);
+        assert!(!error_text.contains(CANARY), "{url}: {error_text}");
     }
 }
 
 #[test]
-fn what_is_printed_is_understood_again() {
+fn printed_options_parse_again() {
     for url in ["valkey://host:6379", "valkeys-cluster://h1:1,[::1]:3", "valkey://host:1/5"] {
         assert_eq!(parsed(url).to_string(), url);
     }

@@ -1,7 +1,7 @@
 //! A walk over all indexes of one partition, some at a time, for functions that read or repair them.
 //!
-//! The names of indexes are read from the registries of the partition at its start: what comes later
-//! is for the next walk.
+//! The names of indexes are read from the registries of the partition at its start: later ones
+//! are for the next walk.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::store::Shared;
 /// How many names of a registry one call reads.
 const NAMES: usize = 1_000;
 
-/// A walk and how far it has come.
+/// A walk and its progress.
 pub(crate) struct Walk {
     names: Vec<String>,
     done: usize,
@@ -29,7 +29,7 @@ impl Walk {
     /// A walk over all indexes of `partition`.
     pub(crate) async fn over(store: &Shared, partition: u16) -> Result<Walk, StoreError> {
         let namespaces = registry(store, partition, "namespaces", "SSCAN", 1).await?;
-        // An ordered set answers a score behind each name.
+        // An ordered set answers a score after each name.
         let blockers = registry(store, partition, "blockers", "ZSCAN", 2).await?;
         let queues = registry(store, partition, "queues", "SSCAN", 1).await?;
         let lanes = queues.iter().map(|queue| keys::lane_of(queue).to_owned()).collect();
@@ -49,7 +49,7 @@ impl Walk {
         Ok(Walk { names, done: 0, place: b"0".to_vec() })
     }
 
-    /// The indexes to go on with, none at the end.
+    /// The indexes to continue with, none at the end.
     pub(crate) fn rest(&self) -> impl Iterator<Item = Arg<'_>> {
         let rest = self.names.iter().skip(self.done).take(WALK_INDEXES);
         rest.map(|name| name.as_bytes().into())
@@ -65,7 +65,7 @@ impl Walk {
         self.done >= self.names.len()
     }
 
-    /// Notes what a function answered: how many indexes it has done, and the place in the next.
+    /// Records the answer of a function: how many indexes it has finished, and the place in the next.
     pub(crate) fn went(&mut self, done: &Value, place: Value) -> Result<(), StoreError> {
         self.done += usize::try_from(reply::number(done)?).map_err(|_| reply::strange(done))?;
         self.place = reply::bytes(place)?.to_vec();

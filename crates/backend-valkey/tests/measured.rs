@@ -1,5 +1,5 @@
-//! What Valkey counts, by its functions and by the slow path.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+//! The metrics of Valkey, by its functions and by the slow path.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 mod fixture;
 

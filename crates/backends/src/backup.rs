@@ -9,7 +9,7 @@ use ff_store::StoreError;
 use crate::StoreUrl;
 
 /// Copies the store that `url` names to the new file `to`, while it is in use. Only a SQLite file can
-/// be copied so; others are refused with what to do instead.
+/// be copied this way; others are refused with what to do instead.
 pub async fn backup(url: &str, to: &Path) -> Result<Copied, StoreError> {
     let why = match url.parse::<StoreUrl>()? {
         StoreUrl::Sqlite(path) => return ff_backend_sqlite::backup(path, to.to_owned()).await,

@@ -6,14 +6,14 @@ use ff_store::StoreError;
 
 use crate::StoreUrl;
 
-/// What is run against the bare store: the load of the engine's run that it is compared with.
+/// The load on the bare store: that of the engine's run that it is compared with.
 #[derive(Debug, Clone, Copy)]
 pub struct CeilingPlan {
     /// How many executions.
     pub executions: u64,
     /// How many bytes an input has.
     pub payload: usize,
-    /// How many callers at once.
+    /// How many clients at once.
     pub callers: usize,
     /// How many executions go into one call.
     pub batch: u16,
@@ -26,14 +26,14 @@ pub struct CeilingPlan {
 pub struct Ceiling {
     /// Executions per second, submit to complete.
     pub per_second: f64,
-    /// Processor time of the store's own process for each, in microseconds.
+    /// Processor time of the store's process for each, in microseconds.
     pub cpu_us_per_execution: Option<f64>,
-    /// Executions per second of the plainest queue the store offers.
+    /// Executions per second of the simplest queue the store offers.
     pub baseline_per_second: Option<f64>,
 }
 
-/// What the store that `url` names does at best, measured beside what it holds; `None` when it has
-/// no such limit.
+/// What the store that `url` names does at best, measured in addition to its contents; `None` when
+/// it has no such limit.
 pub async fn ceiling(url: &str, plan: CeilingPlan) -> Result<Option<Ceiling>, StoreError> {
     match url.parse::<StoreUrl>()? {
         StoreUrl::Memory | StoreUrl::SqliteMemory => Ok(None),
@@ -46,14 +46,14 @@ pub async fn ceiling(url: &str, plan: CeilingPlan) -> Result<Option<Ceiling>, St
     }
 }
 
-/// The bare statements, on a fresh file beside `path`.
+/// The bare statements, on a fresh file in the directory of `path`.
 fn sqlite(path: &Path, plan: CeilingPlan) -> Result<Ceiling, StoreError> {
     let unavailable = |error: std::io::Error| StoreError::Unavailable(error.to_string());
-    let beside = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut directory = tempfile::Builder::new();
     directory.prefix("ff-limit-");
-    let directory = match beside {
-        Some(beside) => directory.tempdir_in(beside),
+    let directory = match parent {
+        Some(parent) => directory.tempdir_in(parent),
         None => directory.tempdir_in("."),
     };
     let directory = directory.map_err(unavailable)?;

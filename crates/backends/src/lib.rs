@@ -2,7 +2,7 @@
 //!
 //! | URL | store |
 //! |---|---|
-//! | `sqlite:PATH` | the SQLite file at `PATH`, made if it is missing |
+//! | `sqlite:PATH` | the SQLite file at `PATH`, created if it is missing |
 //! | `sqlite::memory:` | SQLite in the memory of this process |
 //! | `valkey://HOST:PORT` | a Valkey server; `valkeys://` by TLS |
 //! | `valkey-cluster://HOST:PORT,...` | a Valkey cluster; `valkeys-cluster://` by TLS |
@@ -44,16 +44,16 @@ pub use url::StoreUrl;
 pub struct Opened {
     /// The store.
     pub backend: Arc<dyn EngineBackend>,
-    /// Whether a file was made for it.
+    /// Whether a file was created for it.
     pub new: bool,
 }
 
-/// Opens the store that `url` names. A file that is missing is made.
+/// Opens the store that `url` names. A missing file is created.
 pub async fn open(url: &str) -> Result<Arc<dyn EngineBackend>, StoreError> {
     Ok(open_or_make(url).await?.backend)
 }
 
-/// Opens the store that `url` names, and tells whether its file was missing and is made.
+/// Opens the store that `url` names, and reports whether its file was created.
 pub async fn open_or_make(url: &str) -> Result<Opened, StoreError> {
     opened(url, Missing::Make).await
 }
@@ -63,7 +63,7 @@ pub fn memory(clock: Arc<dyn Clock>) -> Arc<dyn EngineBackend> {
     Arc::new(Engine::new(MemoryStore::serial(clock)))
 }
 
-/// The file of the store that `url` names, if it is not there.
+/// The file of the store that `url` names, if it does not exist.
 pub fn missing(url: &str) -> Result<Option<PathBuf>, StoreError> {
     Ok(match url.parse::<StoreUrl>()? {
         StoreUrl::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => Some(path),
@@ -71,7 +71,7 @@ pub fn missing(url: &str) -> Result<Option<PathBuf>, StoreError> {
     })
 }
 
-/// Opens the store that `url` names. A file that is missing or empty is refused, and nothing is made.
+/// Opens the store that `url` names. A file that is missing or empty is refused, and none is created.
 pub async fn open_existing(url: &str) -> Result<Arc<dyn EngineBackend>, StoreError> {
     Ok(opened(url, Missing::Refuse).await?.backend)
 }
@@ -94,7 +94,7 @@ async fn opened(url: &str, missing: Missing) -> Result<Opened, StoreError> {
     Ok(Opened { backend, new: false })
 }
 
-/// A look from outside at the servers of the store that `url` names; `None` when it has none.
+/// Statistics of the servers of the store that `url` names; `None` when it has none.
 #[cfg(feature = "valkey")]
 pub async fn probe(url: &str) -> Result<Option<Probe>, StoreError> {
     match url.parse::<StoreUrl>()? {

@@ -57,7 +57,7 @@ impl fmt::Display for StoreUrl {
     }
 }
 
-/// Whether a URL of this scheme is for the Valkey backend to read, if only to say what is wrong.
+/// Whether a URL of this scheme is parsed by the Valkey backend, if only to refuse it.
 fn is_valkey(scheme: &str) -> bool {
     ["valkey", "redis"].iter().any(|name| scheme.starts_with(name)) || scheme == "unix"
 }

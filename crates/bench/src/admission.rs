@@ -1,5 +1,5 @@
-//! The cycle with work that a budget and a quota must let through, beside the same without; and how
-//! soon work that waits for a budget can be claimed once there is room.
+//! The cycle with work that a budget and a quota must admit, compared with the same without; and how
+//! soon work that waits for a budget can be claimed once there is capacity.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::{BenchError, Load, Progress, Report};
 const BUDGET: &str = "bench";
 const QUOTA_NAME: &str = "bench";
 
-/// What limits the executions of a benchmark.
+/// The limits of the executions of a benchmark.
 pub(crate) fn limits() -> Result<ExecutionLimits, BenchError> {
     Ok(ExecutionLimits {
         budgets: [ResourceName::new(BUDGET)?].into(),
@@ -31,7 +31,7 @@ pub(crate) fn limits() -> Result<ExecutionLimits, BenchError> {
     })
 }
 
-/// Lets so many tokens be used, and as many start and run as there may be.
+/// Allows this many tokens, and any number of starts and of running executions.
 async fn allow(backend: &dyn EngineBackend, tokens: u64) -> Result<(), BenchError> {
     let (namespace, limits) =
         (Namespace::default(), DimensionLimits { soft: None, hard: Some(tokens) });
@@ -77,7 +77,8 @@ pub(crate) async fn run(
     Ok(report)
 }
 
-/// Fills a budget, lets everything run into it, raises it, and measures until all can be claimed.
+/// Fills a budget until every execution waits for it, raises it, and measures until all can be
+/// claimed.
 pub(crate) async fn raise(
     url: &str,
     backend: Arc<dyn EngineBackend>,

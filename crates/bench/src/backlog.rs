@@ -1,4 +1,4 @@
-//! Claim latency with a long queue, beside the same with a short one.
+//! Claim latency with a long queue, compared with a short one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -57,9 +57,9 @@ async fn claims(
     let mut samples = Samples::default();
     for done in 0..load.executions {
         producer.submit(&**backend, 1).await?;
-        let asked = Instant::now();
+        let sent = Instant::now();
         let claimed = taker.claim(1, WAIT).await?;
-        let took = asked.elapsed();
+        let took = sent.elapsed();
         if taker.complete(&claimed).await? == 0 {
             return Err(BenchError::Missing { done, of: load.executions });
         }

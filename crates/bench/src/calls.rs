@@ -1,4 +1,4 @@
-//! The calls that benchmarks make, as workers and producers make them.
+//! The calls of benchmarks, as workers and producers make them.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 
 use crate::BenchError;
 
-/// Something that plays both roles: a store in process, or a server over HTTP.
+/// A backend with both roles: a store in process, or a server over HTTP.
 pub(crate) trait Both: ClientBackend + WorkerBackend + 'static {}
 
 impl<T: ClientBackend + WorkerBackend + ?Sized + 'static> Both for T {}
 
-/// Submits executions that are all alike.
+/// Submits identical executions.
 #[derive(Debug, Clone)]
 pub(crate) struct Producer {
     input: Payload,
@@ -50,7 +50,7 @@ impl Producer {
         most.min(fit as u64).max(1)
     }
 
-    /// The same executions, of some priority.
+    /// The same executions, with this priority.
     pub(crate) fn urgent(self, priority: i16) -> Producer {
         Producer { priority, ..self }
     }
@@ -65,7 +65,7 @@ impl Producer {
         Producer { lane: lane.clone(), ..self.clone() }
     }
 
-    /// The same executions, limited by this.
+    /// The same executions, with these limits.
     pub(crate) fn limited(self, limits: ExecutionLimits) -> Producer {
         Producer { limits, ..self }
     }
@@ -125,7 +125,7 @@ impl<B: Both + ?Sized> Taker<B> {
         Taker { lane: lane.clone(), ..self }
     }
 
-    /// The same worker, with something to offer.
+    /// The same worker, with these capabilities.
     pub(crate) fn offering(self, offers: Capabilities) -> Taker<B> {
         Taker { offers, ..self }
     }
@@ -153,7 +153,7 @@ impl<B: Both + ?Sized> Taker<B> {
         Ok(self.backend.claim(claim, wait).await?.assignments)
     }
 
-    /// Completes what was claimed, with 100 bytes each, and answers how many that was.
+    /// Completes what was claimed, with 100 bytes each, and answers how many there were.
     pub(crate) async fn complete(&self, claimed: &[Assignment]) -> Result<u64, BenchError> {
         let batch = claimed
             .iter()

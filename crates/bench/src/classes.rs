@@ -1,4 +1,4 @@
-//! The cycle with work of many classes, beside the same with work that every worker can do.
+//! The cycle with work of many classes, compared with work that every worker can run.
 
 use std::sync::Arc;
 

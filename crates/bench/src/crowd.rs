@@ -1,4 +1,4 @@
-//! Many workers that submit, claim and complete at once, and what that took.
+//! Many workers that submit, claim and complete at once, and how long that takes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,11 +86,11 @@ async fn work<B: Both + ?Sized>(
     while shared.completed.load(Ordering::Relaxed) < shared.load.executions {
         let started = Instant::now();
         submit(&*backend, &shared, &taker).await?;
-        let asked = Instant::now();
+        let sent = Instant::now();
         let claimed = taker.claim(shared.load.batch, WAIT).await?;
-        let took = asked.elapsed();
+        let took = sent.elapsed();
         shared.calls.fetch_add(1, Ordering::Relaxed);
-        // At the end workers wait for nothing, and that is no latency.
+        // At the end workers wait for work that does not exist; that is no latency.
         if claimed.is_empty() {
             empty += 1;
             if empty == MOST_EMPTY {
@@ -110,7 +110,7 @@ async fn work<B: Both + ?Sized>(
     Ok((whole, claims))
 }
 
-/// Submits one batch of what the worker itself can take, unless all is submitted.
+/// Submits one batch that the worker itself can claim, unless all is submitted.
 async fn submit<B: Both + ?Sized>(
     backend: &B,
     shared: &Shared,

@@ -1,5 +1,5 @@
-//! The cycle: many workers submit, claim and complete, all at once, beside what the store does at
-//! best.
+//! The cycle: many workers submit, claim and complete, all at once, compared with the baseline of
+//! the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::samples::round;
 use crate::time::Passing;
 use crate::{BenchError, Load, Progress, Report};
 
-/// How often it is looked whether all is removed.
-const LOOK: Duration = Duration::from_millis(100);
-/// How often it is looked at most.
-const MOST_LOOKS: u32 = 1_200;
+/// How often the removal of all executions is checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// How many checks at most.
+const MAX_CHECKS: u32 = 1_200;
 
 pub(crate) async fn run(
     url: &str,
@@ -62,12 +62,12 @@ async fn whole(
 ) -> Result<Measured, BenchError> {
     let measured = measure(backend.clone(), load, progress).await?;
     if load.retention.is_some() {
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_CHECKS {
             let timers = backend.due(&PartitionSet::All, None, 1).await?;
             if timers.due.is_empty() && timers.next.is_none() {
                 return Ok(measured);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
         return Err(BenchError::NotRemoved);
     }

@@ -1,4 +1,4 @@
-//! The worker protocol over HTTP, beside the same load in process.
+//! The worker protocol over HTTP, compared with the same load in process.
 
 use std::sync::Arc;
 

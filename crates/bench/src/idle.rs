@@ -17,23 +17,23 @@ use crate::samples::round;
 use crate::time::Passing;
 use crate::{BenchError, Load, Progress, Report};
 
-/// How long a worker's claim waits before it is made again: what a worker does by default.
+/// How long a worker's claim waits before it is repeated: the default of a worker.
 const WAIT: Millis = Millis::from_secs(1);
 /// How long everything runs before it is measured.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How often the progress is told.
+/// How often progress is reported.
 const STEP: Duration = Duration::from_millis(100);
 /// How long a child may take to start.
 const START: Duration = Duration::from_secs(30);
 
-/// Idle workers and the timer loop, on a store of their own.
+/// Idle workers and the timer loop, on a separate store handle.
 pub struct Crew {
     workers: JoinSet<Result<(), BenchError>>,
     time: Passing,
 }
 
 impl Crew {
-    /// Opens the store at `url` and lets `workers` wait for work that never comes.
+    /// Opens the store at `url` and lets `workers` wait for work that never arrives.
     pub async fn start(url: &str, workers: usize) -> Result<Crew, BenchError> {
         let backend: Arc<dyn EngineBackend> = ff_backends::open(url).await?;
         let mut waiting = JoinSet::new();
@@ -48,7 +48,7 @@ impl Crew {
         Ok(Crew { workers: waiting, time: Passing::start(backend) })
     }
 
-    /// Sends everybody home.
+    /// Stops all of them.
     pub async fn stop(mut self) -> Result<(), BenchError> {
         let failed = self.workers.try_join_next();
         self.workers.shutdown().await;
@@ -68,7 +68,7 @@ pub struct Processes {
     pub arguments: Vec<String>,
 }
 
-/// Submits one execution of each class to each of so many namespaces.
+/// Submits one execution of each class to each of `namespaces` namespaces.
 pub(crate) async fn fill(
     backend: &dyn EngineBackend,
     namespaces: u16,
@@ -141,7 +141,7 @@ async fn children(url: &str, processes: &Processes) -> Result<Vec<Child>, BenchE
     for _ in 0..processes.count {
         let mut command = Command::new(&processes.program);
         command.args(&processes.arguments).kill_on_drop(true);
-        // A password in a URL stands in no process list.
+        // A password in a URL must not be visible in a process list.
         command.env("FF_STORE", url).stdin(Stdio::piped()).stdout(Stdio::piped());
         children.push(command.spawn().map_err(BenchError::Child)?);
     }

@@ -1,4 +1,4 @@
-//! Dispatch latency: from a submit to a waiting worker, with nothing else going on.
+//! Dispatch latency: from a submit to a waiting worker, without other load.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::calls::{Producer, Taker};
 use crate::samples::Samples;
 use crate::{BenchError, Load, Progress, Report};
 
-/// How long nothing happens between two samples.
+/// The pause between two samples.
 const REST: Duration = Duration::from_millis(2);
 
-/// How long the worker waits for what is submitted.
+/// How long the worker waits for the submitted execution.
 const WAIT: Millis = Millis::from_secs(10);
 
 pub(crate) async fn run(

@@ -1,7 +1,7 @@
-//! Benchmarks: what the engine does, beside what its store could do at best, in one run.
+//! Benchmarks: what the engine does, compared with what its store could do at best, in one run.
 //!
 //! Absolute times differ from machine to machine, so every report has the limit of the store or a
-//! baseline measured in the same run, and the counts beside the times.
+//! baseline measured in the same run, and the counts next to the times.
 
 mod admission;
 mod backlog;
@@ -37,41 +37,41 @@ pub use report::Report;
 pub enum Scenario {
     /// Submit, claim and complete by many workers at once.
     Cycle,
-    /// The cycle with different required capabilities, beside the same without.
+    /// The cycle with different required capabilities, compared with the same without.
     Classes,
-    /// How long plentiful work waits beside work that few can do.
+    /// How long common work waits while rare work is queued in the same lane.
     Scarce {
-        /// How much of that is queued.
+        /// How much rare work is queued.
         queued: u64,
     },
-    /// The cycle with a budget and a quota, beside the same without.
+    /// The cycle with a budget and a quota, compared with the same without.
     Admission,
-    /// How soon work that waits for a budget can be claimed once there is room.
+    /// How soon work that waits for a budget can be claimed once there is capacity.
     Raise,
-    /// From a submit to a waiting worker, with nothing else going on.
+    /// From a submit to a waiting worker, without other load.
     Latency,
-    /// The worker protocol over HTTP, beside the same in process.
+    /// The worker protocol over HTTP, compared with the same in process.
     Http,
     /// Calls to the store while nothing happens.
     Idle {
         /// For how long.
         span: Duration,
-        /// The processes that do nothing, when it is not this one.
+        /// The idle processes, if not this one.
         processes: Option<Processes>,
-        /// So many namespaces have work in each of the load's classes that nobody can run.
+        /// How many namespaces have work in each of the load's classes that no worker can run.
         namespaces: u16,
     },
-    /// How long claims take with a long queue, beside a short one.
+    /// How long claims take with a long queue, compared with a short one.
     Backlog {
         /// How many executions are queued.
         queued: u64,
     },
-    /// Three times as much work as a rate quota lets through, with deadlines.
+    /// Three times as much work as a rate quota admits, with deadlines.
     Overload {
         /// For how long.
         span: Duration,
     },
-    /// How long one call keeps a store of many lanes and budgets, and what that costs.
+    /// How long one call occupies a store of many lanes and budgets, and what that costs.
     Many(Many),
     /// Memory of the store per execution.
     Memory,
@@ -105,8 +105,8 @@ pub enum BenchError {
         /// How many should have been.
         of: u64,
     },
-    /// An execution was let through that should have had to wait.
-    #[error("a budget without room let an execution through; is the store fresh?")]
+    /// An execution was admitted that should have had to wait.
+    #[error("a full budget admitted an execution; is the store fresh?")]
     Admitted,
     /// Some executions were not removed.
     #[error("finished executions stay longer than they should; is the store fresh?")]
@@ -119,7 +119,7 @@ impl From<ff_core::Refusal> for BenchError {
     }
 }
 
-/// Hears how much is done, and of how much.
+/// Called with how much is done, and of how much.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// Measures `scenario` on the store at `url`, which should be fresh.
@@ -140,7 +140,7 @@ pub async fn run(
         Scenario::Raise => admission::raise(url, open().await?, load, progress).await,
         Scenario::Latency => latency::run(url, open().await?, load, progress).await,
         Scenario::Http => http::run(url, open().await?, load, progress).await,
-        // Those who idle open it for themselves.
+        // The idle processes open it themselves.
         Scenario::Idle { span, processes, namespaces } => {
             if namespaces > 0 {
                 idle::fill(&*open().await?, namespaces, load.classes).await?;

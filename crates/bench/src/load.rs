@@ -1,11 +1,11 @@
-//! How much work, by how many, in which shape.
+//! The load: how much work, how many workers, of which shape.
 
 use ff_core::Millis;
 
 /// The load of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// How many executions in all.
+    /// How many executions in total.
     pub executions: u64,
     /// How many workers at once.
     pub workers: usize,
@@ -15,7 +15,7 @@ pub struct Load {
     pub payload: usize,
     /// How many different capabilities executions require and workers offer, one each; 0 is none.
     pub classes: u16,
-    /// Whether a budget and a quota must let executions through.
+    /// Whether a budget and a quota must admit executions.
     pub limited: bool,
     /// How long finished executions stay; `None` means the default, longer than any benchmark.
     pub retention: Option<Millis>,

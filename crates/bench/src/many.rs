@@ -1,8 +1,8 @@
-//! Many lanes and budgets, and much queued: how long one call keeps the store, and what that costs
-//! those who submit and claim meanwhile, beside the same with as much queued in one lane.
+//! Many lanes and budgets, and a long queue: how long one call occupies the store, and what that
+//! costs concurrent submits and claims, compared with a queue of the same length in one lane.
 //!
-//! All the while a worker waits on an empty lane, timers pass, and somebody counts what waits, as
-//! beside a server that is scraped.
+//! Meanwhile a worker waits on an empty lane, timers fire, and the backlog is counted, as
+//! on a server that is scraped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::samples::{Samples, round};
 use crate::time::Passing;
 use crate::{BenchError, Load, Progress, Report};
 
-/// How much there is.
+/// The size of the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Many {
     /// How many lanes.
     pub lanes: u32,
-    /// How many budgets, each named by one execution in a lane of its own.
+    /// How many budgets, each named by one execution in a separate lane.
     pub budgets: u32,
     /// How many executions are queued.
     pub queued: u64,
 }
 
-/// How often somebody counts what waits.
+/// How often the backlog is counted.
 const SCRAPE: Duration = Duration::from_secs(5);
 /// How long a claim waits, though there is work.
 const WAIT: Millis = Millis::new(1_000);
@@ -92,7 +92,7 @@ impl Lanes {
     }
 }
 
-/// What goes on beside what is measured.
+/// The background load during a measurement.
 struct Around {
     tasks: Vec<JoinHandle<()>>,
     time: Passing,
@@ -101,14 +101,14 @@ struct Around {
 impl Around {
     fn start(backend: Arc<dyn EngineBackend>) -> Result<Around, BenchError> {
         let waiter = Taker::new(backend.clone(), 1)?.in_lane(&Lane::new("empty")?);
-        let waits = tokio::spawn(async move { while waiter.claim(1, WAIT).await.is_ok() {} });
+        let waiting = tokio::spawn(async move { while waiter.claim(1, WAIT).await.is_ok() {} });
         let scraped = backend.clone();
         let scrapes = tokio::spawn(async move {
             while scraped.backlog().await.is_ok() {
                 tokio::time::sleep(SCRAPE).await;
             }
         });
-        Ok(Around { tasks: vec![waits, scrapes], time: Passing::start(backend) })
+        Ok(Around { tasks: vec![waiting, scrapes], time: Passing::start(backend) })
     }
 
     async fn stop(self) {
@@ -117,7 +117,7 @@ impl Around {
     }
 }
 
-/// Fills the lanes, and puts the budgets with work that names them.
+/// Fills the lanes, and creates the budgets with work that names them.
 async fn fill(
     backend: &Arc<dyn EngineBackend>,
     producer: &Producer,
@@ -166,7 +166,7 @@ async fn measure(
 ) -> Result<Measured, BenchError> {
     let mut measured = Measured::default();
     for done in 0..load.executions {
-        // A step that has no divisor in common with the usual numbers of lanes.
+        // A step coprime to the usual numbers of lanes.
         let lane = lanes.get(done * 7_919)?;
         let taker = Taker::new(backend.clone(), 0)?.in_lane(&lane);
         let started = Instant::now();

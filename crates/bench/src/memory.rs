@@ -19,7 +19,7 @@ pub(crate) async fn run(
     let mut meter = Meter::open(url).await?;
     let producer = Producer::new(load.payload, load.retention);
     let quiet: Progress = Arc::new(|_, _| ());
-    // Connections, functions and first buckets are not of the executions.
+    // Connections, functions and first buckets do not belong to the executions.
     let warm_up = load.warm_up().executions;
     fill(&backend, &producer, warm_up, quiet.clone()).await?;
     drain(&backend, warm_up, quiet).await?;

@@ -1,4 +1,4 @@
-//! The store's own counters around a measurement.
+//! The store's counters before and after a measurement.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{BenchError, Report};
 /// Reads the counters of the store, if it has any.
 pub(crate) struct Meter(Option<Probe>);
 
-/// What a stretch of work cost the store.
+/// What a measured stretch cost the store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     pub(crate) calls: Option<u64>,
@@ -32,8 +32,8 @@ impl Meter {
         }
     }
 
-    /// Runs `work` and answers how many calls clients made meanwhile. All of them are looked at,
-    /// which slows the store down; from then on the counters tell calls of clients from others.
+    /// Runs `work` and answers how many calls clients made meanwhile. The store logs all of them,
+    /// which slows it down; from then on the counters distinguish calls of clients from others.
     pub(crate) async fn watch<T>(
         &mut self,
         work: impl Future<Output = Result<T, BenchError>>,
@@ -53,7 +53,7 @@ impl Meter {
         }
     }
 
-    /// The longest call since then, if the store tells.
+    /// The longest call since then, if the store reports it.
     pub(crate) async fn longest_call(&mut self) -> Result<Option<Duration>, BenchError> {
         match &mut self.0 {
             Some(probe) => Ok(probe.longest_call().await?),

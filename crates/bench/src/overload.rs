@@ -1,5 +1,5 @@
-//! More work than a rate quota lets through, with deadlines: how much of what the limit allows is
-//! done, in all and in each third of the time.
+//! More work than a rate quota admits, with deadlines: how much of what the limit allows is
+//! done, in total and in each third of the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +21,9 @@ const QUOTA: &str = "bench";
 /// How many may start in any second.
 const LIMIT: u32 = 200;
 const WINDOW: Millis = Millis::from_secs(1);
-/// So many times as much is submitted.
+/// How many times as much is submitted.
 const OVERLOAD: u64 = 3;
-/// What has not ended by then is not worth anything to whoever submitted it.
+/// A result after this is worthless to its submitter.
 const DEADLINE: Millis = Millis::from_secs(1);
 /// How often work is submitted.
 const TICK: Duration = Duration::from_millis(10);
@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(10);
 const WAIT: Millis = Millis::from_secs(1);
 /// How long everything runs before it is measured.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How long what is under way may take at the end.
+/// How long work in progress may take at the end.
 const LAST: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(
@@ -91,7 +91,7 @@ async fn submit(
     let limits = ExecutionLimits { quotas: [quota].into(), ..ExecutionLimits::default() };
     let producer = Producer::new(load.payload, load.retention).limited(limits).until(DEADLINE);
     let mut tick = interval(TICK);
-    // What a slow moment kept from being submitted is submitted after it.
+    // What a slow tick failed to submit is submitted by the next.
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let (first, end) = (Instant::now(), began + span);
     let whole = end.saturating_duration_since(first).as_millis() as u64;
@@ -109,7 +109,7 @@ async fn submit(
     Ok(submitted)
 }
 
-/// Completes what it can get until told to stop.
+/// Completes what it can claim until it is stopped.
 async fn work(
     taker: Taker<dyn EngineBackend>,
     stop: Arc<AtomicBool>,
@@ -118,7 +118,7 @@ async fn work(
     while !stop.load(Ordering::Relaxed) {
         let claimed = taker.claim(1, WAIT).await?;
         for assignment in &claimed {
-            // One whose deadline comes before its result is refused.
+            // A result after the deadline is refused.
             if taker.complete(std::slice::from_ref(assignment)).await.is_ok() {
                 let after = assignment.claimed_at.since(assignment.created);
                 let after = Duration::from_millis(after.get());
@@ -140,11 +140,11 @@ fn figures(report: &mut Report, done: &[Done], began: Instant, span: Duration) {
         let count = parts.iter().filter(|part| (**part * 3.0) as usize == third).count();
         round(3.0 * count as f64 / allowed)
     };
-    let mut waits = Samples::default();
-    done.iter().for_each(|done| waits.add(done.after));
+    let mut latencies = Samples::default();
+    done.iter().for_each(|done| latencies.add(done.after));
     report.per_second = Some(round(parts.len() as f64 / span.as_secs_f64()));
-    report.p50_ms = waits.percentile_ms(50);
-    report.p99_ms = waits.percentile_ms(99);
+    report.p50_ms = latencies.percentile_ms(50);
+    report.p99_ms = latencies.percentile_ms(99);
     report.span_ms = Some(round(span.as_secs_f64() * 1_000.0));
     report.limit_per_second = Some(f64::from(LIMIT));
     report.fraction_of_limit = Some(round(parts.len() as f64 / allowed));
@@ -160,7 +160,8 @@ mod tests {
     fn goodput_is_what_was_done_in_the_span_of_what_the_limit_allows() {
         let (began, span) = (Instant::now(), Duration::from_secs(3));
         let at = |ms| Done { at: began + Duration::from_millis(ms), after: Duration::ZERO };
-        // All of the first second, half of the second one, nothing of the third, and what is late.
+        // All of the first second, half of the second one, nothing of the third, and one that is
+        // late.
         let mut done: Vec<_> = (0..200).map(|n| at(n * 5)).collect();
         done.extend((0..100).map(|n| at(1_000 + n * 10)));
         done.extend((0..50).map(|_| at(3_000)));

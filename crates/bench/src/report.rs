@@ -1,4 +1,4 @@
-//! What a benchmark says.
+//! The report of a benchmark.
 
 use ff_backends::StoreUrl;
 use serde::Serialize;
@@ -56,7 +56,7 @@ pub struct Report {
     pub submit_p99_ms: Option<f64>,
     /// The same as a multiple of what it is with one lane.
     pub submit_p99_ratio: Option<f64>,
-    /// The longest time that one call kept the store.
+    /// The longest time that one call occupied the store.
     pub longest_call_ms: Option<f64>,
     /// How many claims it took at most until an urgent execution was claimed, itself included.
     pub claims_until_urgent: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Report {
     pub store_calls_per_execution: Option<f64>,
     /// Calls clients made, per second.
     pub store_commands_per_second: Option<f64>,
-    /// Processor time of a store in its own process, per execution.
+    /// Processor time of a store in a separate process, per execution.
     pub store_cpu_us_per_execution: Option<f64>,
     /// How often the store rewrote its append-only file meanwhile.
     pub store_rewrites: Option<u64>,
@@ -76,7 +76,7 @@ pub struct Report {
     pub limit_cpu_us_per_execution: Option<f64>,
     /// `store_cpu_us_per_execution` as a multiple of that.
     pub cpu_to_limit: Option<f64>,
-    /// What something plainer did in the same run: a list queue; for `http`, the same in process;
+    /// A simpler system in the same run: a list queue; for `http`, the same in process;
     /// for `classes` and `admission`, the same without them.
     pub baseline_per_second: Option<f64>,
     /// `per_second` as a part of that.

@@ -23,7 +23,7 @@ impl Samples {
     }
 }
 
-/// Three digits behind the point are more than a benchmark knows.
+/// Three decimals are more than a benchmark can measure.
 pub(crate) fn round(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }

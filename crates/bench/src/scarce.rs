@@ -1,4 +1,4 @@
-//! Plentiful work beside work that only one worker can do: how long the former waits, with and
+//! Common work together with work that only one worker can run: how long the former waits, with and
 //! without the latter in the same lane.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::queue::fill;
 use crate::samples::round;
 use crate::{BenchError, Load, Progress, Report};
 
-/// What few can do.
+/// The capability of the one worker.
 const SCARCE: &str = "scarce";
 
 /// How long a claim of the one worker waits for work.
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     measure(backend.clone(), load.warm_up(), quiet.clone()).await?;
     let mut without = measure(backend.clone(), load, quiet.clone()).await?;
 
-    // It comes before all else, and one worker has to do it.
+    // It precedes all other work, and one worker has to run it.
     let scarce = Capabilities::new([SCARCE])?;
     let producer = Producer::new(load.payload, load.retention).urgent(PRIORITY);
     fill(&backend, &producer.requiring(&scarce), queued, quiet).await?;

@@ -1,4 +1,4 @@
-//! Time passing in a store, as it does beside a server.
+//! The background services of a store, as a server runs them.
 
 use std::sync::Arc;
 

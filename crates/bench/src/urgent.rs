@@ -27,7 +27,7 @@ pub(crate) async fn run(
     let producer = Producer::new(load.payload, load.retention);
     fill(&backend, &producer, queued, progress.clone()).await?;
     let taker = Taker::new(backend.clone(), 0)?;
-    // A worker that knows the queues, as one that has been at it for a while does.
+    // A worker that knows the queues, like one that has run for a while.
     taker.complete(&taker.claim(1, WAIT).await?).await?;
 
     let urgent = Producer::new(load.payload + 1, load.retention).urgent(PRIORITY);
@@ -42,7 +42,7 @@ pub(crate) async fn run(
     Ok(report)
 }
 
-/// How many claims it takes until one brings an input of `size` bytes.
+/// How many claims it takes until one returns an input of `size` bytes.
 async fn claims_until(
     taker: &Taker<dyn EngineBackend>,
     size: usize,

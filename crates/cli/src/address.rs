@@ -1,10 +1,10 @@
-//! Addresses of stores and servers, which may hold a password: shown without it, whoever shows them.
+//! Addresses of stores and servers, which may hold a password, and are always printed without it.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// A URL as it was given, whether it makes sense or not. Printed without its user and password.
+/// A URL as it was given, valid or not. Printed without its user and password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address(String);
 
@@ -14,8 +14,8 @@ impl Address {
         &self.0
     }
 
-    /// What it says before and after the user and password, if it has them. A password may hold any
-    /// sign that was not encoded, so the last at sign ends it.
+    /// The parts before and after the user and password, if it has them. A password may hold any
+    /// character that was not encoded, so the last at sign ends it.
     fn around_login(&self) -> Option<(&str, &str)> {
         let text = self.0.as_str();
         if text.starts_with("sqlite:") || text.starts_with("memory:") {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_an_argument_repeats_no_password() {
+    fn a_repeated_argument_has_no_password() {
         let arguments = ["ff", "valkey://u:a b@h", "--store=valkey://u:hunter2@h", "x@y"];
         let text = "unexpected 'valkey://u:a b@h', 'valkey://u:hunter2@h'".to_owned();
         let hidden = hidden(text, arguments.map(str::to_owned).into_iter());

@@ -54,8 +54,8 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) accept_data_loss: bool,
 
-    /// What the server asks its callers for. It is taken from the environment alone, so that it
-    /// stands in no process list.
+    /// The token of the server. It is read from the environment alone, so that it
+    /// is visible in no process list.
     #[arg(skip = std::env::var("FF_TOKEN").ok().filter(|token| !token.is_empty()))]
     pub(crate) token: Option<String>,
 
@@ -80,7 +80,7 @@ pub(crate) struct Global {
     pub(crate) log_format: Format,
 }
 
-/// What is to be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a server, a worker and demo work on a fresh file.

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_duration_is_refused_with_an_example() {
+    fn an_invalid_duration_is_refused_with_an_example() {
         for bad in [
             "",
             "s",

@@ -1,4 +1,4 @@
-//! Why a command was not done.
+//! Why a command failed.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use ff_store::{Failure, StoreError};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Why a command was not done.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The command line is invalid.
@@ -23,10 +23,10 @@ pub(crate) enum Error {
         /// What is wrong with it and what would be right.
         message: String,
     },
-    /// The store or the machine said no.
+    /// The store or the machine refused, or the store failed.
     #[error(transparent)]
     Store(StoreError),
-    /// Nobody answers where a server should be.
+    /// No server answers at the address.
     #[error(
         "no server answers at {url}: {why}; start one with `ff dev` or `ff serve --store \
          sqlite:PATH`, or give --store sqlite:PATH to work without one"
@@ -37,8 +37,8 @@ pub(crate) enum Error {
         /// What happened instead.
         why: String,
     },
-    /// The server does not know the caller.
-    #[error("the server at {url} asks for its token, and FF_TOKEN is not set to it")]
+    /// The server requires a token.
+    #[error("the server at {url} requires its token, and FF_TOKEN is not set to it")]
     Unauthenticated {
         /// Which server.
         url: String,
@@ -50,13 +50,13 @@ pub(crate) enum Error {
         .0.display()
     )]
     NoStore(PathBuf),
-    /// No execution was found whose id begins so.
+    /// No execution was found whose id begins with the prefix.
     #[error(
         "no execution was found whose id begins with {0}; only the newest and those of its time are \
          looked through, so give the whole id of an old one"
     )]
     NoSuchId(String),
-    /// Several ids begin so.
+    /// Several ids begin with the prefix.
     #[error("{0}")]
     AmbiguousId(String),
     /// The execution did not end while it was waited for.
@@ -149,7 +149,7 @@ impl Error {
         }
     }
 
-    /// Tells the caller and gives the exit code. A reader that went away is told nothing: it has
+    /// Prints the error and gives the exit code. A closed stdout is no error: its reader has
     /// what it wanted.
     pub(crate) fn report(&self, output: &Output) -> ExitCode {
         if let Error::Output(error) = self
@@ -182,7 +182,7 @@ impl Error {
     }
 }
 
-/// What a caller of a server can do is told in the words of the command line.
+/// Advice for a client of a server, in terms of the command line.
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Error {
         match error {

@@ -1,4 +1,4 @@
-//! The exit codes: scripts tell by them what to do next.
+//! The exit codes, by which scripts decide what to do next.
 
 use std::process::ExitCode;
 
@@ -15,19 +15,19 @@ pub(crate) enum Exit {
     Usage = 2,
     /// No answer: the store or the server.
     Unavailable = 3,
-    /// Others are in the way.
+    /// The store or the server is overloaded.
     Busy = 4,
-    /// No room.
+    /// The store is full.
     Full = 5,
-    /// The server does not know the caller.
+    /// The server requires its token.
     Unauthenticated = 6,
-    /// The store does not let the caller do it.
+    /// The store denies permission.
     Denied = 7,
     /// The store cannot be read.
     Corrupt = 8,
-    /// The store or the server is of another release, or of something else.
+    /// The store or the server is incompatible with this release.
     Incompatible = 9,
-    /// An error without a name.
+    /// An unknown error.
     Failed = 10,
     /// There is no store.
     NoStore = 11,

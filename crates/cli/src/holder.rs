@@ -1,4 +1,4 @@
-//! What a program that `ff worker` runs holds, as its environment tells.
+//! The lease of a program that `ff worker` runs, read from its environment.
 
 use std::str::FromStr;
 

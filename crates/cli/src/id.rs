@@ -2,7 +2,7 @@
 //!
 //! An id begins with the time at which it was made. A prefix is looked up among the executions created
 //! around that time; if none of those has it (the clock that made the id may be wrong), among the
-//! newest. Both looks are bounded, and an id is used only when it is the only one that was found.
+//! newest. Both searches are bounded, and an id is used only when it is the only match.
 
 use std::str::FromStr;
 
@@ -16,19 +16,19 @@ use crate::session::Session;
 
 /// The fewest characters that are looked up.
 pub(crate) const SHORTEST: usize = 8;
-/// How many pages are read in one look.
+/// How many pages one search reads.
 const PAGES: usize = 10;
-/// How far the clock that made an id and that of the store may be apart for the first look.
+/// How far the clock that made an id and that of the store may be apart for the first search.
 const SKEW: Millis = Millis::from_secs(5);
-/// How many candidates an ambiguous prefix is told with.
-const NAMED: usize = 5;
-/// The hexadecimal digits of an id that tell its time.
+/// How many candidates of an ambiguous prefix are listed.
+const LISTED: usize = 5;
+/// The hexadecimal digits of an id that hold its time.
 const TIME_DIGITS: usize = 12;
 
 /// An id as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Id {
-    /// All of it.
+    /// A whole id.
     Whole(ExecutionId),
     /// Its first characters, in lower case.
     Prefix(String),
@@ -57,7 +57,7 @@ impl FromStr for Id {
 }
 
 impl Id {
-    /// The execution that is meant.
+    /// The execution that the id names.
     pub(crate) async fn find(
         &self,
         session: &Session<'_>,
@@ -70,7 +70,7 @@ impl Id {
         let (from, to) = times(prefix);
         let around = Filter { from: Some(from), to: Some(to), ..Filter::default() };
         for filter in [around, Filter::default()] {
-            let found = look(session, backend, prefix, filter).await?;
+            let found = search(session, backend, prefix, filter).await?;
             match (&found.ids[..], found.whole) {
                 ([only], true) => return Ok(*only),
                 ([], _) => {}
@@ -81,20 +81,20 @@ impl Id {
     }
 }
 
-/// What one look found.
+/// The result of one search.
 struct Found {
     ids: Vec<ExecutionId>,
-    /// Nothing was left unread.
+    /// No page was left unread.
     whole: bool,
 }
 
-async fn look(
+async fn search(
     session: &Session<'_>,
     backend: &dyn ClientAndWorker,
     prefix: &str,
     filter: Filter,
 ) -> Result<Found, Error> {
-    // Among the newest, of which there is no end, those that were read are all that count.
+    // Among the newest, which have no end, the pages that were read are all that count.
     let bounded_by_time = filter.from.is_some();
     let mut found = Found { ids: Vec::new(), whole: true };
     let mut after = None;
@@ -124,19 +124,19 @@ fn times(prefix: &str) -> (Time, Time) {
 }
 
 fn ambiguous(prefix: &str, ids: &[ExecutionId], whole: bool) -> Error {
-    let named: Vec<_> = ids.iter().take(NAMED).map(|id| format!("\n  {id}")).collect();
+    let named: Vec<_> = ids.iter().take(LISTED).map(|id| format!("\n  {id}")).collect();
     let count = match whole {
         true => format!("{} executions", ids.len()),
         false => format!("{} or more executions", ids.len()),
     };
-    let more = if ids.len() > NAMED { "\n  ..." } else { "" };
+    let more = if ids.len() > LISTED { "\n  ..." } else { "" };
     let named = named.concat();
     Error::AmbiguousId(format!(
         "{prefix} is the beginning of {count}; give more of it:{named}{more}"
     ))
 }
 
-/// The shortest beginnings of `ids` that tell them apart, with the whole time in each.
+/// The shortest unique prefixes of `ids`, with the whole time in each.
 pub(crate) fn short(ids: &[ExecutionId]) -> Vec<String> {
     const WHOLE_TIME: usize = 13;
     let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
@@ -145,7 +145,7 @@ pub(crate) fn short(ids: &[ExecutionId]) -> Vec<String> {
         beginnings.sort_unstable();
         beginnings.windows(2).all(|pair| pair[0] != pair[1])
     };
-    // The characters after the time are a hyphen and the version, which tell nothing apart.
+    // The characters after the time are a hyphen and the version, which distinguish nothing.
     let lengths = [WHOLE_TIME].into_iter().chain(18..36);
     let length = lengths.into_iter().find(tells_apart).unwrap_or(36);
     ids.iter().map(|id| id[..length].to_owned()).collect()
@@ -158,7 +158,7 @@ mod tests {
     const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
     #[test]
-    fn the_beginning_of_an_id_is_one() {
+    fn a_prefix_of_an_id_is_accepted() {
         assert_eq!(ID.parse::<Id>().unwrap(), Id::Whole(ID.parse().unwrap()));
         for length in SHORTEST..36 {
             let prefix = ID[..length].to_owned();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_tells_the_time_at_which_its_id_was_made() {
+    fn a_prefix_holds_the_time_at_which_its_id_was_made() {
         let made = Time::from_ms(0x0189_0a5d_ac96);
         for length in SHORTEST..36 {
             let (from, to) = times(&ID[..length]);

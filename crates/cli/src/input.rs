@@ -1,4 +1,4 @@
-//! Reads what an execution is to work on: JSON text or raw bytes, from the command line, a file or
+//! Reads the input of an execution: JSON text or raw bytes, from the command line, a file or
 //! stdin.
 
 use std::fs::File;
@@ -37,7 +37,7 @@ pub(crate) fn raw(source: &str, content_type: ContentType) -> Result<Payload, Er
     Ok(Payload { content_type, bytes: bytes.into() })
 }
 
-/// What is wrong with `bytes` as JSON, and where.
+/// The syntax error of `bytes` as JSON, and where it is.
 pub(crate) fn check_json(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
@@ -59,7 +59,7 @@ fn located(source: &str) -> Option<Place<'_>> {
     }
 }
 
-/// Reads at most one byte more than is taken.
+/// Reads at most one byte more than is accepted.
 fn read(place: Place<'_>, flag: &'static str) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let most = PAYLOAD_BYTES as u64 + 1;

@@ -16,17 +16,17 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::output::style;
 
-/// What says which lines are logged; the first that is set counts.
+/// The variables that select the logged lines; the first that is set counts.
 const FILTERS: [&str; 2] = ["FF_LOG", "RUST_LOG"];
 
-/// What is logged when nothing is said.
+/// The default filter.
 const DEFAULT: &str = "warn";
 
-/// How a line is written: for people, or as one JSON object with time, level, target, message and what
-/// the line is about.
+/// How a line is written: for people, or as one JSON object with time, level, target, message and
+/// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    // Comments of documentation here would be printed by every command's help.
+    // Documentation comments here would be printed by every command's help.
     Text,
     Json,
 }
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// What an event says.
+/// The fields of an event.
 struct Line(Map<String, Value>);
 
 impl Line {

@@ -1,6 +1,6 @@
 //! `ff`: FlowFabric from a shell.
 //!
-//! stdout is data, stderr is talk. The exit codes are in [`exit`].
+//! stdout is data, stderr is messages. The exit codes are in [`exit`].
 
 mod address;
 mod args;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli, output: &Output) -> Result<commands::Verdict, Error> {
     let mut builder = match cli.command {
-        // What serves others goes on while one of them keeps a thread busy.
+        // A server keeps serving other clients while one keeps a thread busy.
         args::Command::Worker(_)
         | args::Command::Serve(_)
         | args::Command::Dev(_)

@@ -1,4 +1,4 @@
-//! What a command works with: a server or a store, a namespace, an output.
+//! The context of a command: a server or a store, a namespace, an output.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +15,13 @@ use crate::args::Global;
 use crate::error::Error;
 use crate::output::Output;
 
-/// The server that is asked when nothing else is said.
+/// The default server.
 const DEFAULT_URL: &str = "http://127.0.0.1:7272";
 
-/// How long a store may take, at the end, for what was left to do in it.
+/// How long a store may take to finish pending work at the end.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// What a command works with.
+/// The context of a command.
 pub(crate) struct Session<'a> {
     url: Address,
     store: Option<Address>,
@@ -33,9 +33,9 @@ pub(crate) struct Session<'a> {
     opened: Mutex<Vec<Arc<dyn EngineBackend>>>,
 }
 
-/// Where the work is.
+/// Where a command finds work.
 pub(crate) enum Place {
-    /// Behind a server, which lets time pass by itself.
+    /// Behind a server, which runs the background services.
     Server(Arc<HttpClient>),
     /// In a store that this process opened.
     Store(Arc<dyn EngineBackend>),
@@ -67,8 +67,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Where the work is: in the store, if one is given, else behind the server. A store that is
-    /// missing is made, for callers that bring work or do it.
+    /// The store, if one is given, else the server. A missing store is created, for commands that
+    /// submit work or run it.
     pub(crate) async fn place(&self) -> Result<Place, Error> {
         match self.store {
             Some(_) => Ok(Place::Store(self.make_store().await?)),
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
     }
 
-    /// Where the work is; a store must be there.
+    /// The same; a store must exist.
     pub(crate) async fn existing_place(&self) -> Result<Place, Error> {
         match self.store {
             Some(_) => Ok(Place::Store(self.open_store().await?)),
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The server or the store, which must be there.
+    /// The server or the store, which must exist.
     pub(crate) async fn open(&self) -> Result<Arc<dyn ClientAndWorker>, Error> {
         Ok(self.existing_place().await?.roles())
     }
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The URL of the store, which must be given and be there.
+    /// The URL of the store, which must be given and exist.
     pub(crate) fn existing_url(&self) -> Result<&str, Error> {
         let url = self.store_url()?;
         match ff_backends::missing(url)? {
@@ -112,48 +112,48 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The store, which must be given and be there: this command does what a server cannot be asked
-    /// for.
+    /// The store, which must be given and exist: for commands that a server does not
+    /// offer.
     pub(crate) async fn open_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
         Ok(self.opened(ff_backends::open_existing(self.existing_url()?).await?))
     }
 
-    /// The store, which must be given. If it is missing it is made, and that is said.
+    /// The store, which must be given. If it is missing it is created, with a message.
     pub(crate) async fn make_store(&self) -> Result<Arc<dyn EngineBackend>, Error> {
         let url = self.store_url()?;
         let Opened { backend, new } = ff_backends::open_or_make(url).await?;
         if new {
-            self.output.talk(format_args!("made a new store, {url}"));
+            self.output.talk(format_args!("created a new store, {url}"));
         }
         Ok(self.opened(backend))
     }
 
-    /// Remembers a store that is to be waited for at the end.
+    /// Registers a store to drain at the end.
     fn opened(&self, backend: Arc<dyn EngineBackend>) -> Arc<dyn EngineBackend> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(backend.clone());
         backend
     }
 
-    /// Waits until nothing is left to do in the stores that were opened.
+    /// Waits until the opened stores have finished pending work.
     pub(crate) async fn drain(&self) {
         let opened =
             std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for backend in opened {
             if tokio::time::timeout(DRAIN, backend.drain()).await.is_err() {
-                self.output.talk("the store does not take back in time what was claimed last");
+                self.output.talk("the store did not take back the last claims in time");
             }
         }
     }
 
-    /// The execution, as this namespace names it.
+    /// The execution, in this namespace.
     pub(crate) fn target(&self, execution: ExecutionId) -> Target {
         Target { namespace: self.namespace.clone(), execution }
     }
 
-    /// Says which command is useful next, ready to be copied.
+    /// Prints the next useful command, ready to be copied.
     pub(crate) fn next(&self, command: impl std::fmt::Display) {
         let mut line = format!("next: ff {command}");
-        // A store from the environment is there for the next command too.
+        // A store from the environment applies to the next command too.
         if let Some(url) = &self.store
             && std::env::var("FF_STORE").as_deref() != Ok(url.reveal())
         {

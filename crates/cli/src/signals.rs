@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that tell a process to stop.
+/// The signals that stop a process.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -1,4 +1,4 @@
-//! What clap could not read, told in our own words where the value of a flag is at fault.
+//! Errors of clap, reworded where the value of a flag is at fault.
 
 use std::error::Error as _;
 use std::process::ExitCode;
@@ -15,12 +15,12 @@ use crate::output::style::Style;
 /// Prints help, a version or an error, and gives the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // Nobody is left to be told that help could not be printed.
+        // The one stream to report a failure on has just failed.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // A bare `ff`, or a bare `ff lane`: somebody looks around, and asked for nothing wrong.
+        // A bare `ff`, or a bare `ff lane`: a request for help, not an error.
         let help = error.render();
         let help = match Style::of_stdout().is_coloured() {
             true => help.ansi().to_string(),
@@ -60,7 +60,7 @@ fn view(error: &clap::Error) -> ErrorView {
     ErrorView { code: code.to_string(), message, field, retryable: false }
 }
 
-/// `text`, whatever it repeats of the command line.
+/// `text` without the passwords it repeats from the command line.
 fn without_passwords(text: String) -> String {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     address::hidden(text, arguments)
@@ -72,7 +72,7 @@ fn flag(arg: &str) -> String {
     name.trim_matches(['<', '>', '[', ']', '.']).to_owned()
 }
 
-/// `why`, naming the flag as it was typed: a refusal begins with its own name of the field.
+/// `why`, naming the flag as it was typed: a refusal begins with the name of the field.
 fn about(field: &str, why: &str) -> String {
     let name = field.trim_start_matches('-').replace('-', "_").to_lowercase();
     match why.strip_prefix(&name).filter(|rest| rest.starts_with(' ')) {
@@ -95,26 +95,26 @@ mod tests {
     use crate::args::Cli;
     use clap::Parser;
 
-    fn told(args: &[&str]) -> ErrorView {
+    fn view_of(args: &[&str]) -> ErrorView {
         view(&Cli::try_parse_from(args).unwrap_err())
     }
 
     #[test]
     fn a_wrong_value_names_its_flag_and_keeps_the_code_of_the_refusal() {
         let long = "x".repeat(65);
-        let view = told(&["ff", "submit", "--lane", &long]);
+        let view = view_of(&["ff", "submit", "--lane", &long]);
         assert_eq!((view.code.as_str(), view.field.as_deref()), ("too_large", Some("--lane")));
         assert_eq!(view.message, "--lane has 65 bytes; at most 64 are taken");
-        let view = told(&["ff", "show", "nonsense"]);
+        let view = view_of(&["ff", "show", "nonsense"]);
         assert_eq!((view.code.as_str(), view.field.as_deref()), ("invalid_argument", Some("ID")));
         assert!(view.message.starts_with("ID is not an execution id"), "{}", view.message);
-        let view = told(&["ff", "ls", "--from", "x"]);
+        let view = view_of(&["ff", "ls", "--from", "x"]);
         assert!(view.message.starts_with("--from: time is not"), "{}", view.message);
     }
 
     #[test]
-    fn other_mistakes_are_told_in_one_line() {
-        let view = told(&["ff", "worker", "--lane", "a"]);
+    fn other_mistakes_take_one_line() {
+        let view = view_of(&["ff", "worker", "--lane", "a"]);
         assert!(view.message.contains("--exec"), "{}", view.message);
         assert!(!view.message.contains('\n'));
     }

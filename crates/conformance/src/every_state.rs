@@ -1,4 +1,4 @@
-//! A store with an execution in every state, made through the roles: what violations are planted in.
+//! A store with an execution in every state, made through the roles, for planting violations.
 
 use ff_core::machine::{
     Assignment, ClaimRequest, Complete, Fail, LeaseRef, Replay, Submit, Target,
@@ -68,7 +68,7 @@ fn long() -> Payload {
     Payload::bytes(vec![7; 1_000])
 }
 
-/// Work of a lane of its own.
+/// Work in the lane of this name.
 fn work(backend: &dyn EngineBackend, lane: &str) -> Submit {
     let id = backend.new_id(&Namespace::default(), None);
     let input = Payload::json("[1, 2]");

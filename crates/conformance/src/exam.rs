@@ -10,10 +10,10 @@ use crate::facts;
 use crate::fixture::Fixture;
 use crate::subject::Making;
 
-/// No fact takes longer, whatever goes wrong.
+/// No fact takes longer.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Something that must hold.
+/// A fact: what must hold.
 struct Fact {
     name: &'static str,
     run: fn(Fixture) -> Pin<Box<dyn Future<Output = ()>>>,
@@ -22,7 +22,7 @@ struct Fact {
 // The list of facts, which the build script makes from their files, and the macro of their tests.
 include!(concat!(env!("OUT_DIR"), "/facts.rs"));
 
-/// Makes a subject sit one fact, and audits what is left of it.
+/// Runs one fact on a subject, and audits its store afterwards.
 ///
 /// # Panics
 /// When the fact does not hold.
@@ -33,7 +33,7 @@ pub fn sit(name: &str, make: fn() -> Making) {
     runtime.block_on(async {
         let fixture = Fixture::on(make().await);
         let done = tokio::time::timeout(LIMIT, (fact.run)(fixture.clone())).await;
-        assert!(done.is_ok(), "{name} did not come to an end within {LIMIT:?}");
+        assert!(done.is_ok(), "{name} did not end within {LIMIT:?}");
         let report = fixture.audit().await;
         assert!(report.violations.is_empty(), "{name} left {:#?}", report.violations);
     });
@@ -44,7 +44,7 @@ pub fn sit(name: &str, make: fn() -> Making) {
 ///
 /// `$factory` makes a fresh subject: an `async fn() -> Subject`. Parts of the exam, which are the files
 /// of facts, may be named after it: then only these are sat. The part `own_clock` is for stores that
-/// have a clock of their own, and is sat only when it is named.
+/// have their own clock, and is sat only when it is named.
 #[macro_export]
 macro_rules! exam {
     ($name:ident, $factory:expr) => {

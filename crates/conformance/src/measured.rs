@@ -1,7 +1,7 @@
-//! What a store counts while executions go through it: the same on every store.
+//! The metrics of a store while executions run through it: the same on every store.
 //!
-//! The numbers are read from a recorder that is the whole process's, so this runs in a test binary of
-//! its own, once.
+//! The numbers are read from a process-wide recorder, so this runs in a separate test binary,
+//! once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use metrics::{
 use crate::fixture::{Fixture, failure, lane, ms, steady};
 use crate::subject::Subject;
 
-/// Longer than what most formats say in one byte.
+/// Longer than what most formats encode in one byte.
 const LONG_KIND: &str = "a-kind-with-a-name-of-more-than-thirty-two-bytes";
 
 /// Counters and samples by name and labels.

@@ -12,7 +12,7 @@ use ff_core::{Execution, ExecutionId, LeaseId, Resource, ResourceKey, Time};
 use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent};
 use ff_store::{Store, StoreError};
 
-/// How many differences are told.
+/// How many differences are listed.
 const MAX_DIFFERENCES: usize = 20;
 
 /// Every row of a store, sorted.
@@ -24,7 +24,7 @@ pub struct Snapshot {
     pub entries: Vec<(ExecutionId, Entry)>,
     /// Registered classes: namespace, lane, required set.
     pub classes: Vec<[String; 3]>,
-    /// Bytes beside records: how many, and which, unless no record leads to them.
+    /// Payloads outside records: their lengths, and the bytes unless no record leads to them.
     pub blobs: Vec<(BlobKey, u64, Option<Bytes>)>,
     /// Elements, by id, collection and number: what a row says of each, and all of it unless no
     /// record counts it.
@@ -99,7 +99,7 @@ impl Snapshot {
         rows.filter(|(owner, _)| *owner == id).map(|(_, row)| row).collect()
     }
 
-    /// Panics, telling what differs, unless nothing does.
+    /// Panics with the differences, unless there are none.
     #[track_caller]
     pub fn assert_same(&self, before: &Snapshot) {
         let differences = before.differences(self);
@@ -136,7 +136,7 @@ impl Snapshot {
         self
     }
 
-    /// Without the numbers of leases within their claim: a claim that others were in the way of
+    /// Without the numbers of leases within their claim: after a conflict a claim
     /// numbers its leases with gaps.
     pub(crate) fn without_lease_numbers(mut self) -> Snapshot {
         let unnumbered = |lease: &mut LeaseId| lease.index = 0;
@@ -177,8 +177,8 @@ fn compare<T: PartialEq + fmt::Debug>(
     if gone.is_empty() && new.is_empty() && ours.len() != theirs.len() {
         into.push(format!("~ {what} rows are repeated: {} and {}", ours.len(), theirs.len()));
     }
-    let room = MAX_DIFFERENCES.saturating_sub(into.len());
-    into.extend(gone.into_iter().chain(new).take(room));
+    let left = MAX_DIFFERENCES.saturating_sub(into.len());
+    into.extend(gone.into_iter().chain(new).take(left));
 }
 
 #[cfg(test)]
@@ -186,14 +186,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_told() {
+    fn only_differences_are_listed() {
         let class = |lane: &str| ["default".to_owned(), lane.to_owned(), "gpu".to_owned()];
         let ours = Snapshot { classes: vec![class("a"), class("b")], ..Snapshot::default() };
         let theirs = Snapshot { classes: vec![class("b"), class("c")], ..Snapshot::default() };
-        let told = ours.differences(&theirs);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("- class") && told[0].contains("\"a\""), "{told:?}");
-        assert!(told[1].starts_with("+ class") && told[1].contains("\"c\""), "{told:?}");
+        let listed = ours.differences(&theirs);
+        assert_eq!(listed.len(), 2, "{listed:?}");
+        assert!(listed[0].starts_with("- class") && listed[0].contains("\"a\""), "{listed:?}");
+        assert!(listed[1].starts_with("+ class") && listed[1].contains("\"c\""), "{listed:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Who sits the exam: a fresh backend and the clock it goes by.
+//! The subject of the exam: a fresh backend and its clock.
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +14,7 @@ use ff_testkit::ManualClock;
 /// A backend in the making.
 pub type Making = Pin<Box<dyn Future<Output = Subject> + Send>>;
 
-/// A fresh, empty backend, and the clock it goes by.
+/// A fresh, empty backend, and its clock.
 pub struct Subject {
     /// What the rest of the system sees.
     pub backend: Arc<dyn EngineBackend>,
@@ -22,14 +22,14 @@ pub struct Subject {
     pub store: Arc<dyn Store>,
     /// Its time, which only the exam moves.
     pub clock: Arc<dyn TestClock>,
-    /// What must live as long as the subject: a directory, a server.
+    /// A guard that must live as long as the subject: a directory, a server.
     guard: Box<dyn Any + Send + Sync>,
 }
 
-/// The time of a store, wherever that is kept.
+/// The time of a store, wherever it is kept.
 #[async_trait]
 pub trait TestClock: Send + Sync + 'static {
-    /// The present moment.
+    /// The current time.
     async fn now(&self) -> Time;
 
     /// Moves time forward.
@@ -62,7 +62,7 @@ impl TestClock for ManualClock {
 }
 
 impl Subject {
-    /// The roles on `store`, which goes by `clock`.
+    /// The roles on `store`, whose clock is `clock`.
     pub fn new(store: impl Store, clock: impl TestClock) -> Subject {
         let backend = Engine::new(store);
         let store = backend.store().clone();

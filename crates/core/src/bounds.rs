@@ -86,7 +86,7 @@ pub const USED_DIMENSIONS: usize = BUDGETS * DIMENSIONS;
 pub const USAGE_REPORTS: usize = 32;
 /// Shortest window of a quota.
 pub const WINDOW_MIN: Millis = Millis::new(1);
-/// Shortest period of a budget: each end of one is a write, whether anybody uses the budget or not.
+/// Shortest period of a budget: each end of one is a write, whether the budget is used or not.
 pub const PERIOD_MIN: Millis = Millis::from_secs(1);
 /// Longest window of a quota or period of a budget.
 pub const WINDOW_MAX: Millis = Millis::from_days(3_650);

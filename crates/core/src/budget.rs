@@ -1,4 +1,4 @@
-//! Budgets: what may be used in all, by dimension, within a period or for ever.
+//! Budgets: how much may be used in total, by dimension, within a period or without end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub struct DimensionLimits {
 }
 
 words!(
-    /// How a dimension of a budget stands.
+    /// The state of a dimension of a budget.
     DimensionState {
         /// It has room.
         Open = "open",
@@ -54,7 +54,7 @@ impl DimensionLimits {
         self.soft.is_some_and(|soft| soft > 0 && used >= soft)
     }
 
-    /// How the dimension stands with so much used, and so much more reserved.
+    /// The state of the dimension with this much used, and this much more reserved.
     pub fn state(&self, used: u64, reserved: u64) -> DimensionState {
         match self.hard() {
             Some(hard) if used.saturating_add(reserved) >= hard => DimensionState::Full,

@@ -1,4 +1,4 @@
-//! Why an execution stands where it stands: one sentence for people, and the same as a list.
+//! Why an execution is in its state: one sentence for people, and the same as a list.
 
 use crate::capability::Capabilities;
 use crate::limits::Blocker;
@@ -54,30 +54,30 @@ impl ExplainInputs {
         registered.chain(others.map(|seen| (&seen.worker, &seen.capabilities)))
     }
 
-    /// Whether `record` is queued, and nobody who serves its lane offers all that it requires.
+    /// Whether `record` is queued, and no worker of its lane offers all that it requires.
     pub fn lacks_worker_for(&self, record: &Description) -> bool {
         may_lack_worker(record) && !self.covers(&record.spec.lane, &record.spec.requires)
     }
 
-    /// Whether somebody who serves `lane` offers all of `requires`.
+    /// Whether some worker of `lane` offers all of `requires`.
     pub fn covers(&self, lane: &Lane, requires: &Capabilities) -> bool {
         self.serving(lane).any(|(_, offers)| offers.covers(requires))
     }
 }
 
-/// Whether what is around `record` may tell more of it than it does itself: it is queued, and not
+/// Whether the workers may change the reason of `record`: it is queued, and not
 /// every worker can run it.
 pub fn may_lack_worker(record: &Description) -> bool {
     matches!(record.state, State::Queued { .. }) && !record.spec.requires.is_empty()
 }
 
-/// Why `record` stands where it stands while nobody can run it.
+/// Why `record` waits while no worker can run it.
 pub fn without_worker(record: &Description) -> Explanation {
     let requires = record.spec.requires.clone();
     explanation(record, vec![Reason::NoCapableWorker { requires, nearest: None }], None)
 }
 
-/// Why an execution stands where it stands.
+/// Why an execution is in its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The one word for it.
@@ -86,13 +86,13 @@ pub struct Explanation {
     pub vector: StateVector,
     /// For people.
     pub sentence: String,
-    /// The same as it follows the word "it", beside other things that are told of the execution.
+    /// The same as a clause that follows "it", for a page with other facts about the execution.
     pub phrase: String,
     /// The same for programs; what keeps it from running comes first.
     pub reasons: Vec<Reason>,
 }
 
-/// One thing that is to be known of where an execution stands.
+/// One reason for the state of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// An operator has paused its lane.
@@ -192,7 +192,7 @@ impl Reason {
     }
 }
 
-/// Explains where `record` stands at `now`.
+/// Explains the state of `record` at `now`.
 pub fn explain(record: &Description, now: Time, around: &ExplainInputs) -> Explanation {
     let reasons = match &record.state {
         State::Queued { .. } => queued(record, around),

@@ -87,7 +87,7 @@ text!(
     Lane, "lane", plain
 );
 text!(
-    /// What sort of work an execution is; a worker picks its handler by it.
+    /// The kind of work of an execution; a worker picks its handler by it.
     Kind, "kind", plain
 );
 text!(
@@ -111,7 +111,7 @@ text!(
     TagKey, "tag key", plain
 );
 text!(
-    /// What sort of failure it was; a retry policy chooses by it.
+    /// The kind of a failure; a retry policy chooses by it.
     Category, "category", plain
 );
 text!(

@@ -15,7 +15,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// Whether nothing is said.
+    /// Whether it changes nothing.
     pub fn is_unset(&self) -> bool {
         matches!(self, Patch::Unset)
     }

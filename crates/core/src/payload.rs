@@ -80,7 +80,7 @@ impl Payload {
     }
 }
 
-/// What a record knows of a payload that is stored beside it.
+/// What a record knows of a payload that is stored next to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PayloadShape {
     /// What the bytes are.
@@ -89,7 +89,7 @@ pub struct PayloadShape {
     pub len: u32,
 }
 
-/// The name of bytes stored beside a record. They are written once and never changed.
+/// The name of bytes stored next to a record. They are written once and never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobKey {
     /// The execution they belong to.

@@ -1,7 +1,7 @@
-//! Why an execution stands where it stands, in words: with what is around it and the time for the
+//! Why an execution is in its state, in words: with its lane, workers and limits and the time for the
 //! sentence, from the record alone for the short reason that lists and pages show.
 //!
-//! Words follow "The execution", or "it". What a worker or an operator said is given in their words.
+//! Words follow "The execution", or "it". The text of a worker or an operator is quoted as it is.
 
 use crate::explain::{Reason, own_reason};
 use crate::record::{Description, EndReason};
@@ -37,7 +37,7 @@ impl Outcome {
     }
 }
 
-/// The words for `reason`; they tell how far off things are from `now`, if that is given.
+/// The words for `reason`, with the distance of times from `now`, if that is given.
 pub(crate) fn words(reason: &Reason, record: &Description, now: Option<Time>) -> String {
     let within = |at: Time| match now.map(|now| at.since(now)) {
         None => String::new(),

@@ -1,6 +1,6 @@
 //! The one record of an execution.
 //!
-//! Payload bytes and ended attempts are stored beside it, guarded by its version; everything a
+//! Payload bytes and ended attempts are stored next to it, guarded by its version; everything a
 //! command decides on is here.
 
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ pub struct Description {
     pub tags: Tags,
     /// Its place in the queue among equals.
     pub queued_at: Time,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// How many leases it has had.
     pub epoch: u64,
@@ -101,7 +101,7 @@ pub struct Description {
     pub run: Run,
     /// Earlier runs, oldest first.
     pub past_runs: Vec<PastRun>,
-    /// The newest attempt; earlier ones are stored beside the record.
+    /// The newest attempt; earlier ones are stored next to the record.
     pub attempt: Option<Attempt>,
     /// What it has used over its whole life, as its holders reported.
     pub used: Amounts,
@@ -114,11 +114,11 @@ pub struct Spec {
     pub namespace: Namespace,
     /// The queue.
     pub lane: Lane,
-    /// What sort of work.
+    /// The kind of work.
     pub kind: Kind,
     /// What a worker must offer.
     pub requires: Capabilities,
-    /// What the input is; its bytes are stored beside the record.
+    /// What the input is; its bytes are stored next to the record.
     pub input: PayloadShape,
     /// What it asks of the engine.
     pub policy: Policy,

@@ -45,7 +45,7 @@ pub enum Refusal {
     /// The caller does not hold the execution: its lease has ended, or was never this one.
     #[error("the lease has ended: {why}; stop working on it and drop what was not reported")]
     StaleLease {
-        /// How it ended, as far as the record tells.
+        /// How it ended, as far as the record shows.
         why: Stale,
     },
     /// The execution was cancelled under this lease.

@@ -28,7 +28,7 @@ use crate::words;
 const TICKET_GRACE: Millis = Millis::from_secs(5);
 
 words!(
-    /// What sort of thing a resource is.
+    /// The kind of a resource.
     ResourceKind {
         /// A budget.
         Budget = "budget",
@@ -48,7 +48,7 @@ words!(
 pub struct ResourceKey {
     /// The partition.
     pub partition: Partition,
-    /// What sort of thing.
+    /// Its kind.
     pub kind: ResourceKind,
     /// The tenant.
     pub namespace: Namespace,
@@ -235,12 +235,12 @@ pub struct Registration {
     pub ttl: Millis,
     /// When it registered.
     pub registered_at: Time,
-    /// When it was last heard of.
+    /// When its last heartbeat arrived.
     pub heard_at: Time,
 }
 
 impl Registration {
-    /// When it counts as gone unless it is heard of.
+    /// When it counts as gone unless a heartbeat arrives.
     pub fn until(&self) -> Time {
         self.heard_at + self.ttl
     }

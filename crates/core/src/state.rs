@@ -1,4 +1,4 @@
-//! Where an execution stands: one enum, so that an illegal combination cannot be written.
+//! The state of an execution: one enum, so that an illegal combination cannot be written.
 
 use serde::{Deserialize, Serialize};
 
@@ -173,7 +173,7 @@ pub struct CancelRequest {
 pub enum Outcome {
     /// A holder completed it.
     Success {
-        /// What the result is; its bytes are stored beside the record.
+        /// What the result is; its bytes are stored next to the record.
         result: PayloadShape,
     },
     /// It was tried as often as allowed, or failed for good.
@@ -193,7 +193,7 @@ pub enum Outcome {
 /// What went wrong in an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Failure {
-    /// What sort of failure.
+    /// The kind of failure.
     pub category: Category,
     /// Whether trying again can help, as far as the reporter knows.
     pub retryable: bool,

@@ -11,7 +11,7 @@ use crate::state::{DelayReason, Intent, Outcome, State};
 use crate::words;
 
 words!(
-    /// The one word for where an execution stands.
+    /// The public state of an execution, in one word.
     PublicState {
         /// In its queue.
         Waiting = "waiting",
@@ -121,7 +121,7 @@ words!(
 );
 
 words!(
-    /// Where its newest attempt stands.
+    /// The state of its newest attempt.
     AttemptState {
         /// There was none.
         None = "none",
@@ -141,7 +141,7 @@ words!(
 );
 
 words!(
-    /// How an attempt stands.
+    /// The state of an attempt.
     AttemptStatus {
         /// It runs or is paused.
         Open = "open",
@@ -161,7 +161,7 @@ words!(
 );
 
 impl Attempt {
-    /// How it stands.
+    /// Its state.
     pub fn status(&self) -> AttemptStatus {
         match self.end.as_ref().map(|end| &end.reason) {
             None => AttemptStatus::Open,
@@ -223,17 +223,17 @@ pub struct StateVector {
     pub blocking_reason: BlockingReason,
     /// How it ended.
     pub terminal_outcome: TerminalOutcome,
-    /// Where its newest attempt stands.
+    /// The state of its newest attempt.
     pub attempt_state: AttemptState,
 }
 
 impl Description {
-    /// The public word for where it stands.
+    /// The public state.
     pub fn public_state(&self) -> PublicState {
         self.state.public()
     }
 
-    /// The six dimensions of where it stands.
+    /// The six dimensions of its state.
     pub fn state_vector(&self) -> StateVector {
         let waiting = StateVector {
             lifecycle_phase: LifecyclePhase::Runnable,

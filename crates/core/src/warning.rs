@@ -27,7 +27,7 @@ pub enum Warning {
 }
 
 words!(
-    /// What sort of warning.
+    /// The kind of warning.
     WarningCode {
         /// There is no such budget.
         NoBudget = "no_such_budget",

@@ -14,7 +14,7 @@ pub(crate) struct Request {
     pub(crate) route: &'static str,
     pub(crate) method: &'static str,
     pub(crate) path: String,
-    /// Null when there is none.
+    /// Null without a body.
     pub(crate) body: Value,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Limits<'a> {
     pub(crate) tokens: u64,
 }
 
-/// What a worker was given.
+/// A claimed execution.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub(crate) execution: String,
@@ -61,7 +61,7 @@ impl Request {
         self
     }
 
-    /// The same request after its answer was lost.
+    /// The same request, marked as a repetition.
     pub(crate) fn repeated(mut self) -> Request {
         if matches!(self.route, "claim" | "grant") {
             self.body["retry"] = true.into();
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// The name of a call: a random UUID.
+/// The id of a call: a random UUID.
 fn call_name(rng: &mut Rng) -> String {
     let text = format!("{:032x}", rng.u128(..));
     let (a, b, c, d) = (&text[..8], &text[8..12], &text[13..16], &text[17..20]);
@@ -81,7 +81,7 @@ pub(crate) fn get(path: impl Into<String>) -> Request {
     Request::new("get", "GET", path, Value::Null)
 }
 
-/// Work under a name of its own, so that it can be submitted again.
+/// Work under a unique key, so that it can be submitted again.
 pub(crate) fn submit(
     key: &str,
     lane: &str,
@@ -127,7 +127,7 @@ pub(crate) fn register(rng: &mut Rng, worker: &str, lane: &str) -> Request {
     Request::post("register", format!("/v1/workers/{worker}/register"), body)
 }
 
-/// Takes what a grant has reserved; `offer` is what that answered.
+/// Claims what a grant has reserved; `offer` is the answer to the grant.
 pub(crate) fn claim_granted(worker: &str, offer: &Value) -> Request {
     let body = json!({
         "instance": worker, "execution": offer["execution"], "request": offer["request"],
@@ -135,7 +135,7 @@ pub(crate) fn claim_granted(worker: &str, offer: &Value) -> Request {
     Request::post("claim-granted", format!("/v1/workers/{worker}/claim-granted"), body)
 }
 
-/// A call of the holder on what it holds.
+/// A call of the holder of `held`.
 fn of_holder(route: &'static str, held: &Held, mut body: Value) -> Request {
     body["fence"] = held.fence.clone();
     Request::post(route, format!("/v1/executions/{}/{route}", held.execution), body)
@@ -204,7 +204,7 @@ pub(crate) fn revoke(execution: &str, lease: &str) -> Request {
     of_operator("revoke", execution, json!({"lease": lease}))
 }
 
-/// A quota of so many starts in a window of so many milliseconds, of so many at once, or both.
+/// A quota of `starts` in a window of milliseconds, of `active` at once, or both.
 pub(crate) fn put_quota(name: &str, starts: Option<(u32, u64)>, active: Option<u32>) -> Request {
     let mut body = json!({});
     if let Some((requests, window)) = starts {
@@ -226,12 +226,12 @@ pub(crate) fn reset_budget(name: &str) -> Request {
     Request::post("reset-budget", format!("/v1/budgets/{name}/reset"), json!({}))
 }
 
-/// Changes a lane; `body` has what changes.
+/// Changes a lane; `body` has the changes.
 pub(crate) fn patch_lane(lane: &str, body: Value) -> Request {
     Request::new("lane", "PATCH", format!("/v1/lanes/{lane}"), body)
 }
 
-/// What a claim was given.
+/// The executions that a claim was given.
 pub(crate) fn assignments(body: &Value) -> Vec<Held> {
     let listed = body["assignments"].as_array().map(Vec::as_slice).unwrap_or_default();
     listed.iter().map(Held::read).collect()
@@ -247,21 +247,21 @@ impl Held {
             kind: text("kind"),
             lane: text("lane"),
             fence: assignment["fence"].clone(),
-            // A claim that is sent again is told when it was answered; its lease began before that.
+            // A repeated claim is answered with its current time; its lease began before that.
             claimed: moment(&assignment["claimed"]).min(until - lease_ms),
             until,
         }
     }
 }
 
-/// A moment of the store, in milliseconds.
+/// A timestamp of the store, in milliseconds.
 pub(crate) fn moment(text: &Value) -> u64 {
     let parsed = text.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let parsed = parsed.unwrap_or_else(|| panic!("not a moment: {text}"));
     u64::try_from(parsed.as_millisecond()).unwrap_or(0)
 }
 
-/// The time of this machine, which is that of the stores on it, in milliseconds.
+/// The time of this machine, whose clock the stores on it use, in milliseconds.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::try_from(since.as_millis()).unwrap()

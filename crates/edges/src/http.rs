@@ -1,4 +1,4 @@
-//! Plain HTTP, one request per connection, and the ways to cut one off.
+//! Plain HTTP, one request per connection, and the points at which to cut one.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use tokio::time::timeout;
 use crate::api::Request;
 
 /// No answer takes longer, waiting claims included.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client of the server at an address, which need not always be there.
+/// A client of the server at an address, which need not always be up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client {
     address: SocketAddr,
     /// How long an answer may take.
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// Where a client cuts its connection.
@@ -32,7 +32,7 @@ pub(crate) enum Cut {
     Within(usize),
     /// Right after the request.
     AfterSending,
-    /// So long after the request, or after the answer if that is sooner.
+    /// This long after the request, or after the answer if that is sooner.
     After(Duration),
     /// At the first byte of the answer.
     AtFirstByte,
@@ -60,17 +60,17 @@ impl Cut {
 
 impl Client {
     pub(crate) fn of(address: SocketAddr) -> Client {
-        Client { address, patience: PATIENCE }
+        Client { address, timeout: TIMEOUT }
     }
 
-    /// The same client, waiting so long for each answer.
-    pub(crate) fn patient(self, patience: Duration) -> Client {
-        Client { patience, ..self }
+    /// The same client with this timeout for each answer.
+    pub(crate) fn with_timeout(self, timeout: Duration) -> Client {
+        Client { timeout, ..self }
     }
 
-    /// Sends one request; `None` when there is no whole answer, whoever cut it.
+    /// Sends one request; `None` without a complete answer, whichever side cut it.
     pub(crate) async fn send(&self, request: &Request, cut: Cut) -> Option<Answer> {
-        timeout(self.patience, self.exchange(request, cut)).await.ok()?.ok()?
+        timeout(self.timeout, self.exchange(request, cut)).await.ok()?.ok()?
     }
 
     /// Sends one request and reads the answer.
@@ -139,12 +139,12 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
 }
 
 impl Answer {
-    /// Whether what was asked was done.
+    /// Whether the request succeeded.
     pub(crate) fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the server answered for good: the same request again has the same answer.
+    /// Whether the answer is final: the same request again has the same answer.
     pub(crate) fn is_final(&self) -> bool {
         self.status < 500 && self.status != 429 && self.status != 408
     }

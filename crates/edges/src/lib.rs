@@ -1,4 +1,4 @@
-//! Harnesses that go where a server, its store and its clients fail: connections that are cut
+//! Harnesses for failures of a server, its store and its clients: connections that are cut
 //! at any point, servers that are killed and stopped, more work than limits admit, damaged rows.
 //!
 //! Each drives real `ff serve` processes over plain HTTP and judges by what a user can see. Each
@@ -6,7 +6,7 @@
 //! one for longer or again; `cargo xtask edges` sets them. The tests that run them are those of
 //! `ff-cli`, because only they know the built program.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a harness that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a harness that cannot continue fails")]
 
 mod api;
 mod damage;

@@ -1,5 +1,5 @@
-//! Three times as much work as a rate quota lets through, with deadlines, cancels and retries: what
-//! the limit allows is used, also after a while, and what dies leaves nothing behind.
+//! Three times as much work as a rate quota admits, with deadlines, cancels and retries: the
+//! capacity of the limit is used throughout, and executions that expire leave nothing behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,9 +20,9 @@ use crate::settings::Settings;
 use crate::view::{self, must};
 
 const QUOTA: &str = "rate";
-/// So many may start in a second.
+/// How many may start in a second.
 const LIMIT: u32 = 40;
-/// So many times as much is submitted.
+/// How many times as much is submitted.
 const OVERLOAD: u64 = 3;
 const DEADLINE_MS: u64 = 1_000;
 /// Half of the work is in each; they share the quota.
@@ -31,26 +31,26 @@ const WORKERS: u64 = 8;
 /// How often work is submitted.
 const TICK: Duration = Duration::from_millis(50);
 const SAMPLE: Duration = Duration::from_millis(200);
-/// The first executions meet an empty quota, and workers that connect.
+/// The first executions find an empty quota and workers that are still connecting.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What of the limit must be used, far below what is used (`ff bench overload` shows how much that
-/// is): a machine that is busy with other things costs some.
+/// The part of the limit that must be used, far below the usual (`ff bench overload` measures
+/// that): other load on the machine costs some.
 const GOODPUT: f64 = 0.5;
-/// The last third may be so much below the first, for the same reason.
+/// The last third may be this much below the first, for the same reason.
 const FALL: f64 = 0.5;
-/// What each lane must get of all that is done; half would be even.
+/// The share of each lane in what is completed; half would be even.
 const FAIR: f64 = 0.25;
 const WINDOW_MS: u64 = 1_000;
-/// A start may be promised to what is alive, so at most so far ahead: what is submitted within two
+/// A start is reserved for a live execution, so at most this far ahead: what is submitted within two
 /// deadlines has its turn by then.
 const AHEAD_MS: u64 = 2 * OVERLOAD * DEADLINE_MS + WINDOW_MS;
-/// So much more memory, in KiB, may the server have in the last third than in the first.
+/// How much more memory, in KiB, the server may have in the last third than in the first.
 const GROWTH_KIB: u64 = 48 << 10;
-/// How long everything may take to be over once nobody submits.
+/// How long everything may take to end after the last submit.
 const AFTER: Duration = Duration::from_secs(10);
 
-/// What workers and watchers saw.
+/// What workers and samplers recorded.
 #[derive(Debug, Default)]
 struct Seen {
     /// When something was completed, and in which lane.
@@ -63,7 +63,7 @@ struct Seen {
 ///
 /// # Panics
 ///
-/// When too little of the limit is used, or when something grows.
+/// When too little of the limit is used, or when memory or the reserved starts grow.
 pub fn overload(place: Place) {
     let settings = Settings::read("overload", Duration::from_secs(10));
     let mut serving = place.serve();
@@ -72,7 +72,7 @@ pub fn overload(place: Place) {
     eprintln!("overload on {}: {figures:?}", place.name());
     figures.judge();
     runtime.block_on(settle(serving.client()));
-    assert!(serving.stop(), "the server ends well");
+    assert!(serving.stop(), "the server exits cleanly");
     place.assert_sound();
     report::count(&place.counted("overload_submitted"), figures.submitted);
     report::count(&place.counted("overload_completed"), figures.completed);
@@ -82,10 +82,10 @@ pub fn overload(place: Place) {
 struct Figures {
     submitted: u64,
     completed: u64,
-    /// What was completed as a part of what the limit allows: in all, and in each third.
+    /// What was completed as a part of what the limit allows: in total, and in each third.
     goodput: f64,
     thirds: [f64; 3],
-    /// What each lane got of it.
+    /// The share of each lane.
     shares: [f64; 2],
     /// How far ahead the next start was at most.
     ahead_ms: u64,
@@ -96,9 +96,9 @@ struct Figures {
 impl Figures {
     fn judge(&self) {
         assert!(self.goodput >= GOODPUT, "too little is done: {self:?}");
-        assert!(self.thirds[2] >= self.thirds[0] * FALL, "less and less is done: {self:?}");
+        assert!(self.thirds[2] >= self.thirds[0] * FALL, "throughput falls: {self:?}");
         assert!(self.shares.iter().all(|share| *share >= FAIR), "a lane starves: {self:?}");
-        assert!(self.ahead_ms <= AHEAD_MS, "the dead have starts booked: {self:?}");
+        assert!(self.ahead_ms <= AHEAD_MS, "expired executions have starts reserved: {self:?}");
         let [first, last] = self.resident_kib;
         assert!(last <= first + GROWTH_KIB, "memory grows: {self:?}");
     }
@@ -138,7 +138,7 @@ async fn join(tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-/// What was completed in the time that counts.
+/// What was completed after the warm-up.
 fn count(seen: &Seen, began: Instant, length: Duration) -> Figures {
     let completed = seen.completed.lock().unwrap();
     let within = completed.iter().filter_map(|(at, lane)| {
@@ -166,12 +166,12 @@ fn count(seen: &Seen, began: Instant, length: Duration) -> Figures {
     }
 }
 
-/// How long from now a quota has no room for one more start, in milliseconds.
+/// How long from now a quota admits no further start, in milliseconds.
 fn ahead(quota: &Value) -> u64 {
     api::moment(&quota["next"]).saturating_sub(now())
 }
 
-/// Once nobody submits, all work ends by its deadline and nothing stays booked or held.
+/// After the last submit, all work ends by its deadline and nothing stays reserved or held.
 async fn settle(client: Client) {
     view::settles(AFTER, "everything is over", async || {
         let all = view::executions(client, None).await;
@@ -179,7 +179,7 @@ async fn settle(client: Client) {
         let quota = view::quota(client, QUOTA).await;
         match (left, quota["active"].as_u64(), ahead(&quota)) {
             (0, Some(0), ..=WINDOW_MS) => Ok(()),
-            _ => Err(format!("{left} are left, and the quota says {quota}")),
+            _ => Err(format!("{left} are left, and the quota reports {quota}")),
         }
     })
     .await;
@@ -222,7 +222,7 @@ async fn cancel(client: Client, mut rng: Rng, seen: Arc<Seen>) {
             }
             submitted[rng.usize(newest)].clone()
         };
-        view::insist(client, &api::cancel(&id)).await;
+        view::send_until_final(client, &api::cancel(&id)).await;
     }
 }
 
@@ -232,13 +232,13 @@ async fn work(client: Client, mut rng: Rng, number: u64, seen: Arc<Seen>) {
     let lane = number as usize % LANES.len();
     while !seen.end.load(Ordering::SeqCst) {
         let claim = api::claim(&mut rng, &worker, LANES[lane], 4, 500);
-        let claimed = view::insist(client, &claim).await;
+        let claimed = view::send_until_final(client, &claim).await;
         for held in api::assignments(&claimed.body) {
             if rng.u8(0..30) == 0 {
-                view::insist(client, &api::fail(&held, true)).await;
+                view::send_until_final(client, &api::fail(&held, true)).await;
                 continue;
             }
-            if view::insist(client, &api::complete(&held)).await.is_ok() {
+            if view::send_until_final(client, &api::complete(&held)).await.is_ok() {
                 seen.completed.lock().unwrap().push((Instant::now(), lane));
             }
         }

@@ -1,4 +1,4 @@
-//! A store with a place of its own, and the program that works on it.
+//! A new store in a temporary directory, and the program that serves it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::serving::Serving;
 
-/// A new store, and a directory for everything else. What the servers wrote to their logs is
+/// A new store, and a directory for everything else. The logs of the servers are
 /// printed when a harness fails.
 #[derive(Debug)]
 pub struct Place {
@@ -48,7 +48,7 @@ impl Place {
         Place { name, program, directory, store, valkey, served }
     }
 
-    /// What sort of store it is.
+    /// What kind of store it is.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
@@ -75,12 +75,12 @@ impl Place {
         Serving::start(&self.program, &self.store, log)
     }
 
-    /// What `ff check` says of the store.
+    /// The report of `ff check` on the store.
     pub(crate) fn check(&self) -> Value {
         self.ff(&["check"])
     }
 
-    /// What a command answers as JSON; it may be a bad verdict.
+    /// The JSON that a command prints; it may exit with an error.
     pub(crate) fn ff(&self, words: &[&str]) -> Value {
         let mut command = bare(&self.program);
         command.args(words).args(["--json", "--store", &self.store]);
@@ -116,7 +116,7 @@ fn end_of(log: &Path) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// The program without the settings of whoever runs the tests.
+/// The program without the environment of the user.
 pub(crate) fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
     for name in ["FF_STORE", "FF_URL", "FF_TOKEN", "FF_LOG", "FF_NAMESPACE", "RUST_LOG"] {

@@ -1,4 +1,4 @@
-//! `ff serve` in a process of its own: killed, stopped, frozen and started again.
+//! `ff serve` in a separate process: killed, stopped, frozen and restarted.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::http::Client;
 use crate::place::bare;
 
-/// How long a server may take to end once it is told to.
+/// How long a server may take to stop.
 const STOP: Duration = Duration::from_secs(30);
 
 /// A running server. It is killed when it is dropped.
@@ -27,25 +27,25 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Starts on a free port, and returns when it says where.
+    /// Starts on a free port, and returns when it prints the address.
     pub(crate) fn start(program: &Path, store: &str, log: PathBuf) -> Serving {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let (child, address) = launch(program, store, &log, listen);
         Serving { program: program.to_owned(), store: store.to_owned(), log, child, address }
     }
 
-    /// A client of this server, and of those that are started again in its place.
+    /// A client of this server, and of its restarts at the same address.
     pub(crate) fn client(&self) -> Client {
         Client::of(self.address)
     }
 
-    /// Ends it as a crash does.
+    /// Ends it like a crash.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Tells it to stop, waits until it has, and answers whether it ended well.
+    /// Stops it, waits until it has ended, and answers whether it exited cleanly.
     pub(crate) fn stop(&mut self) -> bool {
         self.signal(Signal::TERM);
         let ended = wait::until(STOP, || self.child.try_wait().unwrap());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-/// What `cargo xtask edges` tells a harness through its environment.
+/// What `cargo xtask edges` passes to a harness in its environment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     seed: u64,

@@ -1,4 +1,4 @@
-//! What a server shows of the whole store.
+//! Reads of the whole store through a server.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::http::{Answer, Client};
 
 /// Between two tries of a request that is not answered.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a request is repeated until there is an answer for good.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a request is repeated until there is a final answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Sends a request until it is answered for good.
-pub(crate) async fn insist(client: Client, request: &Request) -> Answer {
-    let (mut request, give_up) = (request.clone(), Instant::now() + PATIENCE);
+/// Sends a request until there is a final answer.
+pub(crate) async fn send_until_final(client: Client, request: &Request) -> Answer {
+    let (mut request, give_up) = (request.clone(), Instant::now() + TIMEOUT);
     loop {
         if let Some(answer) = client.ask(&request).await.filter(Answer::is_final) {
             return answer;
@@ -26,9 +26,9 @@ pub(crate) async fn insist(client: Client, request: &Request) -> Answer {
     }
 }
 
-/// Sends a request that must be done.
+/// Sends a request that must succeed.
 pub(crate) async fn must(client: Client, request: &Request) -> Value {
-    let answer = insist(client, request).await;
+    let answer = send_until_final(client, request).await;
     assert!(answer.is_ok(), "{request:?}: {answer:?}");
     answer.body
 }
@@ -80,12 +80,12 @@ pub(crate) fn has_ended(execution: &Value) -> bool {
     matches!(state, "completed" | "failed" | "cancelled" | "expired")
 }
 
-/// Whether somebody holds an execution or has it reserved.
+/// Whether an execution is held or reserved.
 pub(crate) fn is_held(execution: &Value) -> bool {
     !execution["lease"].is_null() || !execution["grant"].is_null()
 }
 
-/// Asks until `seen` finds nothing wrong, and answers how long that took; what is wrong at the
+/// Reads until `seen` finds nothing wrong, and answers how long that took; what is wrong at the
 /// end of `limit` fails the harness.
 pub(crate) async fn settles(
     limit: Duration,

@@ -1,8 +1,9 @@
-//! The audit scanner: looks for what must not be, counts it and tells it. It repairs nothing.
+//! The audit scanner: finds violations of the store's invariants, counts and logs them. It repairs
+//! nothing.
 //!
-//! It reads at a bounded pace and holds a bounded number of rows. What it finds it looks for once
-//! more, and counts what is still there: a write between two reads is not a violation. Of several
-//! processes, the one that has the first partition looks.
+//! It reads at a bounded pace and holds a bounded number of rows. What it finds it reads a second
+//! time, and counts what is still wrong: a write between two reads is not a violation. Of several
+//! processes, the one that owns the first partition audits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,17 +15,17 @@ use ff_store::{EngineBackend, PartitionSet, StoreError};
 use crate::metrics;
 use crate::scanner::{Scanned, Scanner};
 
-/// How many violations are told one by one.
-const TOLD: usize = 20;
+/// How many violations are logged individually.
+const MAX_LOGGED: usize = 20;
 
-/// Looks for what must not be.
+/// Finds violations of the store's invariants.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditScanner {
-    /// How long it is from one look to the next.
+    /// The time between two audits.
     pub interval: Duration,
     /// How many rows are read at a time.
     pub batch: u64,
-    /// How long it rests after so many.
+    /// How long it pauses after each batch.
     pub rest: Duration,
     /// A store of more rows is left to `ff check`.
     pub most: u64,
@@ -59,12 +60,12 @@ impl Scanner for AuditScanner {
         if !share.has(0) {
             return Ok(Scanned::default());
         }
-        let Some(mut report) = self.look(backend).await? else { return Ok(Scanned::default()) };
+        let Some(mut report) = self.read(backend).await? else { return Ok(Scanned::default()) };
         if !report.violations.is_empty() {
-            let Some(again) = self.look(backend).await? else { return Ok(Scanned::default()) };
+            let Some(again) = self.read(backend).await? else { return Ok(Scanned::default()) };
             report.violations.retain(|found| again.violations.contains(found));
         }
-        tell(&report);
+        log(&report);
         let errors = report.violations.len() as u64;
         Ok(Scanned { processed: report.records, changed: 0, errors })
     }
@@ -72,7 +73,7 @@ impl Scanner for AuditScanner {
 
 impl AuditScanner {
     /// Reads all rows; `None` if there are too many.
-    async fn look(&self, backend: &dyn EngineBackend) -> Result<Option<Report>, StoreError> {
+    async fn read(&self, backend: &dyn EngineBackend) -> Result<Option<Report>, StoreError> {
         let mut rows = backend.rows().await?;
         let mut auditor = Auditor::default();
         let mut read = 0;
@@ -91,12 +92,12 @@ impl AuditScanner {
     }
 }
 
-fn tell(report: &Report) {
+fn log(report: &Report) {
     let mut counts: BTreeMap<Rule, u64> = Rule::ALL.iter().map(|rule| (*rule, 0)).collect();
     for violation in &report.violations {
         *counts.entry(violation.rule).or_default() += 1;
     }
-    for violation in report.violations.iter().take(TOLD) {
+    for violation in report.violations.iter().take(MAX_LOGGED) {
         tracing::error!(rule = violation.rule.as_str(), %violation, "violation");
     }
     for (rule, count) in counts {

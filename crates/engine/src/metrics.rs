@@ -1,4 +1,4 @@
-//! What is counted about scanners and timers.
+//! Metrics of scanners and timers.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub const METRICS: &[Metric] = &[
     Metric::counter("ff_restarts_total", "service", "Restarts of background services."),
 ];
 
-/// One look of a scanner.
+/// One cycle of a scanner.
 pub(crate) fn cycle(scanner: &'static str, scanned: Option<Scanned>, took: Duration) {
     let outcome = if scanned.is_some() { "ok" } else { "error" };
     metrics::counter!("ff_scanner_cycles_total", "scanner" => scanner, "outcome" => outcome)
@@ -45,7 +45,7 @@ pub(crate) fn violations(rule: &'static str, count: u64) {
     metrics::gauge!("ff_audit_violations", "rule" => rule).set(count as f64);
 }
 
-/// A service was started again so many times.
+/// A service was restarted this many times.
 pub(crate) fn restarted(service: &'static str, times: u64) {
     metrics::counter!("ff_restarts_total", "service" => service).increment(times);
 }

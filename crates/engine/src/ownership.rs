@@ -1,10 +1,10 @@
-//! Which partitions this process acts on: its share among the engine processes that are alive.
+//! Which partitions this process acts on: its share among the live engine processes.
 //!
-//! All services of a process have one share between them: one with a share of its own would leave
-//! partitions to services that do not do its work. The process says that it is alive every
+//! All services of a process act on the same share: a service with a separate share would leave
+//! partitions to processes that do not run it. The process sends a heartbeat every
 //! [`ENGINE_BEAT`]; the share of a process that dies goes to the others within
-//! [`ENGINE_TTL`](ff_store::partition_set::ENGINE_TTL), that of one that stops at once. While nobody can be
-//! asked it keeps what it has.
+//! [`ENGINE_TTL`](ff_store::partition_set::ENGINE_TTL), that of one that stops at once. While the
+//! store does not answer, the process keeps its share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,14 +15,14 @@ use ff_store::{EngineBackend, EngineId, PartitionSet, outage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a process that stops takes to say so, at most.
-const LEAVING: Duration = Duration::from_secs(1);
+/// The longest time a stopping process takes to deregister.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The share of one process.
 pub(crate) struct PartitionOwnership {
     engine: EngineId,
     present: Mutex<(PartitionSet, Option<Instant>)>,
-    /// A service says that the process is alive; otherwise whoever asks for the share does.
+    /// A service sends the heartbeats; otherwise the reader of the share does.
     is_kept: AtomicBool,
 }
 
@@ -34,10 +34,10 @@ impl Default for PartitionOwnership {
 }
 
 impl PartitionOwnership {
-    /// The share of now.
+    /// The current share.
     pub(crate) async fn present(&self, backend: &dyn EngineBackend) -> PartitionSet {
-        let (share, said) = self.known();
-        let silent = said.is_none_or(|said| said.elapsed() >= ENGINE_BEAT);
+        let (share, last_beat) = self.known();
+        let silent = last_beat.is_none_or(|at| at.elapsed() >= ENGINE_BEAT);
         if silent && !self.is_kept.load(Ordering::SeqCst) {
             self.beat(backend).await;
             return self.known().0;
@@ -45,7 +45,7 @@ impl PartitionOwnership {
         share
     }
 
-    /// Says that the process is alive until `shutdown`, and then that it is gone.
+    /// Sends heartbeats until `shutdown`, and then deregisters.
     pub(crate) async fn run(&self, backend: &dyn EngineBackend, shutdown: CancellationToken) {
         self.is_kept.store(true, Ordering::SeqCst);
         loop {
@@ -62,15 +62,15 @@ impl PartitionOwnership {
             }
         }
         if backend.partitions() > 1 {
-            match tokio::time::timeout(LEAVING, backend.leave(self.engine)).await {
+            match tokio::time::timeout(LEAVE_TIMEOUT, backend.leave(self.engine)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => outage::failed(&error, "cannot say that this process is gone"),
-                Err(_) => tracing::warn!("could not say in time that this process is gone"),
+                Ok(Err(error)) => outage::failed(&error, "cannot deregister this process"),
+                Err(_) => tracing::warn!("could not deregister this process in time"),
             }
         }
     }
 
-    /// Says that the process is alive, and learns its share.
+    /// Sends a heartbeat, and learns the share.
     async fn beat(&self, backend: &dyn EngineBackend) {
         let partitions = backend.partitions();
         if partitions == 1 {
@@ -86,7 +86,7 @@ impl PartitionOwnership {
                     backend.wakeups().wake_timers();
                 }
             }
-            Err(error) => outage::failed(&error, "cannot say that this process is alive"),
+            Err(error) => outage::failed(&error, "cannot send the heartbeat of this process"),
         }
     }
 

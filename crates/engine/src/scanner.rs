@@ -1,7 +1,7 @@
-//! Scanners: what looks over a store again and again, as a net for what nobody was told of.
+//! Scanners: periodic passes over a store, as a safety net for lost wake-ups.
 //!
 //! A scanner is bounded: each cycle examines a limited amount, and the next one continues there. An error
-//! costs the item it is about; nothing is ever decided from an error.
+//! affects only its item; nothing is ever decided from an error.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics;
 use crate::ownership::PartitionOwnership;
 
-/// Something that is looked over again and again.
+/// A periodic pass over a store.
 #[async_trait]
 pub trait Scanner: Send + Sync + 'static {
-    /// The word in logs and metrics.
+    /// The name in logs and metrics.
     fn name(&self) -> &'static str;
 
-    /// How long it is from one look to the next.
+    /// The time between two cycles.
     fn interval(&self) -> Duration;
 
-    /// Looks once at a share of the store.
+    /// Runs one cycle over a share of the store.
     async fn scan(
         &self,
         backend: &dyn EngineBackend,
@@ -30,18 +30,18 @@ pub trait Scanner: Send + Sync + 'static {
     ) -> Result<Scanned, StoreError>;
 }
 
-/// What one look did.
+/// What one cycle did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scanned {
-    /// How many items were looked at.
+    /// How many items were examined.
     pub processed: u64,
-    /// How many of them something was done for.
+    /// How many of them were changed.
     pub changed: u64,
-    /// How many failed; they are looked at again.
+    /// How many failed; a later cycle examines them again.
     pub errors: u64,
 }
 
-/// A scanner of one process. Of several on one store, each looks at its share of the partitions.
+/// A scanner of one process. Of several on one store, each scans its share of the partitions.
 pub struct Scanning<S> {
     scanner: S,
     backend: Arc<dyn EngineBackend>,
@@ -69,14 +69,14 @@ impl<S: Scanner> Scanning<S> {
             let name = self.scanner.name();
             match self.run_once().await {
                 Ok(Scanned { errors: 0, .. }) => {}
-                // Each was logged by itself.
+                // Each failure was logged where it happened.
                 Ok(scanned) => tracing::debug!(scanner = name, ?scanned, "some items failed"),
                 Err(error) => outage::failed(&error, &format!("cannot scan ({name})")),
             }
         }
     }
 
-    /// Looks once.
+    /// Runs one cycle.
     pub async fn run_once(&self) -> Result<Scanned, StoreError> {
         let began = Instant::now();
         let share = self.shares.present(&*self.backend).await;

@@ -1,4 +1,4 @@
-//! What runs beside a store: its timers, the net beneath its limits and its audit, in one process.
+//! The background services of a store in one process: timers, the unblock scanner and the audit.
 //!
 //! All of them act on one share of the partitions, so a process counts once among the others.
 
@@ -15,11 +15,11 @@ use crate::unblock::UnblockScanner;
 
 /// The background services of one process.
 pub struct Services {
-    /// Lets time pass.
+    /// Fires timers.
     pub timers: Arc<Timers>,
-    /// Releases executions whose limit has room.
+    /// Releases executions whose limit has capacity.
     pub unblock: Arc<Scanning<UnblockScanner>>,
-    /// Looks for what must not be.
+    /// Finds violations.
     pub audit: Arc<Scanning<AuditScanner>>,
     shares: Arc<PartitionOwnership>,
     backend: Arc<dyn EngineBackend>,

@@ -1,7 +1,7 @@
-//! The supervisor: keeps background services running until they are told to stop.
+//! The supervisor: keeps background services running until it stops them.
 //!
-//! A service that panics, or ends by itself, is started again after a pause that grows while it
-//! keeps falling. One service that falls does not touch the others.
+//! A service that panics or returns is restarted after a pause that grows while it
+//! keeps failing. A failing service does not affect the others.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::metrics;
 
-/// The pause before a service is started again for the first time.
+/// The pause before the first restart of a service.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -27,8 +27,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Runs `service` and starts it again whenever it falls. It is given the token that tells it
-    /// to stop.
+    /// Runs `service` and restarts it whenever it fails. It is passed the token that stops it.
     pub fn start<S, F>(&self, name: &'static str, service: S)
     where
         S: Fn(CancellationToken) -> F + Send + 'static,
@@ -37,7 +36,7 @@ impl Supervisor {
         self.services.spawn(keep(name, service, self.stop.clone()));
     }
 
-    /// Tells every service to stop and waits until they have.
+    /// Stops every service and waits until they have ended.
     pub async fn stop(self) {
         self.stop.cancel();
         self.services.close();
@@ -54,14 +53,14 @@ where
     metrics::restarted(name, 0);
     loop {
         let started = Instant::now();
-        // In a task of its own, so that a panic in it ends here.
+        // In a separate task, so that a panic ends only that task.
         let ended = tokio::spawn(service(stop.clone())).await;
         if stop.is_cancelled() {
             return;
         }
         match ended {
-            Ok(()) => tracing::error!(service = name, "a service ended by itself"),
-            Err(error) => tracing::error!(service = name, %error, "a service fell"),
+            Ok(()) => tracing::error!(service = name, "a service returned unexpectedly"),
+            Err(error) => tracing::error!(service = name, %error, "a service panicked"),
         }
         metrics::restarted(name, 1);
         if started.elapsed() >= RECOVERED {

@@ -1,8 +1,8 @@
-//! The timer loop: finds what is due and lets time do it.
+//! The timer loop: finds due timers and fires them.
 //!
 //! It works in bounded batches, drains until nothing is due, and sleeps until the next timer or
-//! until it is told of an earlier one. A timer that cannot be acted on costs itself alone: the loop
-//! goes on behind it and comes back on its next cycle.
+//! until a wake-up announces an earlier one. A timer that fails affects only itself: the loop
+//! continues with the next and retries it in the next cycle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics;
 use crate::ownership::PartitionOwnership;
 
-/// How many budgets, quotas and tickets time acts on at once.
-const SIDE_BY_SIDE: usize = 16;
+/// How many timers of budgets, quotas and tickets fire concurrently.
+const CONCURRENCY: usize = 16;
 
 /// How the loop works.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How many timers are acted on at a time.
+    /// How many timers fire at a time.
     pub batch: usize,
     /// How long the loop sleeps at most; timers of other processes are seen within this time.
     pub longest_sleep: Duration,
-    /// How long it rests after a cycle in which nothing fired and something failed.
+    /// How long it pauses after a cycle in which nothing fired and something failed.
     pub rest_after_errors: Duration,
 }
 
@@ -42,13 +42,13 @@ impl Default for Options {
 /// What one cycle did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many timers time had something to do for.
+    /// How many timers changed something.
     pub fired: u64,
     /// How many were stale: nothing was due any more.
     pub stale: u64,
     /// How many failed.
     pub errors: u64,
-    /// How long it is to the next timer.
+    /// How long until the next timer.
     pub sleep: Option<Duration>,
 }
 
@@ -87,7 +87,7 @@ impl Timers {
                 metrics::timers(report.fired, report.stale, report.errors);
             }
             let sleep = match cycle {
-                // What fired may have set timers that are due already: look again at once.
+                // What fired may have set timers that are already due: scan again at once.
                 Ok(report) if report.fired > 0 => Duration::ZERO,
                 Ok(report) if report.errors > 0 => self.options.rest_after_errors,
                 Ok(report) => report.sleep.unwrap_or(self.options.longest_sleep),
@@ -104,7 +104,7 @@ impl Timers {
         }
     }
 
-    /// Acts on everything that is due, once.
+    /// Fires every due timer once.
     pub async fn run_once(&self) -> Result<Report, StoreError> {
         let mut report = Report::default();
         let mut after = None;
@@ -115,7 +115,7 @@ impl Timers {
             for batch in ids.chunks(self.options.batch) {
                 self.tick(batch, &mut report).await?;
             }
-            for keys in timers.resources.chunks(SIDE_BY_SIDE) {
+            for keys in timers.resources.chunks(CONCURRENCY) {
                 self.tick_resources(keys, &mut report).await;
             }
             if timers.more.is_none() {
@@ -127,7 +127,7 @@ impl Timers {
         }
     }
 
-    /// Lets time act on budgets, quotas and tickets, side by side: what follows from one holds up
+    /// Fires timers of budgets, quotas and tickets concurrently: the effects of one delay
     /// no other.
     async fn tick_resources(&self, keys: &[ResourceKey], report: &mut Report) {
         let mut ticks = JoinSet::new();
@@ -140,11 +140,11 @@ impl Timers {
                 Ok((Ok(true), _)) => report.fired += 1,
                 Ok((Ok(false), _)) => report.stale += 1,
                 Ok((Err(error), key)) => {
-                    outage::failed(&error, &format!("the timer of {key:?} cannot be acted on"));
+                    outage::failed(&error, &format!("the timer of {key:?} cannot fire"));
                     report.errors += 1;
                 }
                 Err(gone) => {
-                    tracing::error!(%gone, "a timer was not acted on");
+                    tracing::error!(%gone, "a timer did not fire");
                     report.errors += 1;
                 }
             }
@@ -157,7 +157,7 @@ impl Timers {
                 Ok(ticked) if ticked.did.is_some() => report.fired += 1,
                 Ok(_) => report.stale += 1,
                 Err(error) => {
-                    outage::failed(&error, &format!("the timer of {id} cannot be acted on"));
+                    outage::failed(&error, &format!("the timer of {id} cannot fire"));
                     report.errors += 1;
                 }
             }

@@ -1,8 +1,9 @@
-//! The unblock scanner: a safety net that releases blocked executions whose budget or quota has room,
-//! in case the process that made room died first. If a limit cannot be read, they stay blocked.
+//! The unblock scanner: a safety net that releases blocked executions whose budget or quota has
+//! capacity, in case the process that freed it died first. If a limit cannot be read, they stay
+//! blocked.
 //!
-//! Each cycle looks at a bounded number of limits and goes on where the last one ended, so that all
-//! come up, whatever becomes of those before them.
+//! Each cycle examines a bounded number of limits and continues where the last one ended, so that all
+//! are reached, whatever happens to those before them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,20 +15,20 @@ use ff_store::{EngineBackend, PartitionSet, StoreError, outage};
 
 use crate::scanner::{Scanned, Scanner};
 
-/// How many limits one cycle looks at.
+/// How many limits one cycle examines.
 pub const LIMITS_PER_CYCLE: usize = 100;
 
-/// Releases executions that wait for nothing any more.
+/// Releases executions whose limit has capacity.
 #[derive(Debug)]
 pub struct UnblockScanner {
-    /// How long it is from one cycle to the next.
+    /// The time between two cycles.
     pub interval: Duration,
-    /// Where the next cycle goes on.
+    /// Where the next cycle continues.
     cursor: Mutex<Option<(Namespace, Blocker)>>,
 }
 
 impl UnblockScanner {
-    /// A scanner with this long from one cycle to the next.
+    /// A scanner with this time between two cycles.
     pub fn every(interval: Duration) -> UnblockScanner {
         UnblockScanner { interval, cursor: Mutex::default() }
     }
@@ -36,7 +37,7 @@ impl UnblockScanner {
         self.cursor.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn go_on_after(&self, last: Option<(Namespace, Blocker)>) {
+    fn continue_after(&self, last: Option<(Namespace, Blocker)>) {
         *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = last;
     }
 }
@@ -66,7 +67,7 @@ impl Scanner for UnblockScanner {
         let after = self.cursor();
         let limits = backend.blockers(share, after.as_ref(), LIMITS_PER_CYCLE).await?;
         // A short page is the last one: the next cycle begins at the start.
-        self.go_on_after(limits.last().cloned().filter(|_| limits.len() == LIMITS_PER_CYCLE));
+        self.continue_after(limits.last().cloned().filter(|_| limits.len() == LIMITS_PER_CYCLE));
         for (namespace, on) in limits {
             scanned.processed += 1;
             match backend.release(&namespace, &on).await {

@@ -26,7 +26,7 @@ impl Builder {
         self
     }
 
-    /// The tenant whose tasks these are; `default` unless given. Nothing of one namespace is visible
+    /// The tenant of the tasks; by default `default`. Nothing of one namespace is visible
     /// from another.
     pub fn namespace(mut self, namespace: &str) -> Builder {
         self.namespace = Some(namespace.to_owned());
@@ -39,14 +39,14 @@ impl Builder {
         self
     }
 
-    /// The PEM file of the certificate authorities to trust for `https://`; those of this machine
-    /// unless given.
+    /// The PEM file of the certificate authorities to trust for `https://`; by default those of this
+    /// machine.
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Builder {
         self.ca = Some(file.into());
         self
     }
 
-    /// Opens it. A file that is missing is made. A server is called first by what follows, not here.
+    /// Opens it. A missing file is created. A server is first called by a later method, not here.
     pub async fn open(self) -> Result<FlowFabric, Error> {
         let namespace = match &self.namespace {
             Some(namespace) => Namespace::new(namespace.as_str())?,
@@ -62,7 +62,7 @@ impl Builder {
 
 impl std::fmt::Debug for Builder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The URL can hold a password, and the token is one.
+        // The URL can hold a password, and the token is a secret.
         f.debug_struct("Builder").field("namespace", &self.namespace).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! From a URL to what is behind it: a store of this process, or a server.
+//! From a URL to its store in this process, or its server.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use ff_store::{ClientAndWorker, EngineBackend};
 use crate::Error;
 use crate::builder::Builder;
 
-/// What is behind a URL.
+/// The target of a URL.
 pub(crate) enum Connected {
     /// A store, whose engine runs in this process.
     Store(Arc<dyn EngineBackend>),
-    /// A server, which runs its own.
+    /// A server, which runs the engine.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only servers are this"))]
     Server(Arc<dyn ClientAndWorker>),
 }

@@ -1,6 +1,6 @@
-//! What a handle runs in the background: the engine of its store, and its workers.
+//! The background tasks of a handle: the engine of its store, and its workers.
 //!
-//! All of it ends with [`Background::close`], or is told to end when the last handle is dropped.
+//! All of it ends with [`Background::close`], or is stopped when the last handle is dropped.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub(crate) struct Background {
 
 struct Engine {
     store: Arc<dyn EngineBackend>,
-    /// Taken by whoever closes first.
+    /// Taken by the first close.
     services: Mutex<Option<Supervisor>>,
 }
 
@@ -34,7 +34,7 @@ impl Background {
         Background { engine, workers: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
-    /// Keeps a worker, and tells it to stop at the end of everything. Answers a token that is cancelled
+    /// Keeps a worker, and stops it when the handle closes. Answers a token that is cancelled
     /// when the worker has ended.
     pub(crate) fn keep(&self, mut worker: Running) -> CancellationToken {
         let (all, ended) = (self.stop.clone(), CancellationToken::new());
@@ -54,7 +54,7 @@ impl Background {
         ended
     }
 
-    /// Ends workers first, then the engine, then the calls that are still under way.
+    /// Ends workers first, then the engine, then pending calls.
     pub(crate) async fn close(&self) {
         self.stop.cancel();
         self.workers.close();

@@ -19,8 +19,8 @@ use crate::worker::WorkerBuilder;
 ///
 /// A store is opened in this process, so its engine runs here too: timers, retries, and the release of
 /// tasks that wait for a limit. The engine and all workers that were started here end with
-/// [`close`](FlowFabric::close). When the last handle is dropped instead, they are told to end, and do
-/// so as long as the async runtime lives.
+/// [`close`](FlowFabric::close). When the last handle is dropped instead, they stop as
+/// well, as long as the async runtime lives.
 #[derive(Clone)]
 pub struct FlowFabric {
     pub(crate) backend: Arc<dyn ClientAndWorker>,
@@ -61,13 +61,13 @@ impl FlowFabric {
         FlowFabric { backend, namespace, heartbeats, background }
     }
 
-    /// Describes a task of a kind, with its input. Whatever serde can write is an input; it travels as
+    /// Describes a task of a kind, with its input: any type that serde can write, sent as
     /// JSON.
     pub fn task(&self, kind: &str, input: &(impl ToPayload + ?Sized)) -> TaskBuilder {
         TaskBuilder::new(self.clone(), kind, input)
     }
 
-    /// A task that was submitted earlier, by its id. Nothing is asked of the store or server yet.
+    /// A task that was submitted earlier, by its id. The store or server is not called yet.
     pub fn handle(&self, id: ExecutionId) -> TaskHandle {
         TaskHandle::new(self.clone(), id)
     }
@@ -77,7 +77,7 @@ impl FlowFabric {
         WorkerBuilder::new(self.clone())
     }
 
-    /// Describes a budget: what its tasks may use in all.
+    /// Describes a budget: what its tasks may use in total.
     pub fn budget(&self, name: &str) -> BudgetBuilder {
         BudgetBuilder::new(self.clone(), name)
     }

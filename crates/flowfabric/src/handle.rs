@@ -13,10 +13,11 @@ use crate::flowfabric::FlowFabric;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Untyped;
 
-/// A task that was submitted. Dropping it changes nothing about the task.
+/// A task that was submitted. Dropping it does not affect the task.
 ///
-/// [`TaskBuilder::send`](crate::TaskBuilder::send) gives a handle whose `result` is what its caller asks
-/// for; [`typed`](TaskHandle::typed) makes it one that remembers the type, to be stored or passed on.
+/// [`TaskBuilder::send`](crate::TaskBuilder::send) gives a handle whose `result` has the type its
+/// caller chooses; [`typed`](TaskHandle::typed) makes it one that remembers the type, to be stored
+/// or passed on.
 ///
 /// ```
 /// # use flowfabric::prelude::*;
@@ -51,7 +52,8 @@ impl TaskHandle<Untyped> {
         self.flowfabric.client().wait(self.id).await
     }
 
-    /// Waits for at most this long. After that it is an [`Error::Timeout`], and the task runs on.
+    /// Waits for at most this long. After that it is an [`Error::Timeout`], and the task keeps
+    /// running.
     pub async fn result_within<R: FromPayload>(&self, longest: Duration) -> Result<R, Error> {
         self.flowfabric.client().wait_within(self.id, longest).await
     }
@@ -64,7 +66,8 @@ impl<R: FromPayload> TaskHandle<R> {
         self.flowfabric.client().wait(self.id).await
     }
 
-    /// Waits for at most this long. After that it is an [`Error::Timeout`], and the task runs on.
+    /// Waits for at most this long. After that it is an [`Error::Timeout`], and the task keeps
+    /// running.
     pub async fn result_within(&self, longest: Duration) -> Result<R, Error> {
         self.flowfabric.client().wait_within(self.id, longest).await
     }
@@ -76,12 +79,12 @@ impl<R> TaskHandle<R> {
         self.id
     }
 
-    /// Where it stands, in a word.
+    /// Its state, in a word.
     pub async fn state(&self) -> Result<PublicState, Error> {
         Ok(self.flowfabric.client().describe(self.id).await?.public_state())
     }
 
-    /// Why it stands there and what it waits for, in a sentence.
+    /// Why it is in that state and what it waits for, in a sentence.
     pub async fn explain(&self) -> Result<String, Error> {
         Ok(self.flowfabric.client().explain(self.id).await?.sentence)
     }

@@ -2,7 +2,7 @@
 //! crashes, with retries, budgets and at most one accepted result.
 //!
 //! [`FlowFabric::open`] takes a URL. A store (`sqlite:work.ff`, `memory:`, `valkey://..`) is opened in
-//! this process, and the engine runs beside it; a server (`http://..`, `https://..`) is only called.
+//! this process, together with its engine; a server (`http://..`, `https://..`) is only called.
 //! Everything else is the same on either.
 //!
 //! ```
@@ -30,8 +30,8 @@
 //! | `valkey` | no | stores on Valkey, standalone and cluster |
 //!
 //! Builders keep what they are given and check it in their last call, `open()`, `start()` or `send()`:
-//! one [`Error`] names the field at fault. How to embed is told in `docs/embedding.md`, how to test in
-//! `docs/testing.md`.
+//! one [`Error`] names the field at fault. `docs/embedding.md` is the guide to embedding,
+//! `docs/testing.md` that to testing.
 
 mod builder;
 mod connect;
@@ -58,22 +58,22 @@ pub use task::TaskBuilder;
 pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder};
 
-/// The Rust programs of the README are compiled as they stand there.
+/// The Rust programs of the README, compiled as they are.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The examples of the guide to embedding run as they stand there.
+/// The examples of the embedding guide, run as they are.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;
 
-/// The example of the guide to workers runs as it stands there.
+/// The example of the worker guide, run as it is.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/workers.md")]
 struct Workers;
 
-/// The examples of the guide to testing run as they stand there.
+/// The examples of the testing guide, run as they are.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]
 struct Testing;

@@ -32,14 +32,14 @@ impl BudgetBuilder {
         self
     }
 
-    /// How long a period is: what was used is forgotten at its end. Without one it never is.
+    /// The length of a period: usage is reset at its end. Without one it never is.
     pub fn period(mut self, span: Duration) -> BudgetBuilder {
         self.period = Some(span);
         self
     }
 
-    /// Creates the budget, or changes what it allows. Usage is kept, and waiting tasks that now have
-    /// room are released.
+    /// Creates the budget, or changes what it allows. Usage is kept, and waiting tasks that now fit
+    /// are released.
     pub async fn set(self) -> Result<(), Error> {
         let mut dimensions = BTreeMap::new();
         for (dimension, most) in self.dimensions {
@@ -57,7 +57,7 @@ impl BudgetBuilder {
         Ok(budget.used.into_iter().map(|(name, used)| (name.to_string(), used)).collect())
     }
 
-    /// Forgets what was used, and releases waiting tasks that now have room.
+    /// Resets the usage, and releases waiting tasks that now fit.
     pub async fn reset(&self) -> Result<(), Error> {
         self.flowfabric.client().reset_budget(&self.name).await.map(drop)
     }
@@ -89,7 +89,7 @@ impl QuotaBuilder {
         self
     }
 
-    /// Creates the quota, or changes what it allows. Waiting tasks that now have room are released.
+    /// Creates the quota, or changes what it allows. Waiting tasks that it now admits are released.
     pub async fn set(self) -> Result<(), Error> {
         let window = self.starts.map_or(Duration::from_secs(1), |(_, window)| window);
         let limits = QuotaLimits {

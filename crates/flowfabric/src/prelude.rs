@@ -1,4 +1,4 @@
-//! Everything that a program with tasks and workers names: `use flowfabric::prelude::*`.
+//! Every name that a program with tasks and workers needs: `use flowfabric::prelude::*`.
 
 pub use crate::{
     BudgetBuilder, Builder, Bytes, CancellationToken, Error, ExecutionId, Fence, FlowFabric,

@@ -18,7 +18,7 @@ use crate::handle::TaskHandle;
 pub struct TaskBuilder {
     flowfabric: FlowFabric,
     requires: Vec<String>,
-    /// The task, or what was wrong first.
+    /// The task, or the first error.
     submit: Result<Submit, Error>,
 }
 
@@ -39,7 +39,7 @@ impl TaskBuilder {
         })
     }
 
-    /// The queue; `default` unless given.
+    /// The queue; by default `default`.
     pub fn lane(self, lane: &str) -> TaskBuilder {
         self.try_with(|submit| {
             submit.lane = Lane::new(lane)?;
@@ -47,12 +47,12 @@ impl TaskBuilder {
         })
     }
 
-    /// Higher goes first: -9000 to 9000, 0 unless given.
+    /// Higher goes first: -9000 to 9000, by default 0.
     pub fn priority(self, priority: i16) -> TaskBuilder {
         self.with(|submit| submit.priority = priority)
     }
 
-    /// The caller's own name for the task: the same key with the same task is the same task, and it runs
+    /// The caller's key for the task: the same key with the same task is the same task, and it runs
     /// once, however often it is sent.
     pub fn key(self, key: &str) -> TaskBuilder {
         let (backend, namespace) =
@@ -93,7 +93,7 @@ impl TaskBuilder {
         })
     }
 
-    /// A quota that it counts against. It waits until every quota it names has room. It may be called
+    /// A quota that must admit it. It waits until every quota it names does. It may be called
     /// again for more.
     pub fn quota(self, name: &str) -> TaskBuilder {
         self.try_with(|submit| {
@@ -124,28 +124,28 @@ impl TaskBuilder {
         })
     }
 
-    /// How long one attempt may run; any time unless given.
+    /// How long one attempt may run; by default without limit.
     pub fn attempt_timeout(self, span: Duration) -> TaskBuilder {
         self.with(|submit| submit.policy.attempt_timeout = Patch::Set(millis(span)))
     }
 
-    /// How long it may take in all, from now on, waits included; any time unless given.
+    /// How long it may take in total, from now on, waits included; by default without limit.
     pub fn deadline(self, span: Duration) -> TaskBuilder {
         self.with(|submit| submit.policy.deadline = Patch::Set(millis(span)))
     }
 
-    /// How long its worker may be silent before another one takes it over; 30 seconds unless given.
+    /// How long its worker may be silent before another one takes it over; by default 30 seconds.
     pub fn lease_ttl(self, span: Duration) -> TaskBuilder {
         self.with(|submit| submit.policy.lease_ttl = Some(millis(span)))
     }
 
-    /// How long it stays readable after its end; 7 days unless given.
+    /// How long it stays readable after its end; by default 7 days.
     pub fn retention(self, span: Duration) -> TaskBuilder {
         self.with(|submit| submit.policy.retention = Some(millis(span)))
     }
 
     /// Checks the task and submits it. Once this returns, the task is kept and offered to workers until
-    /// it ends. A lost reply is repeated under the same id, so the task is made once.
+    /// it ends. After a lost reply it is repeated with the same id, so the task is created once.
     pub async fn send(self) -> Result<TaskHandle, Error> {
         let mut submit = self.submit?;
         if !self.requires.is_empty() {

@@ -55,7 +55,7 @@ impl Harness {
     /// Outside a tokio runtime.
     pub fn start() -> Harness {
         let store = ff_backends::memory(Arc::new(TokioClock::start()));
-        // A thread of its own for heartbeats would not share the virtual time.
+        // A separate thread for heartbeats would not share the virtual time.
         let heartbeats = Heartbeats::SameRuntime;
         let connected = Connected::Store(store);
         Harness { flowfabric: FlowFabric::new(connected, Namespace::default(), heartbeats) }

@@ -17,7 +17,7 @@ pub struct WorkerBuilder {
     instance: Option<String>,
     capabilities: Vec<String>,
     handlers: usize,
-    /// The worker, or what was wrong first.
+    /// The worker, or the first error.
     runtime: Result<WorkerRuntime, Error>,
 }
 
@@ -47,7 +47,7 @@ impl WorkerBuilder {
         self.with(|runtime| Ok(runtime.state(value)))
     }
 
-    /// A queue to serve; `default` unless given. It may be called again for more.
+    /// A queue to serve; by default `default`. It may be called again for more.
     pub fn lane(self, lane: &str) -> WorkerBuilder {
         self.lane_weighted(lane, 1)
     }
@@ -58,7 +58,7 @@ impl WorkerBuilder {
         self.with(|runtime| Ok(runtime.lane_weighted(lane, weight)?))
     }
 
-    /// How many tasks run at once; 1 unless given.
+    /// How many tasks run at once; by default 1.
     pub fn concurrency(self, tasks: usize) -> WorkerBuilder {
         self.with(|runtime| Ok(runtime.concurrency(tasks)))
     }
@@ -69,26 +69,26 @@ impl WorkerBuilder {
         self
     }
 
-    /// Its name, which the processes of one program share; `worker` unless given.
+    /// Its name, which the processes of one program share; by default `worker`.
     pub fn name(mut self, name: &str) -> WorkerBuilder {
         self.name = name.to_owned();
         self
     }
 
-    /// The name of this process, which no other live one has; random unless given.
+    /// The name of this process, which no other live one has; by default random.
     pub fn instance(mut self, instance: &str) -> WorkerBuilder {
         self.instance = Some(instance.to_owned());
         self
     }
 
-    /// How long running tasks may take to finish when the worker ends, before they are handed back; 10
-    /// seconds unless given.
+    /// How long running tasks may take to finish when the worker ends, before they are handed back;
+    /// by default 10 seconds.
     pub fn drain(self, longest: Duration) -> WorkerBuilder {
         self.with(|runtime| Ok(runtime.drain(longest)))
     }
 
     /// Checks the worker and starts it in the background. It is refused without a handler, without a
-    /// state that a handler takes, and with anything that is no name or out of range.
+    /// state that a handler takes, and with an invalid name or a value out of range.
     pub async fn start(self) -> Result<Worker, Error> {
         let mut runtime = self.runtime?;
         if self.handlers == 0 {
@@ -113,7 +113,7 @@ impl WorkerBuilder {
         let worker = self.start().await?;
         tokio::select! {
             () = worker.ended.cancelled() => {}
-            () = worker.shutdown.heed_signals() => {}
+            () = worker.shutdown.listen_for_signals() => {}
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! The scheduler: chooses work that a worker can run and that budgets and quotas let through, and
+//! The scheduler: chooses work that a worker can run and that budgets and quotas admit, and
 //! reserves it.
 //!
-//! What is asked, in this order: whether the worker offers what the execution requires, every budget,
-//! every quota; then it is reserved. What cannot be told is refused. An admission whose reservation
-//! fails is given back, and a reservation that nobody claims returns to its queue.
+//! Checked in this order: whether the worker offers what the execution requires, every budget,
+//! every quota; then it is reserved. What cannot be read is refused. An admission whose reservation
+//! fails is released, and a reservation that is not claimed returns to its queue.
 //!
-//! Normally the store knows where work is. When it knows of none, some partitions are looked at all the
-//! same, in turn: a net for what nobody was told of.
+//! Normally the store knows where work is. When it knows of none, some partitions are scanned
+//! anyway, in turn: a safety net for lost wake-ups.
 
 mod rotation;
 
@@ -23,14 +23,14 @@ use ff_store::{EngineBackend, StoreError, WorkerBackend, mint};
 
 use rotation::Rotation;
 
-/// How often one request is asked again because work has moved on.
+/// How often one request is repeated because work has moved.
 const ROUNDS: usize = 8;
 
-/// The pauses before a grant that failed is asked for again.
+/// The pauses before a failed grant is repeated.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How a scheduler looks for work that it does not know of.
+/// How a scheduler scans for work that it does not know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedulerConfig {
     /// How many partitions one call scans.
@@ -123,7 +123,8 @@ impl Scheduler {
         Ok(self.grant(grant).await?.offer)
     }
 
-    /// Reserves what `grant` asks for. A lost reply is asked for again, once, under the same name.
+    /// Reserves what `grant` requests. After a lost reply it is repeated once, with the same
+    /// request id.
     pub async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let (namespace, lane) = (grant.namespace.clone(), grant.lane.clone());
         let worker = grant.worker.instance.clone();
@@ -162,7 +163,7 @@ impl Scheduler {
         Ok(known)
     }
 
-    /// Asks the store. Whoever called hears of a second failure in a row, and may call again.
+    /// Calls the store. A second failure in a row is returned to the caller, which may call again.
     async fn ask(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let mut may_repeat = !grant.retry;
         let again = |error: &StoreError, _| {
@@ -186,8 +187,9 @@ impl Scheduler {
     }
 }
 
-/// Reserves what `grant` asks for at `backend`, asking again while work moves on. A call that fails is
-/// repeated under the same name for as long as `again` says so: what a lost reply reserved is found.
+/// Reserves what `grant` requests at `backend`, repeating it while work moves. A call that fails is
+/// repeated with the same request id for as long as `again` allows: what a lost reply reserved is
+/// found.
 pub async fn reserve(
     backend: &dyn WorkerBackend,
     mut grant: GrantNext,
@@ -205,7 +207,7 @@ pub async fn reserve(
     Ok(Granted { again: true, ..Granted::default() })
 }
 
-/// The example of the guide to scheduling runs as it stands there.
+/// The example of the scheduling guide, run as it is.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/scheduling.md")]
 struct Scheduling;

@@ -1,4 +1,4 @@
-//! Which partitions are looked at when nothing is known: some at a time, all of them in turn.
+//! Which partitions are scanned when nothing is known: some at a time, all of them in turn.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use ff_core::{Partition, WorkerInstanceId};
 
-/// How many workers have a turn of their own. Beyond that the one that scanned longest ago begins
-/// again at its first place.
+/// How many workers have a separate turn. Beyond that the one that scanned longest ago begins
+/// again at its first position.
 const REMEMBERED: usize = 1_024;
 
-/// Whose turn it is to scan, and which: at most one scan in a window. Each worker counts its own
-/// scans, so that it sees every partition whoever else scans in between.
+/// Which worker may scan, and which partitions: at most one scan in a window. Each worker counts its
+/// scans separately, so that it sees every partition whichever workers scan in between.
 #[derive(Debug)]
 pub(crate) struct Rotation {
     window: Duration,
@@ -52,7 +52,7 @@ impl Rotation {
 }
 
 /// The partitions of one turn: at most `most` of `total`, all different. Workers begin at different
-/// places, and as many turns as it takes see all partitions.
+/// positions, and enough turns cover all partitions.
 pub(crate) fn partitions(
     instance: &WorkerInstanceId,
     turn: u64,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_turns_as_it_takes_see_every_partition() {
+    fn enough_turns_see_every_partition() {
         for total in [1, 2, 7, 31, 32, 33, 64, 255, 256, 1_000] {
             for most in [1, 3, 32, 300] {
                 for worker in 0..5 {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_is_made_once_per_window_however_long_it_is_not_asked_for() {
+    fn a_scan_is_made_at_most_once_per_window() {
         let window = Duration::from_millis(250);
         let (rotation, began, ada) = (Rotation::new(window), Instant::now(), instance(1));
         assert_eq!(rotation.next(&ada, began), Some(0));

@@ -1,4 +1,4 @@
-//! Where heartbeats run: on a thread with a small runtime of its own, so that handlers that block
+//! Where heartbeats run: on a dedicated thread with a small runtime, so that handlers that block
 //! their worker's runtime do not stop them.
 
 use std::future::Future;
@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 /// Where the heartbeats of a worker run: renewals of its leases and of its registration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Heartbeats {
-    /// On a thread of their own, over connections of their own: a handler that blocks the worker's
+    /// On a dedicated thread, over separate connections: a handler that blocks the worker's
     /// runtime does not stop them.
     #[default]
     OwnThread,

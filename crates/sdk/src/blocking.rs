@@ -1,4 +1,4 @@
-//! Handlers that block a thread of the async runtime: seen while they do, and named.
+//! Detects handlers that block a thread of the async runtime, and warns about them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use ff_core::{ExecutionId, Kind};
 use tokio::sync::Notify;
 
 /// A handler that does not yield for this long blocks its thread.
-const TOO_LONG: Duration = Duration::from_secs(1);
+const BLOCKED_AFTER: Duration = Duration::from_secs(1);
 
-/// How often the handlers are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often the running handlers are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The handlers that run in a worker.
 #[derive(Debug)]
@@ -29,10 +29,10 @@ pub(crate) struct Handlers {
 struct Watched {
     kind: Kind,
     execution: ExecutionId,
-    /// When the poll under way began, in milliseconds since the worker did, and one; 0 is none.
+    /// When the current poll began, in milliseconds since the worker began, plus one; 0 is none.
     polled: AtomicU64,
-    /// It was named.
-    named: AtomicBool,
+    /// The warning about it was logged.
+    reported: AtomicBool,
 }
 
 impl Handlers {
@@ -51,26 +51,26 @@ impl Handlers {
             kind,
             execution,
             polled: AtomicU64::new(0),
-            named: AtomicBool::new(false),
+            reported: AtomicBool::new(false),
         });
         self.running().push(watched.clone());
         self.started.notify_one();
         Watching { work: Box::pin(work), watched, handlers: self.clone() }
     }
 
-    /// Warns of handlers that block their threads, for as long as the worker lives.
-    pub(crate) async fn look_after(&self) {
+    /// Warns about handlers that block their threads, for as long as the worker lives.
+    pub(crate) async fn warn_of_blocked(&self) {
         loop {
             while self.running().is_empty() {
                 self.started.notified().await;
             }
-            tokio::time::sleep(LOOK).await;
-            self.look();
+            tokio::time::sleep(CHECK_INTERVAL).await;
+            self.check();
         }
     }
 
-    /// Warns of every handler that blocks its thread now, once for each task.
-    fn look(&self) {
+    /// Warns about every handler that blocks its thread now, once per task.
+    fn check(&self) {
         let now = self.now();
         for watched in self.running().iter() {
             let polled = watched.polled.load(Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Handlers {
         }
     }
 
-    /// Milliseconds since the worker began, and one.
+    /// Milliseconds since the worker began, plus one.
     fn now(&self) -> u64 {
         let since = self.began.elapsed().as_millis();
         u64::try_from(since).unwrap_or(u64::MAX - 1) + 1
@@ -93,7 +93,7 @@ impl Handlers {
 
 impl Watched {
     fn warn_after(&self, blocked: Duration) {
-        if blocked < TOO_LONG || self.named.swap(true, Ordering::Relaxed) {
+        if blocked < BLOCKED_AFTER || self.reported.swap(true, Ordering::Relaxed) {
             return;
         }
         tracing::warn!(
@@ -122,7 +122,7 @@ impl<F: Future> Future for Watching<F> {
         let polled = self.work.as_mut().poll(cx);
         self.watched.polled.store(0, Ordering::Relaxed);
         let took = self.handlers.now().saturating_sub(began);
-        // Whoever looks may have been kept from it by this very poll.
+        // This very poll may have kept the periodic check from running.
         self.watched.warn_after(Duration::from_millis(took));
         polled
     }

@@ -11,7 +11,7 @@ use crate::event::{self, EventHook};
 use crate::round_robin::ServedLane;
 use crate::shutdown::Shutdown;
 
-/// How long a worker may be silent when nothing is said: two leases of the default length.
+/// The default time a worker may be silent: two leases of the default length.
 const REGISTRATION_TTL: Duration = Duration::from_secs(60);
 
 /// How a worker connects and what it takes.
@@ -31,22 +31,22 @@ pub struct WorkerConfig {
     pub capabilities: Capabilities,
     /// How many tasks it holds at once.
     pub concurrency: usize,
-    /// How long one claim waits for work before it is asked again. A worker of several lanes waits at
+    /// How long one claim waits for work before it is sent again. A worker of several lanes waits on
     /// one of them, and finds work that meanwhile appears in the others after that time.
     pub poll_interval: Duration,
     /// How long it tries to register at first. `None`: once, and a worker whose backend does not answer
     /// begins without, to register as soon as it does.
     pub connect_timeout: Option<Duration>,
-    /// How long it may be silent before it counts as gone: 1 second to 24 hours. It is heard of at
-    /// a third of that.
+    /// How long it may be silent before it counts as gone: 1 second to 24 hours. It sends a heartbeat
+    /// at a third of that.
     pub registration_ttl: Duration,
     /// Where renewals of its leases and of its registration run.
     pub heartbeats: Heartbeats,
-    /// How long running tasks may go on once it is told to stop, before they are handed back.
+    /// How long running tasks may continue after a stop request, before they are handed back.
     pub drain: Duration,
-    /// What tells it to stop.
+    /// Requests the stop.
     pub shutdown: Shutdown,
-    /// What hears of its claims and troubles; they are logged unless given.
+    /// Receives its claims and failures; by default they are logged.
     pub events: EventHook,
 }
 

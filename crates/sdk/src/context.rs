@@ -1,4 +1,4 @@
-//! What a handler knows of its task.
+//! What a handler can read about its task, and report.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +46,7 @@ impl TaskContext {
         }
     }
 
-    /// The view of a task that no engine knows.
+    /// The view of a test task, which no engine knows.
     pub(crate) fn recorded(
         assignment: Assignment,
         recorder: Arc<Recorder>,
@@ -62,7 +62,7 @@ impl TaskContext {
         self.assignment.execution
     }
 
-    /// What sort of work it is.
+    /// What kind of work it is.
     pub fn kind(&self) -> &str {
         self.assignment.kind.as_str()
     }
@@ -118,7 +118,7 @@ impl TaskContext {
     }
 
     /// What an earlier hold of this attempt last reported, if one did: an attempt that was delayed or
-    /// handed back can go on from there.
+    /// handed back can continue from there.
     pub fn last_progress(&self) -> Option<&Progress> {
         self.assignment.progress.as_ref()
     }
@@ -128,7 +128,7 @@ impl TaskContext {
         self.assignment.run
     }
 
-    /// The lease. Give its id to other systems that must tell two holders apart.
+    /// The lease. Give its id to other systems that must distinguish two holders.
     pub fn fence(&self) -> Fence {
         self.assignment.fence
     }
@@ -151,7 +151,7 @@ impl TaskContext {
         }
     }
 
-    /// Says how far the task is.
+    /// Reports how far the task is.
     pub async fn progress(&self, percent: u8, message: &str) -> Result<(), SdkError> {
         match &self.reports {
             Reports::Sent(reporter) => reporter.progress(Some(percent), Some(message)).await,
@@ -174,7 +174,7 @@ impl TaskContext {
         Ok(by_name(&used))
     }
 
-    /// Takes back from what was reported, at most all of it, under a key of its own. Answers what is
+    /// Takes back from what was reported, at most all of it, under a separate key. Answers what is
     /// left, by dimension.
     pub async fn release_usage(
         &self,
@@ -188,12 +188,16 @@ impl TaskContext {
         Ok(by_name(&used))
     }
 
-    /// A value the runtime was given with [`WorkerRuntime::state`](crate::WorkerRuntime::state). A
-    /// handler that takes [`State`](crate::State) instead learns of a missing one before it starts.
+    /// A value registered with [`WorkerRuntime::state`](crate::WorkerRuntime::state). For a handler
+    /// that takes [`State`](crate::State) instead, a missing value is an error before the worker
+    /// starts.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, TaskError> {
         let value = self.shared.get(&TypeId::of::<T>()).cloned();
         value.and_then(|value| value.downcast().ok()).ok_or_else(|| {
-            TaskError::permanent(format!("the runtime was given no {}", std::any::type_name::<T>()))
+            TaskError::permanent(format!(
+                "the runtime has no state of type {}",
+                std::any::type_name::<T>()
+            ))
         })
     }
 }

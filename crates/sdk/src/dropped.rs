@@ -1,5 +1,5 @@
 //! Tasks that are dropped unfinished. Work that is dropped again and again, by a loop that panics on
-//! it for example, must not run for ever: it is put off for longer each time, and then has failed.
+//! it for example, must not run forever: it is delayed longer each time, and then fails.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use ff_core::{ExecutionId, Millis};
 /// How often one execution may be dropped before a drop counts as a failed attempt.
 const MOST: u32 = 5;
 
-/// How long it is put off when it is dropped the second time; four times as long each time after.
+/// How long it is delayed when it is dropped the second time; four times as long each time after.
 const PAUSE: Millis = Millis::new(100);
 
 /// How many executions are remembered. Beyond that the oldest is forgotten.
@@ -20,13 +20,13 @@ const REMEMBERED: usize = 1_024;
 pub(crate) enum Dropped {
     /// It goes back to its place in the queue.
     HandBack,
-    /// It continues after this long.
-    PutOff(Millis),
-    /// The attempt has failed: it was dropped so many times.
+    /// The same attempt continues after this long.
+    Delay(Millis),
+    /// The attempt fails: it was dropped this many times.
     Fail(u32),
 }
 
-/// How often this worker has dropped which executions, since each last ended in another way.
+/// How often this worker has dropped each execution since it last ended in any other way.
 #[derive(Debug, Default)]
 pub(crate) struct Drops(Mutex<Counts>);
 
@@ -38,7 +38,7 @@ struct Counts {
 }
 
 impl Drops {
-    /// Counts one more drop, and says what becomes of the task.
+    /// Counts one more drop, and decides what becomes of the task.
     pub(crate) fn count(&self, execution: ExecutionId) -> Dropped {
         let mut counts = self.counts();
         if counts.of.len() >= REMEMBERED && !counts.of.contains_key(&execution) {
@@ -53,7 +53,7 @@ impl Drops {
         *times += 1;
         match *times {
             1 => Dropped::HandBack,
-            times @ 2..=MOST => Dropped::PutOff(Millis::new(PAUSE.get() << (2 * (times - 2)))),
+            times @ 2..=MOST => Dropped::Delay(Millis::new(PAUSE.get() << (2 * (times - 2)))),
             times => {
                 counts.of.remove(&execution);
                 Dropped::Fail(times)
@@ -84,13 +84,13 @@ mod tests {
     fn each_drop_of_the_same_execution_costs_more() {
         let drops = Drops::default();
         let outcomes: Vec<_> = (0..6).map(|_| drops.count(id(1))).collect();
-        let put_off = |ms| Dropped::PutOff(Millis::new(ms));
+        let delay = |ms| Dropped::Delay(Millis::new(ms));
         let expected = [
             Dropped::HandBack,
-            put_off(100),
-            put_off(400),
-            put_off(1_600),
-            put_off(6_400),
+            delay(100),
+            delay(400),
+            delay(1_600),
+            delay(6_400),
             Dropped::Fail(6),
         ];
         assert_eq!(outcomes, expected);
@@ -109,6 +109,6 @@ mod tests {
         assert_eq!(drops.counts().of.len(), REMEMBERED);
         assert_eq!(drops.count(id(0)), Dropped::HandBack, "the oldest is forgotten");
         let newest = id(2 * REMEMBERED as u64 - 1);
-        assert_eq!(drops.count(newest), Dropped::PutOff(PAUSE), "the newest is not");
+        assert_eq!(drops.count(newest), Dropped::Delay(PAUSE), "the newest is not");
     }
 }

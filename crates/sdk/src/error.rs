@@ -23,10 +23,10 @@ pub enum SdkError {
         /// What is wrong with it and what would be right.
         why: String,
     },
-    /// The worker's own thread cannot be started.
+    /// The thread of the heartbeats cannot be started.
     #[error("the worker cannot start the thread of its heartbeats: {0}")]
     Thread(std::io::Error),
-    /// A payload is not what the caller asked for.
+    /// A payload does not decode into the type the caller asked for.
     #[error("the payload does not decode: {0}")]
     Decode(#[from] serde_json::Error),
     /// The execution ended otherwise than with a result.
@@ -66,9 +66,10 @@ impl SdkError {
         }
     }
 
-    /// The stable code of the error, for programs: that of the refusal or failure behind it, or one of
-    /// `worker_at_capacity`, `invalid_argument`, `thread_failed`, `bad_payload`, `timeout`, and the
-    /// state in which an execution without a result has ended, such as `failed` or `cancelled`.
+    /// The stable code of the error, for programs: that of the underlying refusal or failure, or
+    /// one of `worker_at_capacity`, `invalid_argument`, `thread_failed`, `bad_payload`, `timeout`,
+    /// and the state in which an execution without a result has ended, such as `failed` or
+    /// `cancelled`.
     pub fn code(&self) -> &'static str {
         match self {
             SdkError::Engine(error) => error.code(),
@@ -90,7 +91,7 @@ impl SdkError {
         }
     }
 
-    /// The code of the refusal, when that is what it is.
+    /// The code of the refusal, if it is one.
     pub fn refused(&self) -> Option<Code> {
         match self {
             SdkError::Engine(error) => error.refused(),
@@ -98,15 +99,15 @@ impl SdkError {
         }
     }
 
-    /// Whether it says that the caller does not hold the execution any more.
-    pub fn ends_the_hold(&self) -> bool {
+    /// Whether it means that the caller does not hold the execution any more.
+    pub fn ends_hold(&self) -> bool {
         let ended = [Code::StaleLease, Code::Cancelled, Code::ExitConflict, Code::NotFound];
         self.refused().is_some_and(|code| ended.contains(&code))
     }
 }
 
-/// Cuts a message at a character boundary within its bound: a failure must not be refused because
-/// it has too much to say.
+/// Cuts a message at a character boundary within its bound, so that a failure is not refused for
+/// the length of its message.
 pub(crate) fn shorten(mut message: String) -> String {
     let mut end = ff_core::bounds::MESSAGE_BYTES.min(message.len());
     while !message.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! What a worker tells of itself while it works.
+//! Events of a worker, for logs and hooks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use ff_core::Lane;
 use ff_core::machine::Assignment;
 use ff_store::StoreError;
 
-/// Hears of a worker. It is called from the worker's own tasks and must not block.
+/// Receives the events of a worker. It is called from the worker's tasks and must not block.
 pub type EventHook = Arc<dyn Fn(WorkerEvent<'_>) + Send + Sync>;
 
 /// What happened in a worker.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WorkerEvent<'a> {
-    /// The backend has not taken its registration. The worker works without, and tries again.
+    /// The backend has not accepted its registration. The worker works without it, and tries again.
     NotRegistered {
         /// Why.
         error: &'a StoreError,
     },
-    /// A claim has failed. It is repeated, under the same name.
+    /// A claim has failed. It is repeated with the same request id.
     ClaimFailed {
         /// From which queue.
         lane: &'a Lane,
@@ -32,7 +32,7 @@ pub enum WorkerEvent<'a> {
     Claimed(&'a Assignment),
 }
 
-/// The hook of a worker that was given none: it logs.
+/// The default hook: it logs.
 pub(crate) fn log(event: WorkerEvent<'_>) {
     match event {
         WorkerEvent::NotRegistered { error } => {

@@ -1,6 +1,6 @@
-//! Claiming what a scheduler has chosen: the work is reserved first, then taken.
+//! Claiming what a scheduler has chosen: the work is reserved first, then claimed.
 //!
-//! A permit is taken before anything else, so a worker that is busy leaves a grant to its time.
+//! A permit is taken first, so a worker that is busy leaves a grant untouched.
 
 use ff_core::machine::{Admissions, ClaimGranted, GrantNext, GrantOffer, Target};
 use ff_core::{Code, Lane, Millis};
@@ -10,13 +10,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::SdkError;
 use crate::task::ClaimedTask;
-use crate::worker::{FlowFabricWorker, name, patiently, pauses};
+use crate::worker::{FlowFabricWorker, name, pauses, while_waited_for};
 
 impl FlowFabricWorker {
-    /// Lets the server choose: asks for a grant that lasts `ttl` and claims it at once. With a lane,
-    /// only that one is asked; without one, each lane of the worker, beginning with the next in turn,
-    /// until one of them gives something. It does not wait for work. Without a free permit it answers
-    /// [`SdkError::WorkerAtCapacity`] and asks for nothing.
+    /// Lets the server choose: requests a grant that lasts `ttl` and claims it at once. With a lane,
+    /// only that one is tried; without one, each lane of the worker, beginning with the next in turn,
+    /// until one of them has work. It does not wait for work. Without a free permit it answers
+    /// [`SdkError::WorkerAtCapacity`] and sends nothing.
     pub async fn claim_via_server(
         &self,
         lane: Option<&Lane>,
@@ -35,9 +35,9 @@ impl FlowFabricWorker {
         Ok(None)
     }
 
-    /// Turns a grant into a task; `None` when its time is over or it was used. One that was made for
-    /// another worker is refused with [`Code::WrongWorker`] and stays as it is. A grant of what its last
-    /// holder has lost begins a new attempt. Without a free permit it answers
+    /// Turns a grant into a task; `None` when it has expired or was used. A grant for another worker
+    /// is refused with [`Code::WrongWorker`] and stays valid. A grant of an execution whose last
+    /// holder lost its lease begins a new attempt. Without a free permit it answers
     /// [`SdkError::WorkerAtCapacity`] and leaves the grant untouched.
     pub async fn claim_from_grant(
         &self,
@@ -60,7 +60,7 @@ impl FlowFabricWorker {
             at: None,
             admissions: Admissions::Any,
         };
-        let granted = ff_scheduler::reserve(&**self.backend(), grant, patiently()).await?;
+        let granted = ff_scheduler::reserve(&**self.backend(), grant, while_waited_for()).await?;
         Ok(granted.offer)
     }
 
@@ -75,7 +75,7 @@ impl FlowFabricWorker {
         let claim = ClaimGranted { target, request: grant.request, worker };
         // Repeated, it finds the lease that it took.
         let call = |_| self.backend().claim_granted(claim.clone());
-        match repeated(pauses(), patiently(), call).await {
+        match repeated(pauses(), while_waited_for(), call).await {
             Ok(claimed) => {
                 let first = claimed.assignments.into_iter().next();
                 Ok(first.map(|assignment| self.task(assignment, permit)))

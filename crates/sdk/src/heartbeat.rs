@@ -1,5 +1,5 @@
-//! One heartbeat per worker renews all its leases in one call, hears of cancels, and tells attempts
-//! that are past their timeout.
+//! One heartbeat per worker renews all its leases in one call, learns of cancels, and stops
+//! attempts that are past their timeout.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,17 +18,17 @@ use crate::blocking::Handlers;
 use crate::lease::KeptLease;
 
 /// The least time between two heartbeats.
-pub(crate) const BREATH: Duration = Duration::from_millis(20);
+pub(crate) const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The store has at least this long to answer, also when a lease is about to end: it decides
+/// The store has at least this long to answer, also when a lease is about to end: the store decides
 /// whether the lease is lost, not this process's clock.
-const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+const MIN_RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Renews the leases of one worker until dropped, and warns of handlers that block.
+/// Renews the leases of one worker until dropped, and warns about handlers that block.
 pub(crate) struct Heartbeat {
-    pulses: Arc<KeptLeases>,
+    leases: Arc<KeptLeases>,
     handlers: Arc<Handlers>,
-    /// What is asked from where the heartbeats run.
+    /// The backend as called from where the heartbeats run.
     backend: Arc<dyn WorkerBackend>,
     background: Background,
     _task: DropGuard,
@@ -39,24 +39,24 @@ struct KeptLeases {
     all: Mutex<HashMap<LeaseId, Arc<KeptLease>>>,
     changed: Notify,
     /// One with a timeout was added.
-    limited: Notify,
+    timeout_added: Notify,
 }
 
 impl Heartbeat {
     pub(crate) fn start(backend: Arc<dyn WorkerBackend>, background: Background) -> Heartbeat {
-        let (pulses, handlers) = (Arc::new(KeptLeases::default()), Arc::new(Handlers::new()));
+        let (leases, handlers) = (Arc::new(KeptLeases::default()), Arc::new(Handlers::new()));
         let stop = CancellationToken::new();
-        let (beating, watching, stopped) = (pulses.clone(), handlers.clone(), stop.clone());
-        let asked = backend.clone();
+        let (beating, watching, stopped) = (leases.clone(), handlers.clone(), stop.clone());
+        let called = backend.clone();
         background.spawn(async move {
             tokio::select! {
-                () = beat(asked, &beating) => {}
+                () = beat(called, &beating) => {}
                 () = time_out(&beating) => {}
-                () = watching.look_after() => {}
+                () = watching.warn_of_blocked() => {}
                 () = stopped.cancelled() => {}
             }
         });
-        Heartbeat { pulses, handlers, backend, background, _task: stop.drop_guard() }
+        Heartbeat { leases, handlers, backend, background, _task: stop.drop_guard() }
     }
 
     /// The handlers that run in this worker.
@@ -72,17 +72,17 @@ impl Heartbeat {
         self.background.spawn(call(self.backend.clone()));
     }
 
-    pub(crate) fn add(&self, pulse: Arc<KeptLease>) {
-        let limited = pulse.times_out().is_some();
-        self.pulses.all().insert(pulse.hold.fence.lease, pulse);
-        self.pulses.changed.notify_one();
-        if limited {
-            self.pulses.limited.notify_one();
+    pub(crate) fn add(&self, lease: Arc<KeptLease>) {
+        let timeout_added = lease.times_out().is_some();
+        self.leases.all().insert(lease.hold.fence.lease, lease);
+        self.leases.changed.notify_one();
+        if timeout_added {
+            self.leases.timeout_added.notify_one();
         }
     }
 
-    pub(crate) fn remove(&self, pulse: &KeptLease) {
-        self.pulses.all().remove(&pulse.hold.fence.lease);
+    pub(crate) fn remove(&self, lease: &KeptLease) {
+        self.leases.all().remove(&lease.hold.fence.lease);
     }
 }
 
@@ -95,7 +95,7 @@ impl KeptLeases {
         self.all().values().filter_map(|lease| lease.renew_at()).min()
     }
 
-    /// Leases to renew now: what is due, and what is due soon enough to share the call.
+    /// Leases to renew now: those that are due, and those due soon enough to share the call.
     fn due(&self, now: Instant) -> Vec<Arc<KeptLease>> {
         let due = |lease: &&Arc<KeptLease>| lease.is_due(now);
         self.all().values().filter(due).take(ff_core::bounds::BATCH).cloned().collect()
@@ -107,69 +107,69 @@ impl KeptLeases {
     }
 }
 
-/// Tells attempts that are past their timeout, also while a renewal is not answered.
-async fn time_out(pulses: &KeptLeases) {
+/// Stops attempts that are past their timeout, also while a renewal is not answered.
+async fn time_out(leases: &KeptLeases) {
     loop {
-        let Some(next) = pulses.next_timeout() else {
-            pulses.limited.notified().await;
+        let Some(next) = leases.next_timeout() else {
+            leases.timeout_added.notified().await;
             continue;
         };
         tokio::select! {
             () = tokio::time::sleep_until(next) => {}
-            () = pulses.limited.notified() => continue,
+            () = leases.timeout_added.notified() => continue,
         }
         let now = Instant::now();
         let over = |lease: &&Arc<KeptLease>| lease.times_out().is_some_and(|at| at <= now);
-        pulses.all().values().filter(over).for_each(|lease| lease.time_out());
+        leases.all().values().filter(over).for_each(|lease| lease.time_out());
     }
 }
 
-async fn beat(backend: Arc<dyn WorkerBackend>, pulses: &KeptLeases) {
+async fn beat(backend: Arc<dyn WorkerBackend>, leases: &KeptLeases) {
     loop {
-        match pulses.next() {
+        match leases.next() {
             Some(at) => {
                 tokio::select! {
                     () = tokio::time::sleep_until(at) => {}
-                    () = pulses.changed.notified() => continue,
+                    () = leases.changed.notified() => continue,
                 }
             }
             None => {
-                pulses.changed.notified().await;
+                leases.changed.notified().await;
                 continue;
             }
         }
         let sent = Instant::now();
-        let due = pulses.due(sent);
+        let due = leases.due(sent);
         if due.is_empty() {
             continue;
         }
         match renew(&*backend, &due, sent).await {
             Ok(answers) => {
-                for (pulse, answer) in due.iter().zip(answers) {
-                    pulse.hear(sent, answer);
+                for (lease, answer) in due.iter().zip(answers) {
+                    lease.record(sent, answer);
                 }
             }
             Err(error) => {
                 tracing::warn!(%error, "a heartbeat failed");
-                for pulse in &due {
-                    pulse.hear(sent, Err(error.clone()));
+                for lease in &due {
+                    lease.record(sent, Err(error.clone()));
                 }
             }
         }
-        tokio::time::sleep(BREATH).await;
+        tokio::time::sleep(MIN_INTERVAL).await;
     }
 }
 
 /// Renews `due`, without waiting longer than the first of them lasts: a store that does not answer
-/// must not keep a holder from hearing that its lease has ended.
+/// must not keep a holder from learning that its lease has ended.
 async fn renew(
     backend: &dyn WorkerBackend,
     due: &[Arc<KeptLease>],
     sent: Instant,
 ) -> Result<Vec<Result<Renewed, StoreError>>, StoreError> {
-    let first_end = due.iter().map(|pulse| pulse.ends()).min().unwrap_or(sent);
-    let patience = first_end.max(sent + LEAST_PATIENCE);
-    let holds = due.iter().map(|pulse| pulse.hold.clone()).collect();
+    let first_end = due.iter().map(|lease| lease.ends()).min().unwrap_or(sent);
+    let deadline = first_end.max(sent + MIN_RENEW_TIMEOUT);
+    let holds = due.iter().map(|lease| lease.hold.clone()).collect();
     let late = |_| StoreError::Unavailable("the renewal was not answered in time".into());
-    tokio::time::timeout_at(patience, backend.renew(holds)).await.map_err(late)?
+    tokio::time::timeout_at(deadline, backend.renew(holds)).await.map_err(late)?
 }

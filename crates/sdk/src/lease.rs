@@ -1,4 +1,4 @@
-//! A lease that a worker keeps, and what its holder hears of it.
+//! A lease that a worker renews, and what its holder learns from the renewals.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ff_store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::heartbeat::BREATH;
+use crate::heartbeat::MIN_INTERVAL;
 use crate::task::StopReason;
 
 /// A lease that is kept alive.
@@ -17,7 +17,7 @@ use crate::task::StopReason;
 pub(crate) struct KeptLease {
     pub(crate) hold: LeaseRef,
     ttl: Duration,
-    /// When the attempt is past its timeout, by this process's own clock.
+    /// When the attempt is past its timeout, by the clock of this process.
     times_out: Option<Instant>,
     state: Mutex<KeptState>,
     /// Set once the holder should stop.
@@ -29,7 +29,7 @@ pub(crate) struct KeptLease {
 #[derive(Debug)]
 struct KeptState {
     renew_at: Instant,
-    /// When the lease has surely ended, by this process's own clock.
+    /// When the lease has surely ended, by the clock of this process.
     ends: Instant,
     reason: Option<StopReason>,
     /// When the hold ends, if its execution is being cancelled.
@@ -75,7 +75,7 @@ impl KeptLease {
         self.state().error.clone()
     }
 
-    /// When the lease has surely ended unless it is renewed, by this process's own clock.
+    /// When the lease has surely ended unless it is renewed, by the clock of this process.
     pub(crate) fn ends(&self) -> Instant {
         self.state().ends
     }
@@ -91,7 +91,7 @@ impl KeptLease {
         self.renew_at().is_some_and(|at| at <= now + self.ttl / 10)
     }
 
-    /// When the attempt is past its timeout, if it has one and has not heard of its end.
+    /// When the attempt is past its timeout, if it has one and the lease is still kept.
     pub(crate) fn times_out(&self) -> Option<Instant> {
         self.times_out.filter(|_| self.state().is_kept())
     }
@@ -101,15 +101,15 @@ impl KeptLease {
         self.end(&mut self.state(), StopReason::TimedOut, None);
     }
 
-    /// Takes note of an answer to a renewal sent at `sent`.
-    pub(crate) fn hear(&self, sent: Instant, answer: Result<Renewed, StoreError>) {
+    /// Records an answer to a renewal sent at `sent`.
+    pub(crate) fn record(&self, sent: Instant, answer: Result<Renewed, StoreError>) {
         let mut state = self.state();
         let error = match answer {
             Ok(renewed) => {
                 state.renew_at = sent + self.ttl / 3;
                 state.ends = sent + self.ttl;
                 if let Some(by) = self.grace_left(&renewed).map(|left| sent + left) {
-                    // The hold ends then, and the next renewal hears of it.
+                    // The hold ends then, and the next renewal learns of it.
                     state.renew_at = state.renew_at.min(by);
                     state.stop_by = Some(by);
                     self.end(&mut state, StopReason::CancelRequested, None);
@@ -125,7 +125,7 @@ impl KeptLease {
             Some(_) => StopReason::LeaseLost,
             // The outcome is unknown: try again soon, until the lease has surely ended.
             None if Instant::now() < state.ends => {
-                state.renew_at = Instant::now() + (self.ttl / 10).max(BREATH);
+                state.renew_at = Instant::now() + (self.ttl / 10).max(MIN_INTERVAL);
                 return;
             }
             None => StopReason::LeaseLost,
@@ -133,7 +133,7 @@ impl KeptLease {
         self.end(&mut state, reason, Some(error));
     }
 
-    /// Tells the holder to stop. Once nothing that it does counts, it hears no other reason.
+    /// Tells the holder to stop. A reason by which nothing it does counts is final.
     fn end(&self, state: &mut KeptState, reason: StopReason, error: Option<StoreError>) {
         if !state.is_kept() {
             return;
@@ -148,7 +148,7 @@ impl KeptLease {
     /// How long the holder has to stop, from the renewal on, if it is asked to.
     fn grace_left(&self, renewed: &Renewed) -> Option<Duration> {
         let ttl = Millis::new(self.ttl.as_millis().try_into().unwrap_or(u64::MAX));
-        // The store renewed from its own now.
+        // The store counts from the time at which it renewed.
         let left = renewed.cancel_by?.since(renewed.until - ttl);
         Some(span(left))
     }

@@ -1,7 +1,7 @@
 //! What worker authors and producers use.
 //!
-//! [`WorkerRuntime`] runs typed handlers; [`FlowFabricWorker`] is the layer beneath it, for those
-//! who want to claim and finish by themselves; [`Client`] submits work and waits for results. All
+//! [`WorkerRuntime`] runs typed handlers; [`FlowFabricWorker`] is the layer beneath it, for workers
+//! that claim and finish tasks themselves; [`Client`] submits work and waits for results. All
 //! of them take a backend, in process or over HTTP, and behave the same on either.
 //!
 //! ```
@@ -64,7 +64,7 @@ pub use event::{EventHook, WorkerEvent};
 pub use extract::{FromTask, NeededState, State};
 pub use handler::{Handler, Handling};
 pub use payload::{Bytes, FromPayload, Json, ToPayload};
-pub use registration::Presence;
+pub use registration::RegistrationGuard;
 pub use round_robin::ServedLane;
 pub use runtime::{Running, WorkerRuntime};
 pub use shutdown::Shutdown;

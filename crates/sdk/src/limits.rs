@@ -39,14 +39,14 @@ impl Client {
         Ok(self.backend().put_quota(&self.namespace, &name, limits).await?)
     }
 
-    /// A quota: what it allows, how many run and were let through.
+    /// A quota: what it allows, how many executions run and were admitted.
     pub async fn quota(&self, name: &str) -> Result<QuotaView, SdkError> {
         let name = ResourceName::new(name)?;
         Ok(self.backend().quota(&self.namespace, &name).await?)
     }
 }
 
-/// Amounts as callers write them; what names a dimension twice counts in sum.
+/// Amounts as callers write them; a dimension that is named twice counts in sum.
 pub(crate) fn amounts_of(amounts: &[(&str, u64)]) -> Result<Amounts, Refusal> {
     let mut all = Amounts::new();
     for (dimension, amount) in amounts {

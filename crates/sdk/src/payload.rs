@@ -4,7 +4,7 @@ use ff_core::Payload;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// JSON in or out. Every type that serde knows is JSON by itself; this only says so.
+/// JSON in or out. Every serde type is JSON by default; this makes it explicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Json<T>(pub T);

@@ -13,21 +13,24 @@ use crate::background::Background;
 /// How long a worker that is not registered waits before it tries again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long the backend has to answer a farewell; unheard, the registration lapses by itself.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the backend has to answer a deregistration; without an answer the registration expires.
+const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A registered worker. Dropping it ends the registration, as long as the runtime goes on.
+/// A registered worker. Dropping it ends the registration, as long as the runtime keeps running.
 #[derive(Debug)]
-pub struct Presence {
+pub struct RegistrationGuard {
     _leaving: DropGuard,
     leave: CancellationToken,
     left: CancellationToken,
 }
 
-impl Presence {
-    /// Registers `worker` as soon as the backend takes it, and keeps it registered.
-    pub fn register_later(backend: Arc<dyn WorkerBackend>, worker: Registering) -> Presence {
-        Presence::keep(&Background::here(), backend, worker, false)
+impl RegistrationGuard {
+    /// Registers `worker` as soon as the backend accepts it, and keeps it registered.
+    pub fn register_later(
+        backend: Arc<dyn WorkerBackend>,
+        worker: Registering,
+    ) -> RegistrationGuard {
+        RegistrationGuard::keep(&Background::here(), backend, worker, false)
     }
 
     /// Ends the registration.
@@ -36,13 +39,13 @@ impl Presence {
         self.left.cancelled().await;
     }
 
-    /// Keeps `worker` registered by heartbeats from where they run.
+    /// Keeps `worker` registered by heartbeats in `background`.
     pub(crate) fn keep(
         background: &Background,
         backend: Arc<dyn WorkerBackend>,
         worker: Registering,
         registered: bool,
-    ) -> Presence {
+    ) -> RegistrationGuard {
         let (leave, left) = (CancellationToken::new(), CancellationToken::new());
         let (leaving, done) = (leave.clone(), left.clone().drop_guard());
         let keeper = Keeper { session: worker.session(), backend, worker, registered };
@@ -50,7 +53,7 @@ impl Presence {
             keeper.run(leaving).await;
             drop(done);
         });
-        Presence { _leaving: leave.clone().drop_guard(), leave, left }
+        RegistrationGuard { _leaving: leave.clone().drop_guard(), leave, left }
     }
 }
 
@@ -58,13 +61,14 @@ struct Keeper {
     backend: Arc<dyn WorkerBackend>,
     worker: Registering,
     session: Session,
-    /// The last call was taken.
+    /// The last call succeeded.
     registered: bool,
 }
 
 impl Keeper {
     /// Heartbeats at a third of the time that the worker may be silent, until it is to leave. A call
-    /// under way then has a little time to finish, so that no registration follows the farewell.
+    /// in flight then gets a little time to finish, so that no registration follows the
+    /// deregistration.
     async fn run(mut self, leave: CancellationToken) {
         let ttl = Duration::from_millis(self.worker.ttl.get());
         loop {
@@ -76,7 +80,7 @@ impl Keeper {
             let beat = tokio::select! {
                 beat = self.beat() => beat,
                 () = tokio::time::sleep(ttl / 3) => Err(late()),
-                () = after(&leave, FAREWELL) => break,
+                () = after(&leave, DEREGISTER_TIMEOUT) => break,
             };
             if let Err(error) = &beat {
                 let instance = &self.session.instance;
@@ -84,13 +88,13 @@ impl Keeper {
             }
             self.registered = beat.is_ok();
         }
-        let farewell = self.backend.disconnect(&self.session);
-        if let Ok(Err(error)) = tokio::time::timeout(FAREWELL, farewell).await {
-            tracing::debug!(%error, "a farewell was not heard");
+        let deregistration = self.backend.disconnect(&self.session);
+        if let Ok(Err(error)) = tokio::time::timeout(DEREGISTER_TIMEOUT, deregistration).await {
+            tracing::debug!(%error, "the worker could not end its registration");
         }
     }
 
-    /// Says that the worker is alive; one that is not registered any more registers again.
+    /// Sends a heartbeat; a worker that is not registered any more registers again.
     async fn beat(&self) -> Result<(), StoreError> {
         match self.backend.heartbeat(&self.session).await {
             Err(error) if error.refused() == Some(Code::NotRegistered) => {

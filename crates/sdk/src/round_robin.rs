@@ -12,7 +12,7 @@ const MOST: u16 = 100;
 pub struct ServedLane {
     /// The queue.
     pub lane: Lane,
-    /// How often it is its turn, beside the other lanes: 1 to 100.
+    /// How often it has its turn, relative to the other lanes: 1 to 100.
     pub weight: u16,
 }
 
@@ -36,7 +36,7 @@ impl std::str::FromStr for ServedLane {
 pub(crate) struct Turns(Vec<usize>);
 
 impl Turns {
-    /// The turns of `lanes`, which must be there and have a weight.
+    /// The turns of `lanes`; at least one, each with a valid weight.
     pub(crate) fn new(lanes: &[ServedLane]) -> Result<Turns, SdkError> {
         if lanes.is_empty() {
             return Err(SdkError::config("lanes", "is empty; give it at least one lane"));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_lane_is_looked_at_whosever_turn_it_is() {
+    fn every_lane_is_scanned_in_every_turn() {
         let turns = turns(&[100, 1, 2]);
         for turn in 0..206 {
             let mut order = turns.from(turn);

@@ -34,7 +34,7 @@ pub struct WorkerRuntime {
 }
 
 impl WorkerRuntime {
-    /// A runtime without handlers, serving lane `default` unless told otherwise.
+    /// A runtime without handlers, serving lane `default` unless others are given.
     pub fn new(backend: Arc<dyn WorkerBackend>) -> WorkerRuntime {
         let worker = WorkerId::new("worker").unwrap_or_else(|_| unreachable!("a valid name"));
         WorkerRuntime {
@@ -99,7 +99,7 @@ impl WorkerRuntime {
         self
     }
 
-    /// How long running tasks may go on after a stop before they are handed back.
+    /// How long running tasks may continue after a stop request before they are handed back.
     pub fn drain(mut self, longest: Duration) -> Self {
         self.config.drain = longest;
         self
@@ -136,13 +136,13 @@ impl WorkerRuntime {
         let shutdown = running.shutdown_handle();
         tokio::select! {
             () = running.ended() => {}
-            () = shutdown.heed_signals() => {}
+            () = shutdown.listen_for_signals() => {}
         }
         Ok(())
     }
 
-    /// Connects and runs in the background. A handler that takes a [`State`](crate::State) of which the
-    /// runtime was given no value is refused.
+    /// Connects and runs in the background. A handler that takes a [`State`](crate::State) for which
+    /// the runtime has no value is refused.
     pub async fn start(self) -> Result<Running, SdkError> {
         if let Some((kind, state)) =
             self.needs.iter().find(|(_, s)| !self.shared.contains_key(&s.id))
@@ -174,7 +174,7 @@ impl Running {
         self.shutdown.drain();
     }
 
-    /// What tells it to stop.
+    /// The handle that requests the stop.
     pub fn shutdown_handle(&self) -> Shutdown {
         self.shutdown.clone()
     }
@@ -216,15 +216,15 @@ impl Service {
         }
     }
 
-    /// How the handler ended; `None` when its end counts for nothing or the task goes back.
+    /// How the handler ended; `None` when the outcome does not count or the task is handed back.
     async fn handle(&self, task: &ClaimedTask) -> Option<Result<ff_core::Payload, TaskError>> {
         let context = TaskContext::new(task, self.shared.clone());
         let kind = &task.assignment().kind;
         let Some(route) = self.routes.get(kind) else {
             return Some(Err(self.no_handler(kind)));
         };
-        // A task of its own, so that a panic is seen here, also one before the first await: the
-        // handler is called in it.
+        // A separate task, so that a panic is caught, also one before the first await: the
+        // handler is called in that task.
         let (kind, execution, route) = (kind.clone(), context.execution(), route.clone());
         let work = async move { route(context).await };
         let mut work = tokio::spawn(self.worker.handlers().watch(kind, execution, work));
@@ -258,7 +258,7 @@ async fn report(
     match outcome {
         Ok(result) => task.complete(result).await,
         Err(TaskError(Ending::Failed(failure))) => task.fail(failure).await,
-        Err(TaskError(Ending::PutOff(span))) => task.delay_execution(task_error::until(span)).await,
+        Err(TaskError(Ending::Delay(span))) => task.delay_execution(task_error::until(span)).await,
         Err(TaskError(Ending::Cancel(reason))) => task.cancel(Some(reason)).await,
     }
 }

@@ -1,4 +1,4 @@
-//! How a worker is told to stop: first gently, then at once.
+//! How a worker is stopped: first gracefully, then at once.
 
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,7 @@ impl Shutdown {
 
     /// Drains when the process is first told to stop (Ctrl-C or, on Unix, SIGTERM), and ends the drain
     /// time when it is told again. Does not return: it is to be dropped when the worker has ended.
-    pub async fn heed_signals(&self) {
+    pub async fn listen_for_signals(&self) {
         stop_signal().await;
         tracing::info!("draining");
         self.drain();

@@ -1,4 +1,4 @@
-//! One execution in a worker's hands.
+//! One claimed execution and its lease.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::limits::amounts_of;
 use crate::shutdown::Shutdown;
 
 /// How long a worker that must stop at once repeats a call.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LAST_CALL_TIME: Duration = Duration::from_secs(2);
 
 /// Why a holder should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// Somebody asked it to stop and leaves it some time; finishing is still possible.
+    /// A client requested a cancel with a grace period; finishing is still possible.
     CancelRequested,
     /// The execution was cancelled; nothing it does counts any more.
     Cancelled,
@@ -42,15 +42,15 @@ pub enum StopReason {
 
 /// A claimed execution. Its lease is renewed until a terminal call is acknowledged. Dropping it
 /// unfinished hands the work back and frees the permit; work that one worker drops again and again is
-/// put off for longer each time, and then counts as a failed attempt.
+/// delayed longer each time, and then counts as a failed attempt.
 ///
-/// A terminal call that is refused for what it says, a result over the limit for example, would be
-/// refused again: the execution then fails for good, in the category that the refusal's code names, and
-/// the caller is answered the refusal.
+/// A terminal call whose content is refused, a result over the limit for example, would be refused
+/// again: the execution then fails for good, in the category that the refusal's code names, and
+/// the caller gets the refusal.
 pub struct ClaimedTask {
     assignment: Assignment,
     backend: Arc<dyn WorkerBackend>,
-    pulse: Arc<KeptLease>,
+    lease: Arc<KeptLease>,
     heartbeat: Arc<Heartbeat>,
     drops: Arc<Drops>,
     shutdown: Shutdown,
@@ -76,12 +76,12 @@ impl ClaimedTask {
         shutdown: Shutdown,
         permit: OwnedSemaphorePermit,
     ) -> ClaimedTask {
-        let pulse = Arc::new(KeptLease::new(&assignment));
-        heartbeat.add(pulse.clone());
+        let lease = Arc::new(KeptLease::new(&assignment));
+        heartbeat.add(lease.clone());
         ClaimedTask {
             assignment,
             backend,
-            pulse,
+            lease,
             heartbeat,
             drops,
             shutdown,
@@ -100,53 +100,53 @@ impl ClaimedTask {
         &self.assignment.input
     }
 
-    /// How the holder names the execution.
+    /// The fenced reference by which the holder addresses the execution.
     pub fn hold(&self) -> LeaseRef {
         self.assignment.hold()
     }
 
-    /// Is cancelled once the holder should stop; [`Self::stop_reason`] tells why.
+    /// Is cancelled once the holder should stop; [`Self::stop_reason`] says why.
     pub fn stop(&self) -> CancellationToken {
-        self.pulse.stop.clone()
+        self.lease.stop.clone()
     }
 
     /// Why the holder should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.pulse.reason()
+        self.lease.reason()
     }
 
     /// When the hold ends, if the execution is being cancelled.
     pub fn stop_by(&self) -> Option<Instant> {
-        self.pulse.stop_by()
+        self.lease.stop_by()
     }
 
     /// What the backend answered to a renewal, if that is why the holder should stop.
     pub fn stop_error(&self) -> Option<StoreError> {
-        self.pulse.error()
+        self.lease.error()
     }
 
     /// Waits until the holder should stop.
     pub async fn stopped(&self) {
-        self.pulse.stop.cancelled().await;
+        self.lease.stop.cancelled().await;
     }
 
     /// Waits until nothing the holder does counts any more.
     pub async fn lost(&self) {
-        self.pulse.lost.cancelled().await;
+        self.lease.lost.cancelled().await;
     }
 
     /// Whether nothing the holder does counts any more.
     pub fn is_lost(&self) -> bool {
-        self.pulse.lost.is_cancelled()
+        self.lease.lost.is_cancelled()
     }
 
     /// Adds to what the execution has used, and charges it to its budgets. Answers all that it has
-    /// used. What was used is a fact: it is counted also when a limit is passed by it.
+    /// used. Usage is a fact: it counts also when it exceeds a limit.
     ///
     /// `key` is the holder's name for this usage, for as long as the execution lives: a report whose
     /// reply was lost is repeated under it and counts once. A later attempt that uses more needs
     /// another key; the same key with other amounts is refused. The newest
-    /// [`USAGE_REPORTS`](ff_core::limits::USAGE_REPORTS) keys are known.
+    /// [`USAGE_REPORTS`](ff_core::bounds::USAGE_REPORTS) keys are remembered.
     pub async fn report_usage(
         &self,
         key: &str,
@@ -155,7 +155,7 @@ impl ClaimedTask {
         self.reporter().report_usage(key, amounts).await
     }
 
-    /// Takes back from what was reported, at most all of it, under a key of its own. Answers what is
+    /// Takes back from what was reported, at most all of it, under a separate key. Answers what is
     /// left.
     pub async fn release_usage(
         &self,
@@ -169,20 +169,20 @@ impl ClaimedTask {
     pub fn reporter(&self) -> Reporter {
         Reporter {
             backend: self.backend.clone(),
-            pulse: self.pulse.clone(),
+            lease: self.lease.clone(),
             shutdown: self.shutdown.clone(),
         }
     }
 
     /// Ends the execution with a result of at most
-    /// [`PAYLOAD_BYTES`](ff_core::limits::PAYLOAD_BYTES).
+    /// [`PAYLOAD_BYTES`](ff_core::bounds::PAYLOAD_BYTES).
     pub async fn complete(mut self, result: Payload) -> Result<Exited, SdkError> {
         if let Err(refusal) = result.check("result") {
             return Err(self.fail_refused(refusal.into()).await);
         }
         let complete = Complete { hold: self.hold(), result };
         let backend = self.backend.clone();
-        self.settle(|| {
+        self.finish(|| {
             let (backend, complete) = (backend.clone(), complete.clone());
             async move {
                 let answers = backend.complete(vec![complete]).await?;
@@ -197,18 +197,18 @@ impl ClaimedTask {
         failure.message = shorten(failure.message.into()).into();
         let fail = Fail { hold: self.hold(), failure };
         let backend = self.backend.clone();
-        self.settle(|| {
+        self.finish(|| {
             let (backend, fail) = (backend.clone(), fail.clone());
             async move { backend.fail(fail).await }
         })
         .await
     }
 
-    /// Puts the execution off; the same attempt continues then.
+    /// Delays the execution; the same attempt continues then.
     pub async fn delay_execution(mut self, until: When) -> Result<Exited, SdkError> {
         let delay = Delay { hold: self.hold(), until };
         let backend = self.backend.clone();
-        self.settle(|| {
+        self.finish(|| {
             let (backend, delay) = (backend.clone(), delay.clone());
             async move { backend.delay(delay).await }
         })
@@ -220,27 +220,27 @@ impl ClaimedTask {
         let reason = reason.map(|reason| shorten(reason).into());
         let cancel = CancelHeld { hold: self.hold(), reason };
         let backend = self.backend.clone();
-        self.settle(|| {
+        self.finish(|| {
             let (backend, cancel) = (backend.clone(), cancel.clone());
             async move { backend.cancel_held(cancel).await }
         })
         .await
     }
 
-    /// Gives the execution back to its place in the queue, without spending a retry.
+    /// Returns the execution to its place in the queue, without spending a retry.
     pub async fn hand_back(mut self) -> Result<Exited, SdkError> {
         let hold = self.hold();
         let backend = self.backend.clone();
-        self.settle(|| hand_back(backend.clone(), hold.clone())).await
+        self.finish(|| hand_back(backend.clone(), hold.clone())).await
     }
 
     /// Makes a terminal call until it is acknowledged, refused, or the lease has surely ended, or the
     /// worker must stop at once. The lease is renewed meanwhile.
-    async fn settle<F>(&mut self, call: impl Fn() -> F) -> Result<Exited, SdkError>
+    async fn finish<F>(&mut self, call: impl Fn() -> F) -> Result<Exited, SdkError>
     where
         F: Future<Output = Result<Exited, StoreError>>,
     {
-        let error = match insist(&self.pulse, &self.shutdown, call).await {
+        let error = match repeat_while_held(&self.lease, &self.shutdown, call).await {
             Ok(exited) => {
                 self.settled = true;
                 return Ok(exited);
@@ -251,7 +251,7 @@ impl ClaimedTask {
             return Err(error.into());
         }
         let error = SdkError::from(error);
-        if error.ends_the_hold() {
+        if error.ends_hold() {
             // There is nothing left to hand back.
             self.settled = true;
             return Err(error);
@@ -259,16 +259,16 @@ impl ClaimedTask {
         Err(self.fail_refused(error).await)
     }
 
-    /// Fails the execution for good because `refused` would be the answer again: another try of the
-    /// work would only meet it too. Answers `refused`, or why the failure was not taken either.
+    /// Fails the execution for good because the call would be refused with `refused` again, also
+    /// for a later attempt. Answers `refused`, or why the failure was not accepted either.
     async fn fail_refused(&mut self, refused: SdkError) -> SdkError {
         let category = Category::new(refused.code()).unwrap_or_else(|_| Category::error());
         let message = shorten(format!("the end of the task was refused: {refused}"));
         let failure = Failure { category, retryable: false, message: message.into() };
         let fail = Fail { hold: self.hold(), failure };
         let call = || self.backend.fail(fail.clone());
-        let failed = insist(&self.pulse, &self.shutdown, call).await;
-        // Whatever became of it, handing it back would only run it again.
+        let failed = repeat_while_held(&self.lease, &self.shutdown, call).await;
+        // Whatever the outcome, handing it back would only run it again.
         self.settled = true;
         let execution = self.assignment.execution;
         match failed {
@@ -286,7 +286,7 @@ impl ClaimedTask {
 
 impl Drop for ClaimedTask {
     fn drop(&mut self) {
-        self.heartbeat.remove(&self.pulse);
+        self.heartbeat.remove(&self.lease);
         let execution = self.assignment.execution;
         if self.settled {
             self.drops.forget(execution);
@@ -298,7 +298,7 @@ impl Drop for ClaimedTask {
         let (hold, dropped) = (self.hold(), self.drops.count(execution));
         self.heartbeat.call(|backend| async move {
             if let Err(error) = release(backend, hold, dropped).await {
-                tracing::debug!(%execution, %error, "a dropped task waits for its lease to end");
+                tracing::debug!(%execution, %error, "a dropped task waits until its lease ends");
             }
         });
     }
@@ -312,7 +312,7 @@ async fn release(
 ) -> Result<Exited, StoreError> {
     match dropped {
         Dropped::HandBack => hand_back(backend, hold).await,
-        Dropped::PutOff(pause) => backend.delay(Delay { hold, until: When::After(pause) }).await,
+        Dropped::Delay(pause) => backend.delay(Delay { hold, until: When::After(pause) }).await,
         Dropped::Fail(times) => {
             let category = Category::new("dropped").unwrap_or_else(|_| Category::error());
             let message = format!("its worker dropped it unfinished {times} times");
@@ -326,24 +326,24 @@ async fn release(
 #[derive(Clone)]
 pub struct Reporter {
     backend: Arc<dyn WorkerBackend>,
-    pulse: Arc<KeptLease>,
+    lease: Arc<KeptLease>,
     shutdown: Shutdown,
 }
 
 impl Reporter {
     /// Why the holder should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.pulse.reason()
+        self.lease.reason()
     }
 
-    /// Says how far the task is.
+    /// Reports how far the task is.
     pub async fn progress(
         &self,
         percent: Option<u8>,
         message: Option<&str>,
     ) -> Result<(), SdkError> {
         let progress = Progress { percent, message: message.map(Into::into) };
-        let report = ReportProgress { hold: self.pulse.hold.clone(), progress };
+        let report = ReportProgress { hold: self.lease.hold.clone(), progress };
         Ok(self.backend.progress(report).await?)
     }
 
@@ -371,20 +371,20 @@ impl Reporter {
         amounts: &[(&str, u64)],
         release: bool,
     ) -> Result<Amounts, SdkError> {
-        let (hold, key) = (self.pulse.hold.clone(), IdempotencyKey::new(key)?);
+        let (hold, key) = (self.lease.hold.clone(), IdempotencyKey::new(key)?);
         let report = ReportUsage { hold, key, amounts: amounts_of(amounts)?, release };
         let call = || {
             let report = report.clone();
             async move { self.backend.report_usage(report).await }
         };
-        Ok(insist(&self.pulse, &self.shutdown, call).await?)
+        Ok(repeat_while_held(&self.lease, &self.shutdown, call).await?)
     }
 }
 
-/// Makes a call until it is answered, refused, or the lease has surely ended; only for a little while
+/// Makes a call until it is answered, refused, or the lease has surely ended; only for a short time
 /// when the worker must stop at once.
-async fn insist<T, F>(
-    pulse: &KeptLease,
+async fn repeat_while_held<T, F>(
+    lease: &KeptLease,
     shutdown: &Shutdown,
     call: impl Fn() -> F,
 ) -> Result<T, StoreError>
@@ -393,10 +393,10 @@ where
 {
     let since = Instant::now();
     let again = |error: &StoreError, _| {
-        let hurried = shutdown.is_now() && since.elapsed() > FAREWELL;
-        let again = error.is_retryable() && Instant::now() < pulse.ends() && !hurried;
+        let out_of_time = shutdown.is_now() && since.elapsed() > LAST_CALL_TIME;
+        let again = error.is_retryable() && Instant::now() < lease.ends() && !out_of_time;
         if again {
-            tracing::warn!(execution = %pulse.hold.target.execution, %error, "a call is repeated");
+            tracing::warn!(execution = %lease.hold.target.execution, %error, "a call is repeated");
         }
         again
     };

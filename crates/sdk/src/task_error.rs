@@ -10,7 +10,7 @@ use ff_core::{Category, Millis, When};
 use crate::error::shorten;
 use crate::time::millis;
 
-/// How a handler ends when it has no result: it fails, is put off, or cancels itself.
+/// How a handler ends when it has no result: it fails, is delayed, or cancels itself.
 ///
 /// Every error converts into a retryable failure with its causes in the message, so `?` works in
 /// handlers: on errors of the standard library, on those of other crates, on `anyhow::Error` and on
@@ -32,13 +32,13 @@ use crate::time::millis;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskError(pub(crate) Ending);
 
-/// What to tell the engine.
+/// What to report to the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It failed; the retry policy and `retryable` decide what follows.
     Failed(Failure),
     /// Continue the same attempt later.
-    PutOff(Duration),
+    Delay(Duration),
     /// The task cancels itself.
     Cancel(String),
 }
@@ -57,7 +57,7 @@ impl TaskError {
     /// No failure: the same attempt continues after this long. It costs no attempt, so a handler that
     /// always answers this never ends; give the task a deadline where that can happen.
     pub fn retry_after(span: Duration) -> TaskError {
-        TaskError(Ending::PutOff(span))
+        TaskError(Ending::Delay(span))
     }
 
     /// The task cancels itself: it ends `cancelled`, with this reason.
@@ -65,8 +65,8 @@ impl TaskError {
         TaskError(Ending::Cancel(reason.into()))
     }
 
-    /// Names what sort of failure it is; a retry policy can choose by it. A name is 1 to 64 ASCII
-    /// letters, digits, `_`, `-` and `.`; another one is logged and leaves the category as it is.
+    /// Names the kind of failure; a retry policy can choose by it. A name is 1 to 64 ASCII
+    /// letters, digits, `_`, `-` and `.`; an invalid one is logged and leaves the category unchanged.
     pub fn category(mut self, category: &str) -> TaskError {
         if let Ending::Failed(failure) = &mut self.0 {
             match Category::new(category) {
@@ -81,21 +81,21 @@ impl TaskError {
     pub fn is_retryable(&self) -> bool {
         match &self.0 {
             Ending::Failed(failure) => failure.retryable,
-            Ending::PutOff(_) => true,
+            Ending::Delay(_) => true,
             Ending::Cancel(_) => false,
         }
     }
 
-    /// What went wrong, or why the task was cancelled; empty when it is put off.
+    /// What went wrong, or why the task was cancelled; empty when it is delayed.
     pub fn message(&self) -> &str {
         match &self.0 {
             Ending::Failed(failure) => &failure.message,
-            Ending::PutOff(_) => "",
+            Ending::Delay(_) => "",
             Ending::Cancel(reason) => reason,
         }
     }
 
-    /// What sort of failure it is, when it is one: `error` unless the handler named another.
+    /// The kind of failure, if it is one: `error` unless the handler named another.
     pub fn failure_category(&self) -> Option<&str> {
         match &self.0 {
             Ending::Failed(failure) => Some(failure.category.as_str()),
@@ -103,10 +103,10 @@ impl TaskError {
         }
     }
 
-    /// How long the task is put off, when it is.
-    pub fn put_off(&self) -> Option<Duration> {
+    /// How long the task is delayed, if it is.
+    pub fn delay(&self) -> Option<Duration> {
         match self.0 {
-            Ending::PutOff(span) => Some(span),
+            Ending::Delay(span) => Some(span),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Ending::Failed(failure) => f.write_str(&failure.message),
-            Ending::PutOff(span) => write!(f, "continue after {}", Millis::from(*span)),
+            Ending::Delay(span) => write!(f, "continue after {}", Millis::from(*span)),
             Ending::Cancel(reason) => write!(f, "cancelled: {reason}"),
         }
     }

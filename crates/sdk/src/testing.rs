@@ -1,6 +1,6 @@
-//! Calls handlers with made tasks: no engine, no worker, no store.
+//! Calls handlers with test tasks: no engine, no worker, no store.
 //!
-//! A made task is checked like a real one: a report with a wrong percentage or name is refused.
+//! A test task is checked like a real one: a report with a wrong percentage or name is refused.
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
@@ -77,25 +77,25 @@ impl TestTask {
         TestTask { assignment, shared, stop: CancellationToken::new(), recorder }
     }
 
-    /// What sort of work it is.
+    /// What kind of work it is.
     ///
     /// # Panics
     ///
-    /// Like all that describe a made task, when the name is not one.
+    /// When the name is invalid, like every method that describes a test task.
     pub fn kind(mut self, kind: &str) -> TestTask {
-        self.assignment.kind = made(Kind::new(kind));
+        self.assignment.kind = valid(Kind::new(kind));
         self
     }
 
     /// The queue it came from.
     pub fn lane(mut self, lane: &str) -> TestTask {
-        self.assignment.lane = made(Lane::new(lane));
+        self.assignment.lane = valid(Lane::new(lane));
         self
     }
 
     /// A label.
     pub fn tag(mut self, key: &str, value: &str) -> TestTask {
-        self.assignment.tags.insert(made(TagKey::new(key)), made(TagValue::new(value)));
+        self.assignment.tags.insert(valid(TagKey::new(key)), valid(TagValue::new(value)));
         self
     }
 
@@ -125,7 +125,7 @@ impl TestTask {
         self
     }
 
-    /// What the handler is to be called with. Its reports are recorded here.
+    /// The context to call the handler with. Its reports are recorded here.
     pub fn context(&self) -> TaskContext {
         self.context_with(Payload::default())
     }
@@ -171,11 +171,11 @@ impl Default for TestTask {
 }
 
 /// A wrong name in a test is a bug of the test.
-fn made<T>(name: Result<T, Refusal>) -> T {
-    name.unwrap_or_else(|refusal| panic!("a made task is described wrongly: {refusal}"))
+fn valid<T>(name: Result<T, Refusal>) -> T {
+    name.unwrap_or_else(|refusal| panic!("a test task is described wrongly: {refusal}"))
 }
 
-/// What a handler has reported of a made task.
+/// What a handler has reported about a test task.
 #[derive(Default)]
 pub(crate) struct Recorder(Mutex<Recorded>);
 
@@ -183,7 +183,7 @@ pub(crate) struct Recorder(Mutex<Recorded>);
 struct Recorded {
     progress: Vec<(u8, String)>,
     used: Amounts,
-    /// Reports by their keys: what is reported again counts once.
+    /// Reports by their keys: a repeated report counts once.
     reports: HashMap<IdempotencyKey, (Amounts, bool)>,
 }
 

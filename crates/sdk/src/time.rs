@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ff_core::Millis;
 
-/// Whole milliseconds, rounded up: nothing that is asked for becomes shorter, or zero.
+/// Whole milliseconds, rounded up: no duration becomes shorter, or zero.
 pub fn millis(span: Duration) -> Millis {
     Millis::new(span.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(u64::MAX))
 }

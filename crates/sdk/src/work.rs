@@ -9,14 +9,14 @@ use crate::event::WorkerEvent;
 use crate::task::ClaimedTask;
 use crate::worker::FlowFabricWorker;
 
-/// A claim that is dropped when the worker stops may just have taken something, which its backend then
-/// hands back: it gets this much time.
-const FAREWELL: Duration = Duration::from_millis(200);
+/// A claim that is dropped when the worker stops may just have taken executions, which its backend
+/// then hands back: this much time is left for that.
+const HAND_BACK_TIME: Duration = Duration::from_millis(200);
 
 /// When a worker stops by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Until {
-    /// It does not: its [`Shutdown`](crate::Shutdown) tells it to.
+    /// It does not: its [`Shutdown`](crate::Shutdown) stops it.
     #[default]
     Stopped,
     /// After one task.
@@ -27,8 +27,8 @@ pub enum Until {
 
 impl FlowFabricWorker {
     /// Works until it is told to stop, or has reached `until`. It claims for the permits that are free,
-    /// one claim at a time, and calls `run` for each task, which runs beside the others. A claim that
-    /// fails is repeated until it is answered; the hook of the configuration hears of it.
+    /// one claim at a time, and calls `run` for each task; tasks run concurrently. A claim that
+    /// fails is repeated until it is answered; the hook of the configuration is notified.
     ///
     /// Then it waits for the tasks that run, and ends its registration. Once it is told to stop they have
     /// the drain time; `run` is to end its task when [`Shutdown::drained`](crate::Shutdown::drained)
@@ -39,13 +39,13 @@ impl FlowFabricWorker {
     {
         let shutdown = &self.config().shutdown;
         let mut running = JoinSet::new();
-        let told = tokio::select! {
+        let stopped = tokio::select! {
             biased;
             () = shutdown.draining() => true,
             () = self.dispatch(until, &mut running, run) => false,
         };
-        let farewell = tokio::time::sleep(if told { FAREWELL } else { Duration::ZERO });
-        tokio::join!(farewell, self.drain(&mut running));
+        let hand_back = tokio::time::sleep(if stopped { HAND_BACK_TIME } else { Duration::ZERO });
+        tokio::join!(hand_back, self.drain(&mut running));
         self.disconnect().await;
     }
 
@@ -59,9 +59,9 @@ impl FlowFabricWorker {
         F: Future<Output = ()> + Send + 'static,
     {
         let most = if until == Until::OneTask { 1 } else { self.config().concurrency };
-        // A claim looks at every lane and waits at one. So of several lanes the others are looked at
-        // again after the wait.
-        let looks = self.config().lanes.len().min(2);
+        // A claim scans every lane and waits on one. With several lanes, the others are therefore
+        // scanned again after the wait.
+        let scans = self.config().lanes.len().min(2);
         let mut in_vain = 0;
         loop {
             self.ready().await;
@@ -77,7 +77,7 @@ impl FlowFabricWorker {
             let done = match until {
                 Until::Stopped => false,
                 Until::OneTask => claimed > 0,
-                Until::Idle => in_vain == looks,
+                Until::Idle => in_vain == scans,
             };
             if done {
                 return;

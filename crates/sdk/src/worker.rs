@@ -20,13 +20,13 @@ use crate::dropped::Drops;
 use crate::error::SdkError;
 use crate::event::WorkerEvent;
 use crate::heartbeat::Heartbeat;
-use crate::registration::Presence;
+use crate::registration::RegistrationGuard;
 use crate::round_robin::Turns;
 use crate::task::ClaimedTask;
 use crate::time::millis;
 
-/// How long a call that takes work is repeated for a caller that waits for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a call that takes work is repeated while its caller waits.
+const REPEAT_TIME: Duration = Duration::from_secs(5);
 
 /// A connected worker. A permit is taken before anything is claimed and travels with the task.
 pub struct FlowFabricWorker {
@@ -34,7 +34,7 @@ pub struct FlowFabricWorker {
     permits: Arc<Semaphore>,
     heartbeat: Arc<Heartbeat>,
     drops: Arc<Drops>,
-    presence: Presence,
+    registration: RegistrationGuard,
     turns: Turns,
     turn: AtomicUsize,
 }
@@ -53,7 +53,7 @@ impl FlowFabricWorker {
             Heartbeats::OwnThread => config.backend.on_own_connections(),
             Heartbeats::SameRuntime => config.backend.clone(),
         };
-        let presence = register(&config, &background, &beats_to).await?;
+        let registration = register(&config, &background, &beats_to).await?;
         tracing::info!(
             worker = %config.worker,
             instance = %config.instance,
@@ -65,17 +65,17 @@ impl FlowFabricWorker {
             permits: Arc::new(Semaphore::new(config.concurrency)),
             heartbeat: Arc::new(Heartbeat::start(beats_to, background)),
             drops: Arc::default(),
-            presence,
+            registration,
             turns,
             turn: AtomicUsize::new(0),
             config,
         })
     }
 
-    /// Ends its registration. Tasks that it holds are kept; claim no more. A worker that is dropped
-    /// does so by itself, as long as the runtime goes on.
+    /// Ends its registration. Tasks that it holds are kept; claim no more. Dropping the worker
+    /// does the same, as long as the runtime keeps running.
     pub async fn disconnect(&self) {
-        self.presence.leave().await;
+        self.registration.leave().await;
     }
 
     /// How it was configured.
@@ -96,7 +96,7 @@ impl FlowFabricWorker {
 
     /// Claims up to as many tasks as permits are free, waiting up to the poll interval.
     pub async fn claim_many(&self, most: usize) -> Result<Vec<ClaimedTask>, SdkError> {
-        let mut again = patiently();
+        let mut again = while_waited_for();
         Ok(self.claim(self.permits(most)?, |_, error, pause| again(error, pause)).await?)
     }
 
@@ -106,7 +106,7 @@ impl FlowFabricWorker {
         drop(self.permits.acquire().await);
     }
 
-    /// Claims for up to `most` free permits until it is answered, whatever the backend says meanwhile.
+    /// Claims for up to `most` free permits until the call is answered; failures are repeated.
     pub(crate) async fn claim_until_answered(&self, most: usize) -> Vec<ClaimedTask> {
         let Ok(permits) = self.permits(most) else { return Vec::new() };
         let claimed = self.claim(permits, |lane, error, pause| {
@@ -116,7 +116,7 @@ impl FlowFabricWorker {
         claimed.await.unwrap_or_default()
     }
 
-    /// Looks at every lane once, beginning with the next in turn, then waits on that one.
+    /// Scans every lane once, beginning with the next in turn, then waits on that one.
     async fn claim(
         &self,
         permits: Vec<OwnedSemaphorePermit>,
@@ -142,8 +142,8 @@ impl FlowFabricWorker {
         Ok(tasks.map(|(assignment, permit)| self.task(assignment, permit)).collect())
     }
 
-    /// Claims from one lane. A call whose reply was lost is repeated under the same name, so that what
-    /// it took is found and nothing is taken twice.
+    /// Claims from one lane. A call whose reply was lost is repeated with the same request id, so
+    /// that the claimed executions are found and none is taken twice.
     async fn claim_lane(
         &self,
         lane: &Lane,
@@ -165,12 +165,12 @@ impl FlowFabricWorker {
         Ok(claimed.assignments)
     }
 
-    /// Whether no task is in its hands.
+    /// Whether it holds no task.
     pub(crate) fn holds_nothing(&self) -> bool {
         self.permits.available_permits() == self.config.concurrency
     }
 
-    /// The lanes, by their places, beginning with the next in turn.
+    /// The lanes, by index, beginning with the next in turn.
     pub(crate) fn next_turn(&self) -> Vec<usize> {
         self.turns.from(self.turn.fetch_add(1, Ordering::Relaxed))
     }
@@ -213,7 +213,7 @@ async fn register(
     config: &WorkerConfig,
     background: &Background,
     beats_to: &Arc<dyn WorkerBackend>,
-) -> Result<Presence, SdkError> {
+) -> Result<RegistrationGuard, SdkError> {
     let worker = Registering {
         namespace: config.namespace.clone(),
         worker: name(config),
@@ -233,7 +233,7 @@ async fn register(
         }
         (config.events)(WorkerEvent::NotRegistered { error });
     }
-    Ok(Presence::keep(background, beats_to.clone(), worker, answer.is_ok()))
+    Ok(RegistrationGuard::keep(background, beats_to.clone(), worker, answer.is_ok()))
 }
 
 /// The pauses between the tries of a call.
@@ -241,8 +241,8 @@ pub(crate) fn pauses() -> Backoff {
     Backoff::new(Duration::from_millis(50), Duration::from_secs(5))
 }
 
-/// Whether a call that takes work is made again, for a caller that waits for it.
-pub(crate) fn patiently() -> impl FnMut(&StoreError, Duration) -> bool {
-    let ends = Instant::now() + PATIENCE;
+/// Whether a call that takes work is made again while its caller waits.
+pub(crate) fn while_waited_for() -> impl FnMut(&StoreError, Duration) -> bool {
+    let ends = Instant::now() + REPEAT_TIME;
     move |error, _| error.is_retryable() && Instant::now() < ends
 }

@@ -1,4 +1,4 @@
-//! Who may ask: one bearer token, one answer to everybody else.
+//! Authentication: one bearer token, one answer to every request without it.
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// Lets a request through if it shows the token, or none is asked for.
+/// Accepts a request if it carries the token, or the server requires none.
 pub(crate) async fn authenticate(
     State(state): State<AppState>,
     request: Request,
@@ -19,7 +19,7 @@ pub(crate) async fn authenticate(
     let shown = shown.and_then(|value| value.to_str().ok());
     let shown = shown.and_then(|value| value.split_once(' '));
     let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    // Compared also when nothing was shown: every wrong request costs the same.
+    // Compared also when no token was sent: every wrong request costs the same.
     if token.is(shown.map_or("", |(_, token)| token)) {
         return next.run(request).await;
     }

@@ -1,4 +1,4 @@
-//! How much waits and for what, and how much runs: asked of the store when somebody asks the server.
+//! How many executions wait, for what, and how many run: counted in the store for each scrape.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,13 +10,13 @@ use ff_store::metrics::lane_label;
 use ff_store::{StoreError, outage};
 use tokio::time::timeout;
 
-/// How long a scrape waits for a count; after that it shows the last one.
+/// How long a scrape waits for a count; after that it reports the last one.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Lanes that were shown, so that one that has become empty is shown as empty.
+/// Lanes that were reported, so that one that has become empty is reported as empty.
 static SHOWN: Mutex<BTreeMap<Arc<str>, Shown>> = Mutex::new(BTreeMap::new());
 
-/// What is shown of a lane.
+/// What is reported about a lane.
 #[derive(Debug, Default)]
 struct Shown {
     waiting: u64,
@@ -25,13 +25,13 @@ struct Shown {
     active: u64,
 }
 
-/// Counts what waits, once at a time however many ask. A count that takes long goes on without those
-/// who asked for it.
+/// Counts the backlog, one count at a time for any number of scrapes. A count that takes long
+/// continues without the scrapes that started it.
 #[derive(Debug, Default)]
 pub(crate) struct Counting(Arc<tokio::sync::Mutex<()>>);
 
 impl Counting {
-    /// Counts and shows, or waits for the count that is under way.
+    /// Counts and reports, or waits for the count in progress.
     pub(crate) async fn refresh(
         &self,
         count: impl Future<Output = Result<Backlog, StoreError>> + Send + 'static,
@@ -44,19 +44,19 @@ impl Counting {
             let counting = tokio::spawn(async move {
                 match count.await {
                     Ok(backlog) => show(&backlog),
-                    Err(error) => outage::failed(&error, "what waits cannot be counted"),
+                    Err(error) => outage::failed(&error, "the backlog cannot be counted"),
                 }
                 drop(turn);
             });
-            // A count that panicked shows nothing, as one that failed.
+            // A count that panicked reports nothing, like one that failed.
             let _ = counting.await;
         };
-        // The last count is shown if this one is not there in time.
+        // The last count is reported if this one is not finished in time.
         let _ = timeout(WAIT, counted).await;
     }
 }
 
-/// Shows `backlog`.
+/// Sets the gauges to `backlog`.
 fn show(backlog: &Backlog) {
     let mut lanes = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     lanes.values_mut().for_each(|shown| *shown = Shown::default());
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_count_that_takes_long_keeps_no_scrape_waiting_and_is_not_begun_twice() {
+    async fn a_slow_count_keeps_no_scrape_waiting_and_is_not_begun_twice() {
         let (counting, begun) = (Counting::default(), Arc::new(AtomicU32::new(0)));
         let count = || {
             let begun = begun.clone();

@@ -1,4 +1,4 @@
-//! What is asked of a request before anything else looks at it.
+//! Bounds on a request, checked before anything else.
 
 use axum::extract::Request;
 use axum::http::StatusCode;

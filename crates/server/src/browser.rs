@@ -1,8 +1,9 @@
-//! What keeps web pages out of a server that asks for no token.
+//! Protects a server that requires no token from web pages.
 //!
-//! Such a server listens on loopback, and so does every browser on the machine. A page may have its
-//! own name resolve to 127.0.0.1, or post a form to it: the first shows in `Host`, the second in
-//! `Origin`. Every request that changes something also has to be JSON, which no form can send.
+//! Such a server listens on loopback, where every browser on the machine reaches it. A page may make
+//! its domain resolve to 127.0.0.1, or post a form to it: the first is visible in `Host`, the
+//! second in `Origin`. Every request that changes something also has to be JSON, which no form can
+//! send.
 
 use std::net::IpAddr;
 
@@ -50,7 +51,7 @@ fn is_loopback(authority: &Authority) -> bool {
             || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
 }
 
-/// Whether `origin` is the server itself, under the name it is asked by.
+/// Whether `origin` is the server itself, under the `Host` of the request.
 fn is_own(origin: &HeaderValue, host: &Authority) -> bool {
     let origin = origin.to_str().unwrap_or("");
     let own = |scheme: &str| {
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
     use axum::body::Body;
 
-    fn asked(target: &str, headers: &[(&str, &str)]) -> Result<(), &'static str> {
+    fn checked(target: &str, headers: &[(&str, &str)]) -> Result<(), &'static str> {
         let mut request = Request::builder().uri(target);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -77,11 +78,11 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_names_are_answered_to() {
+    fn only_loopback_names_are_accepted() {
         for host in
             ["localhost", "LocalHost:1", "127.0.0.1", "127.9.9.9:7272", "[::1]", "[::1]:7272"]
         {
-            assert_eq!(asked("/", &[("host", host)]), Ok(()), "{host}");
+            assert_eq!(checked("/", &[("host", host)]), Ok(()), "{host}");
         }
         for host in [
             "",
@@ -97,18 +98,18 @@ mod tests {
             "[2001:db8::1]:7272",
             "localhost, evil.example",
         ] {
-            assert_eq!(asked("/", &[("host", host)]), Err("host_not_allowed"), "{host}");
+            assert_eq!(checked("/", &[("host", host)]), Err("host_not_allowed"), "{host}");
         }
-        assert_eq!(asked("/", &[]), Err("host_not_allowed"));
+        assert_eq!(checked("/", &[]), Err("host_not_allowed"));
         let twice = [("host", "localhost"), ("host", "evil.example")];
-        assert_eq!(asked("/", &twice), Err("host_not_allowed"));
-        let proxied = asked("http://evil.example/", &[("host", "localhost")]);
+        assert_eq!(checked("/", &twice), Err("host_not_allowed"));
+        let proxied = checked("http://evil.example/", &[("host", "localhost")]);
         assert_eq!(proxied, Err("host_not_allowed"));
     }
 
     #[test]
-    fn only_the_servers_own_origin_may_be_shown() {
-        let own = |origin| asked("/", &[("host", "localhost:7272"), ("origin", origin)]);
+    fn only_the_servers_own_origin_is_accepted() {
+        let own = |origin| checked("/", &[("host", "localhost:7272"), ("origin", origin)]);
         for origin in ["http://localhost:7272", "https://LOCALHOST:7272"] {
             assert_eq!(own(origin), Ok(()), "{origin}");
         }

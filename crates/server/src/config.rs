@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::tls::Tls;
 
-/// The address the server binds when it is told nothing else.
+/// The address the server binds by default.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7272);
 
@@ -19,15 +19,15 @@ pub const DEFAULT_LISTEN: SocketAddr =
 pub struct Config {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// What callers must show; `None` only on loopback.
+    /// The token that clients must send; `None` only on loopback.
     pub token: Option<Token>,
-    /// Speaks HTTPS with this certificate; plain HTTP without.
+    /// Serves HTTPS with this certificate; plain HTTP without.
     pub tls: Option<Tls>,
     /// How many connections it keeps at once.
     pub connections: usize,
     /// How many claims may wait for work at once.
     pub waiting_claims: usize,
-    /// How long a claim may wait for work, whatever it asks for; a client asks again.
+    /// How long a claim may wait for work, whatever it requests; a client claims again.
     pub longest_wait: Millis,
     /// How long a client may take to send its headers, or anything at all.
     pub header_timeout: Duration,
@@ -35,7 +35,7 @@ pub struct Config {
     pub body_timeout: Duration,
     /// How long a request may take, waiting for work included.
     pub request_timeout: Duration,
-    /// How long requests may go on after a stop.
+    /// How long requests may continue after a stop.
     pub drain: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses a configuration that would serve the world without asking who it is.
+    /// Refuses a configuration that would serve the network without authentication.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.token.is_none() && !self.listen.ip().is_loopback() {
             return Err(ConfigError::Open(self.listen));
@@ -115,7 +115,7 @@ impl Token {
         Ok(Token(Sha256::digest(text).into()))
     }
 
-    /// Whether `text` is this token, in time that does not tell how much of it is right.
+    /// Whether `text` is this token, in constant time.
     pub fn is(&self, text: &str) -> bool {
         let shown: [u8; 32] = Sha256::digest(text).into();
         subtle::ConstantTimeEq::ct_eq(&self.0[..], &shown[..]).into()

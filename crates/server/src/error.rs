@@ -6,8 +6,8 @@ use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
 use ff_store::{ErrorKind, Failure, StoreError, outage};
 
-/// A request that was not answered as asked. It travels as an extension of the response, and the
-/// outermost layer writes the body, because only that knows the request's id.
+/// A request that failed. It travels as an extension of the response, and the
+/// outermost layer writes the body, because only that layer knows the request's id.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
@@ -124,7 +124,7 @@ impl From<StoreError> for ApiError {
         let status = status_of(&error);
         let detail = match error.kind() {
             ErrorKind::Refused(_) => error.to_string(),
-            ErrorKind::Failed(failure) => told(failure).to_owned(),
+            ErrorKind::Failed(failure) => client_text(failure).to_owned(),
         };
         if status.is_server_error() {
             outage::failed(&error, "a request was not answered");
@@ -139,30 +139,30 @@ impl From<StoreError> for ApiError {
     }
 }
 
-/// What callers are told of a failure: what the store itself says is for the log.
-fn told(failure: Failure) -> &'static str {
+/// What clients read about a failure: the text of the store is for the log.
+fn client_text(failure: Failure) -> &'static str {
     match failure {
         Failure::Busy => "the store is busy; try again",
-        Failure::Full => "the store is full; an operator should free or add room",
-        Failure::Contention => "others keep changing the same execution; try again",
+        Failure::Full => "the store is full; an operator should free or add space",
+        Failure::Contention => "other clients keep changing the same execution; try again",
         Failure::Unavailable | Failure::Unreachable | Failure::Unanswered => {
             "the store did not answer; repeat the request as it was sent"
         }
         Failure::Denied => {
-            "the store denies the server what it needs; an operator should look at its log"
+            "the store denies the server what it needs; an operator should read its log"
         }
         Failure::Corrupt => {
             "the store holds something unreadable; an operator should run `ff check`"
         }
         Failure::Incompatible | Failure::Untrusted | Failure::Protocol => {
-            "the store is not one of this release; an operator should look at the server's log"
+            "the store is not one of this release; an operator should read the server's log"
         }
         Failure::Failed => {
-            "the store answered with an unknown error; an operator should look at the server's log"
+            "the store answered with an unknown error; an operator should read the server's log"
         }
-        Failure::Overloaded => "too much is waiting; try again after a pause",
+        Failure::Overloaded => "too many claims are waiting; try again after a pause",
         Failure::Internal => "the server could not answer; its log has the request's id",
-        Failure::Unauthenticated => "the server is not known to what it asks",
+        Failure::Unauthenticated => "the server is not authenticated to its store",
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_store_stay_in_the_log() {
+    fn the_text_of_a_store_error_stays_in_the_log() {
         let secret = || "cannot open /srv/secret.db".to_owned();
         for error in [
             StoreError::Busy(secret()),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_its_own_words() {
+    fn a_refusal_keeps_its_text() {
         let refusal = Refusal::invalid("priority", "is 9001; give -9000 to 9000");
         let view = view(&refusal.clone().into());
         assert_eq!((view.message, view.field.as_deref()), (refusal.to_string(), Some("priority")));

@@ -1,4 +1,4 @@
-//! What the server counts, in Prometheus's text format.
+//! The metrics of the server, in Prometheus's text format.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use ff_store::StoreError;
 use ff_store::metrics::{Metric, MetricKind};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Every metric of the server itself.
+/// Every metric that the server itself records.
 const OWN: &[Metric] = &[
     Metric::counter("ff_http_requests_total", "method, route, status", "Requests answered."),
     Metric::histogram(
@@ -43,12 +43,12 @@ const OWN: &[Metric] = &[
     Metric::gauge("ff_build_info", "version, os, arch", "Always 1; the labels say what runs."),
 ];
 
-/// Every metric that a process with a server may show.
+/// Every metric that a process with a server may export.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
     OWN.iter().chain(ff_store::metrics::METRICS).chain(ff_engine::METRICS)
 }
 
-/// The buckets of what is measured in seconds: from a fast read to the longest wait for work.
+/// The buckets of durations in seconds: from a fast read to the longest wait for work.
 const SECONDS: [f64; 12] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0, 60.0];
 
@@ -57,7 +57,7 @@ const SPANS: [f64; 14] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0,
 ];
 
-/// What is measured in those.
+/// The metrics that have those buckets.
 const SPANNING: [&str; 2] = ["ff_queue_wait_seconds", "ff_attempt_seconds"];
 
 /// How often what was recorded is folded into the counts. Samples of histograms are kept one by one
@@ -89,8 +89,8 @@ fn builder() -> Result<PrometheusBuilder, BuildError> {
     })
 }
 
-/// Folds what was recorded into the counts, again and again, in a thread of its own: whether anybody
-/// scrapes, and whichever runtime the server is on.
+/// Folds what was recorded into the counts, periodically, on a separate thread: whether or not
+/// anything scrapes, and whichever runtime the server is on.
 fn keep_up(handle: PrometheusHandle) {
     let upkeep = move || {
         loop {
@@ -125,7 +125,7 @@ pub(crate) fn render() -> String {
 }
 
 pub(crate) fn request(method: &Method, route: &str, status: StatusCode, took: Duration) {
-    // A client may make up methods, and each label is kept for ever.
+    // A client may make up methods, and each label is kept forever.
     let method = match *method {
         Method::GET
         | Method::HEAD
@@ -160,7 +160,7 @@ mod tests {
         install();
         metrics::histogram!("ff_folded_seconds").record(0.001);
         let handle = HANDLE.get().unwrap().as_ref().unwrap();
-        // Rendering would fold it too; this only looks.
+        // Rendering would fold it too; this only reads.
         let folded = wait::until(Duration::from_secs(20), || {
             let shown = format!("{handle:?}");
             let (_, distributions) = shown.split_once("distributions: ").unwrap();

@@ -34,7 +34,7 @@ pub(crate) async fn finish(
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // A payload may claim to be a page; a browser that is led to it runs nothing of it.
+    // A payload may claim to be a page; a browser that opens it must not execute it.
     let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     response
@@ -90,7 +90,7 @@ fn problem(mut response: Response, id: &str) -> Response {
         headers.insert(header::ALLOW, allow);
     }
     if error.retryable {
-        // Room is made by people, or by work that ends.
+        // An operator frees or adds space, or work ends.
         let seconds = if error.status == StatusCode::INSUFFICIENT_STORAGE { "10" } else { "1" };
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
     }
@@ -98,7 +98,7 @@ fn problem(mut response: Response, id: &str) -> Response {
         StatusCode::UNAUTHORIZED => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // What is left of a body that was not read cannot be told from the next request.
+        // The unread rest of a body cannot be distinguished from the next request.
         StatusCode::PAYLOAD_TOO_LARGE
         | StatusCode::REQUEST_TIMEOUT
         | StatusCode::URI_TOO_LONG
@@ -116,7 +116,7 @@ mod tests {
     use ff_store::{Failure, StoreError};
 
     #[test]
-    fn what_is_worth_another_try_says_when() {
+    fn a_retryable_problem_says_when() {
         let text = String::new;
         for (error, status, after) in [
             (StoreError::Busy(text()), 503, Some("1")),

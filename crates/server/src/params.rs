@@ -60,7 +60,7 @@ impl<T: DeserializeOwned + Repeatable> FromRequestParts<AppState> for Repeated<T
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
         let query = joined(parts.uri.query().unwrap_or_default(), T::NAME);
-        // What is joined is made of a query's own characters; were it refused, the query as it came
+        // The joined text consists of characters of the query; if it were refused, the original query
         // would be read, which refuses the repetition.
         let uri = Uri::builder().path_and_query(format!("/?{query}")).build();
         read(uri.as_ref().unwrap_or(&parts.uri)).map(Repeated)
@@ -86,10 +86,10 @@ fn read<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
     }
 }
 
-/// What goes wrong in a query, with the parameter where it does.
+/// An error in a query, with the parameter at fault.
 type QueryError = serde_path_to_error::Error<serde::de::value::Error>;
 
-/// Which parameter is wrong, if it is one, and why.
+/// Which parameter is wrong, if one is, and why.
 fn wrong(rejection: &QueryRejection) -> (Option<String>, String) {
     let mut cause = rejection.source();
     while let Some(error) = cause {
@@ -106,7 +106,7 @@ fn wrong(rejection: &QueryRejection) -> (Option<String>, String) {
     (None, "the query cannot be read".to_owned())
 }
 
-/// Which of those that have a name.
+/// Which page of a listing by name.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! What a parser says of a request, without repeating the request.
+//! Parse errors for clients, without repeating the request.
 
 /// Most characters of a request that its refusal repeats.
 const REPEATED: usize = 64;
@@ -18,13 +18,13 @@ pub(crate) fn anywhere(parse_error: &str) -> String {
     of(parse_error, REPEATED)
 }
 
-/// A complaint of serde's, such as "unknown field `x`, expected `y`", with the part that it repeats
+/// An error of serde, such as "unknown field `x`, expected `y`", with the part that it repeats
 /// of the request cut to `most` characters.
 fn of(parse_error: &str, most: usize) -> String {
     let end = parse_error.rfind(", expected").unwrap_or(parse_error.len());
-    let (said, expected) = parse_error.split_at(end);
-    let start = said.find(['`', '"']).map_or(said.len(), |quote| quote + 1);
-    let (what, repeated) = said.split_at(start);
+    let (message, expected) = parse_error.split_at(end);
+    let start = message.find(['`', '"']).map_or(message.len(), |quote| quote + 1);
+    let (what, repeated) = message.split_at(start);
     format!("{what}{}{expected}", shortened(repeated, most))
 }
 
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_complaint_is_kept_whole() {
+    fn a_short_message_is_kept_whole() {
         for text in [
             "unknown field `lanes`, expected `lane` or `kind` at line 1 column 8",
             "invalid type: string \"7\", expected u16 at line 1 column 15",
@@ -58,15 +58,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_of_the_request_is_short_and_printable() {
+    fn the_repeated_part_of_a_request_is_short_and_printable() {
         let long = "`,\"\n\0Z, expected".repeat(100);
         let texts = [
             format!("unknown field `{long}`, expected `lane` at line 1 column 8"),
             format!("invalid value: string {long:?}, expected a time at line 1 column 8"),
         ];
         for text in texts {
-            let told = anywhere(&text);
-            assert!(told.chars().count() < 140 && !told.contains(char::is_control), "{told}");
+            let short = anywhere(&text);
+            assert!(short.chars().count() < 140 && !short.contains(char::is_control), "{short}");
             let (place, detail) = at(&long, &text);
             assert_eq!(place.chars().count(), PLACE);
             assert!(detail.matches('Z').count() <= 64 / 16 + 1, "{detail}");

@@ -27,13 +27,13 @@ use crate::state::AppState;
                        only this API."
     ),
     tags(
-        (name = "executions", description = "Submit work and look at it."),
-        (name = "operator", description = "Steer work from outside."),
-        (name = "holder", description = "What the holder of a lease says."),
+        (name = "executions", description = "Submit work and read it."),
+        (name = "operator", description = "Control work from outside."),
+        (name = "holder", description = "Calls of the holder of a lease."),
         (name = "workers", description = "Register, claim work and keep it."),
         (name = "lanes", description = "Pause, drain and resume queues."),
-        (name = "budgets", description = "What may be used in all."),
-        (name = "quotas", description = "How many may start in a while, and run at once."),
+        (name = "budgets", description = "How much may be used in total."),
+        (name = "quotas", description = "How many may start per window, and run at once."),
         (name = "meta", description = "The server itself."),
     ),
     components(schemas(Problem)),
@@ -48,13 +48,13 @@ struct Bearer;
 impl Modify for Bearer {
     fn modify(&self, document: &mut Document) {
         let mut scheme = Http::new(HttpAuthScheme::Bearer);
-        scheme.description = Some("The server's token; one on loopback may ask for none.".into());
+        scheme.description = Some("The server's token; one on loopback may require none.".into());
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
     }
 }
 
-/// Everything the server answers.
+/// All routes of the server.
 pub(crate) fn router(state: AppState) -> Router {
     let (guarded, _) = guarded().split_for_parts();
     let (open, _) = open().split_for_parts();
@@ -77,8 +77,8 @@ pub fn openapi() -> Document {
     document
 }
 
-/// Gives each form of what has several, told apart by a word, a schema of its own, and says which field
-/// has the word: a generator then makes a type of each.
+/// Gives each variant of a tagged schema a named schema, and names the field that has the tag: a
+/// generator then makes a type of each.
 fn name_forms(document: &mut Document) {
     let components = document.components.get_or_insert_default();
     let mut forms = Vec::new();
@@ -101,7 +101,7 @@ fn name_forms(document: &mut Document) {
     components.schemas.extend(forms);
 }
 
-/// The field of a form that has one word alone, and the word.
+/// The field of a variant that has exactly one value, and the value.
 fn tag(form: &RefOr<Schema>) -> Option<(String, String)> {
     let RefOr::T(Schema::Object(Object { properties, .. })) = form else { return None };
     properties.iter().find_map(|(field, schema)| {
@@ -122,7 +122,7 @@ fn camel(word: &str) -> String {
     parts.collect()
 }
 
-/// Routes that ask for the token.
+/// Routes that require the token.
 fn guarded() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(executions::submit, executions::list))

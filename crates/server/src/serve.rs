@@ -55,7 +55,7 @@ impl Server {
         let (open, cut) = (TaskTracker::new(), CancellationToken::new());
         let accepting = async {
             loop {
-                // A permit first: who comes past the cap waits in the listener's queue.
+                // A permit first: a connection past the cap waits in the listener's queue.
                 let Ok(permit) = permits.clone().acquire_owned().await else { return };
                 let stream = accept(&listener).await;
                 let serving = secured(stream, app.clone(), config.clone(), shutdown.clone());
@@ -79,7 +79,7 @@ impl Server {
     }
 }
 
-/// Waits until nothing is left to do for claims whose callers were not answered.
+/// Waits until everything claimed for clients that were not answered is handed back.
 async fn drain(state: &AppState) {
     state.tasks.close();
     let drained = async {
@@ -87,7 +87,7 @@ async fn drain(state: &AppState) {
         state.backend.drain().await;
     };
     if tokio::time::timeout(state.config.drain, drained).await.is_err() {
-        tracing::warn!("the store does not take back in time what unanswered claims have taken");
+        tracing::warn!("the store does not take back unanswered claims in time");
     }
 }
 
@@ -104,8 +104,8 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// Serves a connection, by TLS if the server has a certificate. A client has as long to agree on keys
-/// as it has to send its headers.
+/// Serves a connection, by TLS if the server has a certificate. The TLS handshake has the same
+/// timeout as the headers.
 async fn secured(stream: TcpStream, app: Router, config: Arc<Config>, shutdown: CancellationToken) {
     if stream.set_nodelay(true).is_err() {
         return;
@@ -114,7 +114,7 @@ async fn secured(stream: TcpStream, app: Router, config: Arc<Config>, shutdown: 
     let agreed = tokio::time::timeout(config.header_timeout, tls.accept(stream));
     match shutdown.run_until_cancelled(agreed).await {
         Some(Ok(Ok(stream))) => connection(stream, app, &config, shutdown).await,
-        Some(Ok(Err(error))) => tracing::debug!(%error, "a client does not agree on TLS"),
+        Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
         Some(Err(_)) | None => {}
     }
 }

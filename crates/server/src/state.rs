@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! The state that every handler shares.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::backlog::Counting;
 use crate::config::Config;
 use crate::health::Health;
 
-/// What every handler can reach. Cheap to clone.
+/// The state that every handler shares. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct AppState {
     pub(crate) backend: Arc<dyn EngineBackend>,
@@ -20,13 +20,13 @@ pub(crate) struct AppState {
     pub(crate) config: Arc<Config>,
     /// Whether the store answers.
     pub(crate) health: Arc<Health>,
-    /// The count of what waits.
+    /// The count of the backlog.
     pub(crate) counting: Arc<Counting>,
     /// A permit per claim that waits for work.
     pub(crate) waiting: Arc<Semaphore>,
     /// Set when the server stops: waiting claims answer at once.
     pub(crate) stopping: CancellationToken,
-    /// What goes on after its request has ended.
+    /// Tasks that outlive their requests.
     pub(crate) tasks: TaskTracker,
 }
 

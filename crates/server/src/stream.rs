@@ -1,5 +1,5 @@
-//! A connection's bytes: a client that does not take its answer is cut off, and one that still
-//! sends when it is told to stop can read why.
+//! A connection's bytes: a client that does not read its answer is cut off, and one that still
+//! sends when the connection is closed can read why.
 
 use std::io;
 use std::pin::Pin;
@@ -10,12 +10,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How long, after the last answer, what a client still sends is taken and thrown away.
+/// How long, after the last answer, bytes that a client still sends are read and discarded.
 const LINGER: Duration = Duration::from_secs(1);
 /// How much of it.
 const LINGER_BYTES: usize = 32 << 20;
 
-/// A stream whose writes may stall only for so long, and which lingers when it is shut down:
+/// A stream whose writes may stall only for a bounded time, and which lingers when it is shut down:
 /// closing a socket with unread bytes resets it, and the client would lose the answer.
 pub(crate) struct Stream<T> {
     inner: T,
@@ -23,12 +23,12 @@ pub(crate) struct Stream<T> {
     stopping: CancellationToken,
     /// Set while a write waits, and while the stream lingers.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Set once the writing side is shut: how much more is thrown away.
+    /// Set once the writing side is shut: how many more bytes are discarded.
     lingering: Option<usize>,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Stream<T> {
-    /// A stream whose client may take nothing for at most `stall`. It does not linger once
+    /// A stream whose client may read nothing for at most `stall`. It does not linger once
     /// `stopping`.
     pub(crate) fn new(inner: T, stall: Duration, stopping: CancellationToken) -> Stream<T> {
         Stream { inner, stall, stopping, timer: None, lingering: None }
@@ -53,7 +53,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Stream<T> {
         self.timer.get_or_insert_with(sleep).as_mut().poll(cx)
     }
 
-    /// Throws away what still comes, until the client is done or the limits are reached.
+    /// Discards incoming bytes until the client is done or the limits are reached.
     fn poll_linger(&mut self, cx: &mut Context<'_>, mut left: usize) -> Poll<io::Result<()>> {
         let mut scrap = [0; 16 << 10];
         while left > 0 && !self.stopping.is_cancelled() {

@@ -1,4 +1,4 @@
-//! TLS: the certificate that the server shows, and connections made by it.
+//! TLS: the certificate that the server presents, and connections secured by it.
 
 use std::fmt;
 use std::fs;
@@ -15,12 +15,12 @@ use tokio_rustls::server::TlsStream;
 
 use crate::config::ConfigError;
 
-/// A certificate and its key, ready to be shown.
+/// A certificate and its key, ready to be presented.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
 
 impl Tls {
-    /// Reads a certificate, with those that lead to its authority, and its key from PEM files.
+    /// Reads a certificate with its chain, and its key, from PEM files.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Tls, ConfigError> {
         let wrong = |file: &Path, what: &dyn fmt::Display| ConfigError::Tls {
             file: file.to_owned(),

@@ -1,14 +1,14 @@
-//! Numbers as JSON has them: where an integer is asked for, `30000.0` and `3e4` are 30000.
+//! Integers as JSON has them: where an integer is expected, `30000.0` and `3e4` are 30000.
 //!
 //! Many languages have one type of number and write whole ones either way. A number with a fraction,
-//! or one beyond the integers that a double tells apart, is no integer.
+//! or one beyond the integers that a double represents exactly, is no integer.
 
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 
-/// Up to here a double tells every integer from the next one: 2^53.
+/// Up to here a double represents every integer exactly: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Reads what `D` reads, and integers also where they are written as floating point.
@@ -53,7 +53,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Whole<D> {
     }
 }
 
-/// What a value turns out to be; whether an integer was asked for.
+/// Passes on a value; whether an integer is expected.
 struct Values<V, const IS_INTEGER: bool>(V);
 
 macro_rules! visit {

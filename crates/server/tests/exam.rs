@@ -1,7 +1,7 @@
-//! The exam that every backend sits, sat over HTTP: clients and workers speak to a real server, and
-//! only the engine's own part goes straight to the store.
-#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The exam that every backend sits, sat over HTTP: clients and workers call a real server, and
+//! only the maintenance role calls the store directly.
+#![allow(clippy::expect_used, reason = "a test that cannot continue fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod fixture;
 

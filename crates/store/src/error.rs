@@ -28,10 +28,10 @@ pub enum StoreError {
     #[error("the store is busy: {0}; try again")]
     Busy(String),
     /// The store has no room for more; nothing was changed. What ends or frees work still runs.
-    #[error("the store is full: {0}; free or add room, then try again")]
+    #[error("the store is full: {0}; free or add space, then try again")]
     Full(String),
     /// Others kept changing the same execution; nothing was changed.
-    #[error("others keep changing the same execution; try again")]
+    #[error("other clients keep changing the same execution; try again")]
     Contention,
     /// The store cannot be reached, or failed. Whether the command took effect is unknown; every
     /// command can be repeated as it was sent.
@@ -76,7 +76,7 @@ pub enum StoreError {
         why: String,
     },
     /// The server does not know the caller; nothing was changed.
-    #[error("the server at {url} asks for its token; give the right one")]
+    #[error("the server at {url} requires its token; give the right one")]
     Unauthenticated {
         /// Which server.
         url: String,
@@ -170,7 +170,7 @@ impl StoreError {
         self.failure().is_some_and(Failure::outcome_is_unknown)
     }
 
-    /// Whether the same call may succeed later without anybody's help.
+    /// Whether the same call may succeed later without intervention.
     pub fn is_retryable(&self) -> bool {
         self.failure().is_some_and(Failure::is_retryable)
     }

@@ -22,7 +22,7 @@ macro_rules! failures {
                 match self { $(Failure::$name => $code),+ }
             }
 
-            /// Whether the same call may succeed later without anybody's help.
+            /// Whether the same call may succeed later without intervention.
             pub const fn is_retryable(self) -> bool {
                 match self { $(Failure::$name => failures!(@ $retry)),+ }
             }

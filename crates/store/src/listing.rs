@@ -44,8 +44,8 @@ pub struct Filter {
     pub kind: Option<Kind>,
     /// In one of these states; none means any.
     pub states: BTreeSet<PublicState>,
-    /// Queued, while no live worker of their lane offers all that they require; beside `states`, those
-    /// too.
+    /// Queued, while no live worker of their lane offers all that they require; in addition to
+    /// `states`, if any.
     pub lacks_worker: bool,
     /// With all of these tags.
     pub tags: Vec<(TagKey, TagValue)>,
@@ -128,63 +128,64 @@ impl FromStr for Cursor {
     }
 }
 
-/// Where an execution stands, as a listing can ask for it: a public state, or the one thing that its
-/// surroundings make of it.
+/// The state of an execution, as a listing can filter by it: a public state, or the lack of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum StateFilter {
     /// In this state.
     State(PublicState),
     /// Queued, while no live worker can run it.
     LacksWorker,
 }
 
-impl FromStr for Standing {
+impl FromStr for StateFilter {
     type Err = Refusal;
 
-    fn from_str(text: &str) -> Result<Standing, Refusal> {
+    fn from_str(text: &str) -> Result<StateFilter, Refusal> {
         match text == BlockingReason::WaitingForCapableWorker.as_str() {
-            true => Ok(Standing::LacksWorker),
-            false => text.parse().map(Standing::State),
+            true => Ok(StateFilter::LacksWorker),
+            false => text.parse().map(StateFilter::State),
         }
     }
 }
 
-impl Standing {
+impl StateFilter {
     /// Reads one or several, separated by commas.
-    pub fn list(text: &str) -> Result<Vec<Standing>, Refusal> {
+    pub fn list(text: &str) -> Result<Vec<StateFilter>, Refusal> {
         text.split(',').map(str::parse).collect()
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for StateFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Standing::State(state) => state.fmt(f),
-            Standing::LacksWorker => f.write_str(BlockingReason::WaitingForCapableWorker.as_str()),
+            StateFilter::State(state) => state.fmt(f),
+            StateFilter::LacksWorker => {
+                f.write_str(BlockingReason::WaitingForCapableWorker.as_str())
+            }
         }
     }
 }
 
 impl Filter {
-    /// The same, of those that stand in one of these places; none means anywhere.
-    pub fn standing(mut self, standings: impl IntoIterator<Item = Standing>) -> Filter {
-        for standing in standings {
-            match standing {
-                Standing::State(state) => drop(self.states.insert(state)),
-                Standing::LacksWorker => self.lacks_worker = true,
+    /// The same, of those in one of these states; none means any.
+    pub fn in_states(mut self, states: impl IntoIterator<Item = StateFilter>) -> Filter {
+        for state in states {
+            match state {
+                StateFilter::State(state) => drop(self.states.insert(state)),
+                StateFilter::LacksWorker => self.lacks_worker = true,
             }
         }
         self
     }
 
-    /// Where those stand that are asked for; empty when that is not asked for.
-    pub fn stands(&self) -> Vec<Standing> {
-        let states = self.states.iter().copied().map(Standing::State);
-        states.chain(self.lacks_worker.then_some(Standing::LacksWorker)).collect()
+    /// The states that it filters by; empty for any.
+    pub fn state_filters(&self) -> Vec<StateFilter> {
+        let states = self.states.iter().copied().map(StateFilter::State);
+        states.chain(self.lacks_worker.then_some(StateFilter::LacksWorker)).collect()
     }
 }
 
-/// Reads one page. What only `around` can tell is decided by it; without it, nothing lacks a worker.
+/// Reads one page. Only `around` knows what lacks a worker; without it, nothing does.
 pub(crate) async fn page<S: Store + ?Sized>(
     store: &S,
     listing: &Listing,

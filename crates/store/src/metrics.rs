@@ -17,12 +17,12 @@ pub use work::Counted;
 pub(crate) use work::KINDS;
 use work::Work;
 
-/// One metric, for the reference page and for whoever shows it.
+/// One metric, for the reference page and for exporters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Its name.
     pub name: &'static str,
-    /// What sort of number it is.
+    /// Its type.
     pub kind: MetricKind,
     /// Its labels, separated by commas.
     pub labels: &'static str,
@@ -30,35 +30,35 @@ pub struct Metric {
     pub what: &'static str,
 }
 
-/// What sort of number a metric is.
+/// The type of a metric, as Prometheus has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Grows.
+    /// Only grows.
     Counter,
-    /// Is what it is now.
+    /// May rise and fall.
     Gauge,
-    /// Is spread over buckets.
+    /// Is distributed over buckets.
     Histogram,
 }
 
 impl Metric {
-    /// What grows.
+    /// A value that only grows.
     pub const fn counter(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
         Metric { name, kind: MetricKind::Counter, labels, what }
     }
 
-    /// What is what it is now.
+    /// A value that may rise and fall.
     pub const fn gauge(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
         Metric { name, kind: MetricKind::Gauge, labels, what }
     }
 
-    /// What is spread over buckets.
+    /// A distribution over buckets.
     pub const fn histogram(name: &'static str, labels: &'static str, what: &'static str) -> Metric {
         Metric { name, kind: MetricKind::Histogram, labels, what }
     }
 
-    /// The word for what sort of number it is.
-    pub const fn sort(&self) -> &'static str {
+    /// The name of its type in Prometheus.
+    pub const fn type_name(&self) -> &'static str {
         match self.kind {
             MetricKind::Counter => "counter",
             MetricKind::Gauge => "gauge",
@@ -165,30 +165,30 @@ pub fn recorder_is_installed() {
     WORK.resolve_again();
 }
 
-/// One look for work, measured from its start until it is dropped.
-pub(crate) struct Look {
+/// One search for work, measured from its start until it is dropped.
+pub(crate) struct ClaimTimer {
     lane: Arc<str>,
     outcome: &'static str,
     began: Instant,
 }
 
-impl Look {
-    pub(crate) fn start(lane: &Lane) -> Look {
-        Look { lane: lane_label(lane), outcome: "dropped", began: Instant::now() }
+impl ClaimTimer {
+    pub(crate) fn start(lane: &Lane) -> ClaimTimer {
+        ClaimTimer { lane: lane_label(lane), outcome: "dropped", began: Instant::now() }
     }
 
-    /// It has ended so.
+    /// It has ended with `outcome`.
     pub(crate) fn end(mut self, outcome: &'static str) {
         self.outcome = outcome;
     }
 
-    /// It was answered `error`.
+    /// It failed with `error`.
     pub(crate) fn fail(self, error: &StoreError) {
         self.end(if error.refused().is_some() { "refused" } else { "error" });
     }
 }
 
-impl Drop for Look {
+impl Drop for ClaimTimer {
     fn drop(&mut self) {
         let (lane, outcome) = (self.lane.clone(), self.outcome);
         metrics::histogram!("ff_claim_seconds", "lane" => lane, "outcome" => outcome)

@@ -29,7 +29,7 @@ pub fn failed(error: &StoreError, what: &str) {
     }
 }
 
-/// Takes note that the store has answered. Whoever asks it again and again says so.
+/// Records that the store has answered. Periodic callers of the store call this after each success.
 pub fn answered() {
     if let Some(Ended { lasted, failures }) = STORE.ends(Instant::now()) {
         let lasted_ms = lasted.as_millis() as u64;
@@ -42,10 +42,10 @@ fn is_silence(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(_))
 }
 
-/// An outage that may be under way.
+/// The current outage, if there is one.
 struct Outage(Mutex<Option<Present>>);
 
-/// An outage under way.
+/// An outage that has not ended.
 struct Present {
     began: Instant,
     last: Instant,

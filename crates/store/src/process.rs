@@ -1,7 +1,7 @@
-//! What one process owns beside its store: the calls it runs, and everything that follows from them.
+//! What one process owns besides its store: the calls it runs, and all their effects.
 //!
-//! A caller that goes away, at whatever point, takes nothing with it: what is left of its call is
-//! moved to a task of the process. There the command comes to its end, what it stopped is settled,
+//! A caller that is dropped, at whatever point, cancels nothing: what is left of its call is
+//! moved to a task of the process. There the command runs to its end, what it stopped is settled,
 //! and blocked executions are released.
 
 use std::future::Future;
@@ -101,7 +101,7 @@ impl<S> Process<S> {
     }
 }
 
-/// A call under way. Whoever drops it leaves the rest to a task.
+/// A call in flight. Dropping it leaves the rest to a task.
 pub(crate) struct Call<T: Send + 'static> {
     work: Option<Work<T>>,
     runtime: Option<Handle>,

@@ -27,8 +27,8 @@ impl Backoff {
     }
 }
 
-/// Makes `call` until it is answered, or until `again`, which hears of each failure and of the pause
-/// that would follow, gives it up. The call is told whether it was made before: one that takes something
+/// Makes `call` until it is answered, or until `again`, which gets each failure and the pause
+/// that would follow, answers no. The call gets whether it was made before: one that takes something
 /// says so in its command, and the store answers what the lost reply did.
 pub async fn repeated<T, F>(
     mut backoff: Backoff,

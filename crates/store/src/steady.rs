@@ -1,10 +1,11 @@
-//! A time that never runs back and never stands still, made from a clock that may be set.
+//! A time that never runs back and never stops, made from a clock that may be set.
 //!
 //! - **Set back**: time continues from where it was, by an offset to the clock. The offset shrinks by a
 //!   tenth of the time that passes, and goes at once when the clock is set forward again.
 //! - **Set forward**: time follows at once. What cannot be undone, the removal of finished work and
 //!   its idempotency key, waits until the clock is seen at least [`CONFIRMED_AFTER`] later and has not
-//!   been set back meanwhile. A process cannot tell a clock that was set from a machine that slept.
+//!   been set back meanwhile. A process cannot distinguish a clock that was set from a machine that
+//!   slept.
 //! - While there is an offset, removal goes by the clock itself, which is behind.
 //!
 //! What was decided is a [`Mark`]: a store with several processes keeps it with its data, so that all
@@ -28,7 +29,7 @@ const SHRINKS_US: u64 = 100;
 /// From here on, setting the clock back is worth a warning.
 const WORTH_A_WARNING: Millis = Millis::from_secs(1);
 
-/// Where time stands.
+/// The state of a store's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mark {
     /// The store's time.
@@ -110,8 +111,8 @@ impl Steady {
         Steady { clock, last: Mutex::new(None) }
     }
 
-    /// Where time stands, given what is kept in the store; [`Mark::default`] if nothing is. What is
-    /// kept must be read before this is called.
+    /// The current time, given the mark that is kept in the store; [`Mark::default`] if none is. That
+    /// must be read before this is called.
     pub fn read(&self, kept: Mark) -> Mark {
         // The clock is read inside the lock: a reading that waits for it would be an old one.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +166,7 @@ fn report(found: Found, mark: &Mark, first: bool) {
     }
 }
 
-/// Where time stands when the clock says `clock`, after the mark that is kept and the last one that
+/// The mark when the clock says `clock`, after the mark that is kept and the last one that
 /// this process returned.
 fn next(kept: Mark, returned: Option<(Mark, Passed)>, clock: Time) -> (Mark, Option<Found>) {
     let last = match returned {

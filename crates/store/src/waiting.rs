@@ -50,7 +50,7 @@ async fn try_claim<S: Store>(
     waiting: &Subscription,
 ) -> Result<Claimed, StoreError> {
     waiting.register();
-    let measured = metrics::Look::start(&claim.lane);
+    let measured = metrics::ClaimTimer::start(&claim.lane);
     let claimed = claim_or_hand_back(process, claim.clone()).await;
     waiting.has_read();
     match &claimed {
@@ -72,7 +72,7 @@ async fn claim_or_hand_back<S: Store>(
     let owner = process.clone();
     process.own(async move {
         let claimed = admitting::claim(&owner, claim).await;
-        // Settled before the answer: the caller's next call would otherwise find this under way.
+        // Settled before the answer: the caller's next call would otherwise find this in flight.
         settle::settle_stopped(&owner).await;
         let taken = claimed.map(|claimed| Taken { process: owner.clone(), claimed });
         let _ = answer.send(taken);

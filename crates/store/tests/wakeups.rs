@@ -1,5 +1,5 @@
 //! Wake-ups: which waiters are woken, which are not, and that no wake-up is lost.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::time::Duration;
 

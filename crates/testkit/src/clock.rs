@@ -1,4 +1,4 @@
-//! A clock that stands still until it is told to move.
+//! A clock that moves only when a test moves it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ struct Shown {
 }
 
 impl ManualClock {
-    /// A clock that stands at `ms` milliseconds after the epoch.
+    /// A clock at `ms` milliseconds after the epoch.
     pub fn at(ms: u64) -> ManualClock {
         ManualClock(Arc::new(Shown { now: AtomicU64::new(ms), elapsed: AtomicU64::new(0) }))
     }

@@ -1,4 +1,4 @@
-//! Stores that do a little otherwise: what they do not do themselves, the store beneath does.
+//! Stores that override a few methods of the store beneath.
 
 use std::ops::Deref;
 
@@ -17,7 +17,7 @@ use ff_store::{
     Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
 };
 
-/// A store over another one, made of what differs.
+/// A store over another one, made of its overrides.
 #[derive(Debug)]
 pub struct Forwarding<T>(pub T);
 
@@ -35,8 +35,8 @@ macro_rules! forward {
         $(async $call:ident($($name:ident: $kind:ty),*) -> $answer:ty;)+
         $(sync $read:ident() -> $value:ty;)+
     ) => {
-        /// What differs from the store beneath: every method that is not written here is that
-        /// store's. See [`Store`] for what each does.
+        /// The overrides: every method that is not written here is that of the
+        /// store beneath. See [`Store`] for what each does.
         #[async_trait]
         #[allow(missing_docs, reason = "the methods are those of a store")]
         pub trait Forward: Send + Sync + 'static {

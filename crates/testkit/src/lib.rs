@@ -1,4 +1,4 @@
-//! What tests share: a manual clock, stores that do a little otherwise, reports of what was counted,
+//! What tests share: a manual clock, stores that override another, reports of counts,
 //! real Valkey servers, and networks that fail.
 
 mod clock;

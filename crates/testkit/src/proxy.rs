@@ -1,7 +1,7 @@
 //! A TCP proxy between a client and a server that fails the way networks do.
 //!
 //! A stream is never repaired: when bytes of it were swallowed, all later ones are too, so no
-//! client is given the reply of another request.
+//! client gets the reply of another request.
 
 #![allow(clippy::expect_used, reason = "a test whose proxy cannot listen fails")]
 
@@ -22,20 +22,20 @@ pub enum Mode {
     /// Everything passes.
     #[default]
     Forward,
-    /// New connections are closed at once; the present ones go on.
+    /// New connections are closed at once; the open ones stay.
     Refuse,
     /// Connections are accepted and stay open, and nothing passes in either direction, not even
-    /// that an end has closed.
+    /// the close of one end.
     BlackHole,
     /// Requests pass and run; replies do not come back.
     DropReplies,
     /// Requests pass and run; the first reply is not sent on, the connection is closed instead.
     CutAfterRequest,
-    /// Requests wait until the mode is another one, and then pass; replies pass.
+    /// Requests wait until the mode changes, and then pass; replies pass.
     Hold,
 }
 
-/// A proxy on a loopback port of its own; it forwards until told otherwise. When it is dropped,
+/// A proxy on a free loopback port; it forwards by default. When it is dropped,
 /// its connections are closed and new ones are refused.
 #[derive(Debug)]
 pub struct Proxy {
@@ -61,7 +61,7 @@ impl Proxy {
         Proxy { port, shared }
     }
 
-    /// Where a store finds the server through the proxy.
+    /// The URL of a store on the server through the proxy.
     pub fn url(&self) -> String {
         format!("valkey://127.0.0.1:{}", self.port)
     }
@@ -71,20 +71,20 @@ impl Proxy {
         self.port
     }
 
-    /// Changes what happens from the next connection and the next bytes on.
+    /// Changes the mode from the next connection and the next bytes on.
     pub fn set(&self, mode: Mode) {
         let mut state = self.shared.state();
         (state.mode, state.trap) = (mode, None);
         self.shared.changed.notify_all();
     }
 
-    /// Changes the mode when a request comes that has `text` in it; that request is the first
-    /// that the new mode concerns.
+    /// Changes the mode at the first request that contains `text`; that request is the first
+    /// to which the new mode applies.
     pub fn set_at(&self, text: &str, mode: Mode) {
         self.shared.state().trap = Some((text.as_bytes().to_vec(), mode));
     }
 
-    /// Cuts one connection: that of the next request that has `text` in it, which runs, before its
+    /// Cuts one connection: that of the next request that contains `text`, which runs, before its
     /// reply comes back. Nothing else is changed.
     pub fn cut_once(&self, text: &str) {
         self.shared.state().cut_at = Some(text.as_bytes().to_vec());
@@ -95,12 +95,12 @@ impl Proxy {
         self.shared.state().cuts
     }
 
-    /// What happens now.
+    /// The current mode.
     pub fn mode(&self) -> Mode {
         self.shared.state().mode
     }
 
-    /// Closes all present connections. New ones are welcome as the mode says.
+    /// Closes all open connections. New ones are accepted according to the mode.
     pub fn cut(&self) {
         for (_, connection) in self.shared.state().open.drain() {
             connection.close();
@@ -133,16 +133,16 @@ impl Drop for Proxy {
 struct Shared {
     target: SocketAddr,
     state: Mutex<State>,
-    /// The mode is another one.
+    /// The mode has changed.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     mode: Mode,
-    /// What a request must have in it to change the mode, and to which.
+    /// The text that a request must contain to change the mode, and to which.
     trap: Option<(Vec<u8>, Mode)>,
-    /// What a request must have in it to lose its reply, once.
+    /// The text that a request must contain to lose its reply, once.
     cut_at: Option<Vec<u8>>,
     /// The connection whose next reply is lost.
     doomed: Option<u64>,
@@ -242,7 +242,7 @@ impl Shared {
         }
     }
 
-    /// The mode that concerns these bytes of a request, once they need not wait.
+    /// The mode for these bytes of a request, once they need not wait.
     fn mode_for(&self, number: u64, request: &[u8]) -> Mode {
         let mut state = self.state();
         let is_in = |text: &Vec<u8>| request.windows(text.len()).any(|part| part == text);

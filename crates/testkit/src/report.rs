@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Adds `value` to what is counted under `name`. Without a report directory it does nothing.
+/// Adds `value` to the count of `name`. Without a report directory it does nothing.
 pub fn count(name: &str, value: u64) {
     let Some(directory) = std::env::var_os("FF_REPORT_DIR") else { return };
     let file = PathBuf::from(directory).join(format!("{}.txt", std::process::id()));

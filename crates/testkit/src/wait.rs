@@ -1,4 +1,4 @@
-//! Bounded waits for what only another process can make true.
+//! Bounded waits for conditions that another process makes true.
 
 use std::{
     thread,
@@ -7,7 +7,7 @@ use std::{
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Asks until there is an answer, at most for `limit`; nothing when there is none by then.
+/// Polls until there is an answer, at most for `limit`; `None` when there is none by then.
 pub fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {
@@ -21,7 +21,7 @@ pub fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T
     }
 }
 
-/// The same for what has to be awaited: other tasks of the runtime go on meanwhile.
+/// The same for a future: other tasks of the runtime continue meanwhile.
 pub async fn until_async<T>(limit: Duration, mut ask: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {

@@ -1,6 +1,6 @@
 //! The worker as its reader runs it, in a process of its own, against a server.
 
-// A test that cannot go on panics.
+// A test that cannot continue panics.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// How long anything may take before the test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn greeting(client: &Client, name: &str) -> Result<String, SdkError> {
     let task = client.task("greet")?.lane("hello")?.input(name)?.send().await?;
-    timeout(PATIENCE, client.wait(task.execution)).await.unwrap()
+    timeout(TIMEOUT, client.wait(task.execution)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,6 +42,6 @@ async fn the_worker_greets_and_stops_when_told_so() {
 
     let pid = Pid::from_raw(worker.id().unwrap().try_into().unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
-    let ended = timeout(PATIENCE, worker.wait()).await.unwrap().unwrap();
+    let ended = timeout(TIMEOUT, worker.wait()).await.unwrap().unwrap();
     assert!(ended.success(), "{ended}");
 }

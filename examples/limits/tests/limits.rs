@@ -1,6 +1,6 @@
 //! The examples as their reader runs them: by themselves, and against a server.
 
-// A test that cannot go on panics.
+// A test that cannot continue panics.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// How long an example may take before the test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const TOKEN_BUDGET: &str = env!("CARGO_BIN_EXE_token-budget");
 const PROVIDER_LIMITS: &str = env!("CARGO_BIN_EXE_provider-limits");
@@ -23,7 +23,7 @@ async fn said(program: &str, url: Option<&str>) -> String {
     let mut command = Command::new(program);
     command.env_remove("FF_URL").env_remove("FF_TOKEN").kill_on_drop(true);
     command.envs(url.map(|url| ("FF_URL", url)));
-    let output = timeout(PATIENCE, command.output()).await.unwrap().unwrap();
+    let output = timeout(TIMEOUT, command.output()).await.unwrap().unwrap();
     let (out, errors) = (String::from_utf8(output.stdout).unwrap(), output.stderr);
     assert!(output.status.success(), "{out}{}", String::from_utf8_lossy(&errors));
     out

@@ -1,5 +1,5 @@
 //! Arrows between crates point down only: `core <- store <- backends`, and one crate opens
-//! concrete backends for everybody else. Dev-dependencies are free.
+//! concrete backends for all other crates. Dev-dependencies are free.
 
 use super::{Finding, manifest::Manifest, source::Source};
 

@@ -7,7 +7,7 @@ use super::{Finding, source::Source};
 /// How many different commands a file may name.
 const MOST: usize = 3;
 
-/// Where more are named: the machine itself, the functions that a few commands have on Valkey, and
+/// Where more may be named: the machine itself, the functions that a few commands have on Valkey, and
 /// the bugs that are planted into single commands.
 const FREE: &[&str] = &[
     "crates/core/",

@@ -15,6 +15,14 @@ const PHRASES: &[(&str, &str)] = &[
     (concat!("a", "new"), "again"),
     (concat!("so", " says"), "name who reports it"),
     (concat!("in one", " go"), "in one call, or at a time"),
+    (concat!("in", " vain"), "without success, or say that it timed out"),
+    (concat!("put", " off"), "delayed"),
+    (concat!("passed", " over"), "skipped"),
+    (concat!("unless", " said"), "by default"),
+    (concat!("nothing", " is said"), "by default"),
+    (concat!("side", " by side"), "concurrently"),
+    (concat!("general", " way"), "slow path"),
+    (concat!("cannot", " go on"), "cannot continue"),
 ];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {

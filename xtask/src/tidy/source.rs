@@ -49,7 +49,7 @@ pub(super) fn walk(root: &Path) -> Result<Vec<Source>> {
 }
 
 /// The file's text; nothing when it is binary, a link or a directory, or deleted but not yet
-/// staged as such. Any other trouble is a failure, so a file is never skipped by accident.
+/// staged as such. Any other error is a failure, so a file is never skipped by accident.
 fn read(path: &Path) -> Result<Option<String>> {
     let read = || -> io::Result<Option<String>> {
         if !fs::symlink_metadata(path)?.is_file() {

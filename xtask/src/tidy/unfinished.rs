@@ -9,7 +9,7 @@ const EXTENSIONS: &[&str] = &["rs", "lua", "sql", "md"];
 /// Markers that count only as whole words.
 const WORDS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
 
-/// Code that counts wherever it stands.
+/// Code that counts anywhere.
 const CODE: &[&str] =
     &[concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[", "ignore")];
 

@@ -1,4 +1,4 @@
-//! What the server's answers mean.
+//! Decodes the answers of the server.
 
 use ff_core::machine::{Claimed, Registered, Renewed};
 use ff_core::record::Exited;
@@ -10,22 +10,22 @@ use super::transport::broken;
 use crate::ErrorView;
 use crate::http::{BeatStatus, BeatView, ClaimedView, ExitAnswers, ExitView, RegisteredView};
 
-/// What the server says a claim took; no content means nothing.
+/// What a claim took; no content means nothing.
 pub(super) fn claimed(view: Option<ClaimedView>) -> Result<Claimed, StoreError> {
     let Some(view) = view else { return Ok(Claimed::default()) };
     understood(view.claimed())
 }
 
-/// What an answer says, which may be something that no server of this release says.
+/// Decodes an answer, which may be one that no server of this release sends.
 pub(super) fn understood<T>(read: Result<T, Refusal>) -> Result<T, StoreError> {
     read.map_err(|refusal| broken(&refusal.to_string()))
 }
 
-/// The answers to a batch, which must be as many as were `asked` for.
-pub(super) fn one_each<T>(answers: Vec<T>, asked: usize) -> Result<Vec<T>, StoreError> {
-    match answers.len() == asked {
+/// The answers to a batch, of which there must be `expected`.
+pub(super) fn one_each<T>(answers: Vec<T>, expected: usize) -> Result<Vec<T>, StoreError> {
+    match answers.len() == expected {
         true => Ok(answers),
-        false => Err(broken("there are not as many answers as questions")),
+        false => Err(broken("there are not as many answers as requests")),
     }
 }
 
@@ -66,15 +66,15 @@ pub(super) fn exited(view: &ExitView) -> Result<Exited, StoreError> {
 pub(super) fn exits(view: ExitAnswers) -> Vec<Answer<Exited>> {
     let answers = view.answers.into_iter().map(|answer| match (answer.exit, answer.error) {
         (Some(view), _) => exited(&view),
-        (None, Some(error)) => Err(told(error)),
+        (None, Some(error)) => Err(error_of(error)),
         (None, None) => Err(broken("an empty answer")),
     });
     answers.collect()
 }
 
-/// The server's answer to a command. A code that is none of this release keeps whether it is worth
+/// The error of the server. An unknown code keeps whether it is worth
 /// trying again.
-pub(super) fn told(error: ErrorView) -> StoreError {
+pub(super) fn error_of(error: ErrorView) -> StoreError {
     let ErrorView { code, message, field, retryable } = error;
     match (code.parse::<Code>(), code.parse::<Failure>()) {
         (Ok(code), _) => StoreError::RefusedRemotely { code, message, field },
@@ -89,33 +89,33 @@ mod tests {
     use super::*;
 
     fn error(code: &str, retryable: bool) -> StoreError {
-        let message = "in the server's words".to_owned();
-        told(ErrorView { code: code.to_owned(), message, field: None, retryable })
+        let message = "the server's message".to_owned();
+        error_of(ErrorView { code: code.to_owned(), message, field: None, retryable })
     }
 
     #[test]
-    fn a_failure_of_the_server_keeps_its_code_and_its_words() {
+    fn a_failure_of_the_server_keeps_its_code_and_its_message() {
         for failure in Failure::ALL {
-            let told = error(failure.code(), failure.is_retryable());
-            assert_eq!((told.failure(), told.code()), (Some(*failure), failure.code()));
-            assert_eq!(told.is_retryable(), failure.is_retryable());
-            assert_eq!(told.to_string(), "in the server's words");
+            let error = error(failure.code(), failure.is_retryable());
+            assert_eq!((error.failure(), error.code()), (Some(*failure), failure.code()));
+            assert_eq!(error.is_retryable(), failure.is_retryable());
+            assert_eq!(error.to_string(), "the server's message");
         }
     }
 
     #[test]
     fn a_refusal_of_the_server_keeps_its_code() {
         for code in Code::ALL {
-            let told = error(code.as_str(), false);
-            assert_eq!((told.refused(), told.failure()), (Some(code), None));
+            let error = error(code.as_str(), false);
+            assert_eq!((error.refused(), error.failure()), (Some(code), None));
         }
     }
 
     #[test]
     fn a_code_of_another_release_keeps_whether_to_try_again() {
         assert!(error("moon_phase", true).is_retryable());
-        let told = error("moon_phase", false);
-        assert_eq!(told.failure(), Some(Failure::Protocol));
-        assert!(told.to_string().contains("in the server's words (moon_phase)"), "{told}");
+        let error = error("moon_phase", false);
+        assert_eq!(error.failure(), Some(Failure::Protocol));
+        assert!(error.to_string().contains("the server's message (moon_phase)"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Bulk operations, spoken over HTTP.
+//! Bulk operations over HTTP.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ff_core::machine::Delete;
 use ff_store::StoreError;
 use ff_store::roles::{Bulk, BulkBackend, BulkSlice};
 
-use super::answers::told;
+use super::answers::error_of;
 use super::transport::{HttpClient, broken};
 use crate::BulkView;
 use crate::http::BulkRequest;
@@ -28,7 +28,7 @@ impl BulkBackend for HttpClient {
             matched: view.matched,
             done: view.done,
             refused: view.refused,
-            refusals: refusals.map(|refusal| (refusal.id, told(refusal.error))).collect(),
+            refusals: refusals.map(|refusal| (refusal.id, error_of(refusal.error))).collect(),
             unreadable: view.unreadable,
             next: match view.next {
                 Some(cursor) => Some(cursor.parse().map_err(|_| broken("a bad cursor"))?),

@@ -1,7 +1,7 @@
-//! Claims: what a call took whose caller went away before the answer came is handed back.
+//! Claims: what was claimed for a caller that was dropped before the answer is handed back.
 //!
-//! Ending the connection tells the server, but an answer may already be on its way. So the server
-//! is asked a little later, as after a lost reply, and what it names is given up.
+//! Closing the connection tells the server, but an answer may already be in flight. So the claim
+//! is repeated a little later, as after a lost reply, and the leases it names are handed back.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use tokio::runtime::Handle;
 use super::answers::claimed;
 use super::transport::HttpClient;
 
-/// How long the end of the connection may take to reach the server. A claim that still waits there
-/// could take work after the server was asked what it took.
+/// How long the close of the connection may take to reach the server. A claim that still waits there
+/// could take work after it was repeated.
 const HEAD_START: Duration = Duration::from_millis(100);
 
 impl HttpClient {
-    /// Claims; when the caller goes away meanwhile, what was taken is handed back.
+    /// Claims; if the caller is dropped meanwhile, what was claimed is handed back.
     pub(super) async fn claim_for_caller(
         &self,
         claim: ClaimRequest,
@@ -39,7 +39,7 @@ impl HttpClient {
     async fn give_up(self, claim: ClaimRequest) {
         tokio::time::sleep(HEAD_START).await;
         let again = ClaimRequest { retry: true, ..claim };
-        // Without an answer here, the lease runs out by itself.
+        // Without an answer here, the lease expires.
         let Ok(taken) = self.send_claim(&again, Millis::ZERO).await else { return };
         if !taken.assignments.is_empty() {
             let holds = taken.assignments.iter().map(|assignment| assignment.hold());

@@ -46,7 +46,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        // An IPv6 address stands in brackets in a URL, and without them in a certificate.
+        // An IPv6 address has brackets in a URL, and none in a certificate.
         let host = uri.host().unwrap_or("").trim_matches(['[', ']']).to_owned();
         let (connecting, tls) = (self.http.call(uri), self.tls.clone());
         Box::pin(async move {
@@ -60,7 +60,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The bytes of a connection, whatever protects them.
+/// The bytes of a connection, plain or by TLS.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -87,7 +87,7 @@ pub(super) fn trust(ca: Option<&Path>) -> Result<Arc<ClientConfig>, Refusal> {
 
 fn of_this_machine() -> Result<RootCertStore, Refusal> {
     let mut roots = RootCertStore::empty();
-    // Some machines carry a certificate that cannot be read: the others still count.
+    // Some machines have a certificate that cannot be read: the others still count.
     let found = rustls_native_certs::load_native_certs().certs;
     match roots.add_parsable_certificates(found) {
         (0, _) => Err(unusable("this machine trusts no certificate authority; name a file of one")),
@@ -113,7 +113,7 @@ fn unusable(what: &str) -> Refusal {
     Refusal::invalid("ca", format!("cannot be used: {what}"))
 }
 
-/// Why the server's certificate is not accepted, when that is what `error` comes of.
+/// Why the server's certificate is not accepted, if that is the cause of `error`.
 pub(super) fn distrust(error: &(dyn Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! From the wire back to why an execution stands where it stands.
+//! From the wire back to an explanation.
 
 use ff_core::explain::{Explanation, Reason};
 use ff_core::limits::Blocker;
@@ -10,7 +10,7 @@ use super::answers::understood;
 use super::transport::broken;
 use crate::{ExplanationView, ReasonView, Timestamp};
 
-/// What the server says of an execution.
+/// The explanation of an execution.
 pub(super) fn explained(view: ExplanationView) -> Result<Explanation, StoreError> {
     let reasons = view.reasons.into_iter().map(reason);
     Ok(Explanation {

@@ -23,7 +23,7 @@ impl LimitsBackend for HttpClient {
     ) -> Result<budget::BudgetView, StoreError> {
         let path = path("budgets", namespace, name, "");
         let view: BudgetView = self.put(&path, &BudgetRequest::from(&limits)).await?;
-        Ok(view.meant())
+        Ok(view.to_domain())
     }
 
     async fn reset_budget(
@@ -33,7 +33,7 @@ impl LimitsBackend for HttpClient {
     ) -> Result<budget::BudgetView, StoreError> {
         let path = path("budgets", namespace, name, "/reset");
         let view: Option<BudgetView> = self.post(&path, &ResetRequest {}, Duration::ZERO).await?;
-        Ok(view.ok_or_else(|| broken("no content"))?.meant())
+        Ok(view.ok_or_else(|| broken("no content"))?.to_domain())
     }
 
     async fn budget(
@@ -42,7 +42,7 @@ impl LimitsBackend for HttpClient {
         name: &ResourceName,
     ) -> Result<budget::BudgetView, StoreError> {
         let view: BudgetView = self.get(&path("budgets", namespace, name, "")).await?;
-        Ok(view.meant())
+        Ok(view.to_domain())
     }
 
     async fn budgets(
@@ -53,7 +53,7 @@ impl LimitsBackend for HttpClient {
     ) -> Result<Vec<budget::BudgetView>, StoreError> {
         let path = page_path("budgets", namespace, after.map(ResourceName::as_str), limit);
         let page: BudgetPageView = self.get(&path).await?;
-        Ok(page.budgets.iter().map(BudgetView::meant).collect())
+        Ok(page.budgets.iter().map(BudgetView::to_domain).collect())
     }
 
     async fn delete_budget(
@@ -72,7 +72,7 @@ impl LimitsBackend for HttpClient {
     ) -> Result<quota::QuotaView, StoreError> {
         let path = path("quotas", namespace, name, "");
         let view: QuotaView = self.put(&path, &QuotaRequest::from(&limits)).await?;
-        Ok(view.meant())
+        Ok(view.to_domain())
     }
 
     async fn quota(
@@ -81,7 +81,7 @@ impl LimitsBackend for HttpClient {
         name: &ResourceName,
     ) -> Result<quota::QuotaView, StoreError> {
         let view: QuotaView = self.get(&path("quotas", namespace, name, "")).await?;
-        Ok(view.meant())
+        Ok(view.to_domain())
     }
 
     async fn quotas(
@@ -92,7 +92,7 @@ impl LimitsBackend for HttpClient {
     ) -> Result<Vec<quota::QuotaView>, StoreError> {
         let path = page_path("quotas", namespace, after.map(ResourceName::as_str), limit);
         let page: QuotaPageView = self.get(&path).await?;
-        Ok(page.quotas.iter().map(QuotaView::meant).collect())
+        Ok(page.quotas.iter().map(QuotaView::to_domain).collect())
     }
 
     async fn delete_quota(

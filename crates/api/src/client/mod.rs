@@ -1,8 +1,8 @@
-//! The HTTP client, plain or by TLS: the roles of a client and of a worker, spoken over HTTP.
+//! The HTTP client, plain or by TLS: the roles of a client and of a worker over HTTP.
 //!
-//! What has no answer is told apart by [`StoreError`](ff_store::StoreError): no server was found, the
+//! Failures are distinguished by [`StoreError`](ff_store::StoreError): no server was found, the
 //! server did not answer (the outcome is unknown, and every call can be repeated as it was sent), it
-//! asks for its token, its answer is not understood, or it tells of a failure itself.
+//! requires its token, its answer cannot be decoded, or it reports a failure.
 
 mod answers;
 mod bulk;

@@ -24,7 +24,7 @@ use ff_store::roles::{self, Answer, LaneUpdate, Registering, Session};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
-use super::answers::{claimed, exited, exits, one_each, registered, renewed, told, understood};
+use super::answers::{claimed, error_of, exited, exits, one_each, registered, renewed, understood};
 use super::explained::explained;
 use super::transport::{HttpClient, broken};
 use crate::http::{
@@ -133,7 +133,7 @@ impl ClientBackend for HttpClient {
                 state: view.state,
                 warnings: understood(view.warnings.iter().map(WarningView::warning).collect())?,
             }),
-            (None, Some(error)) => Err(told(error)),
+            (None, Some(error)) => Err(error_of(error)),
             (None, None) => Err(broken("an empty answer")),
         });
         one_each(answers.collect(), batch.len())
@@ -402,7 +402,7 @@ fn list_path(listing: &Listing) -> String {
     };
     add("lane", filter.lane.as_ref().map(ToString::to_string));
     add("kind", filter.kind.as_ref().map(ToString::to_string));
-    let standings: Vec<_> = filter.stands().iter().map(ToString::to_string).collect();
+    let standings: Vec<_> = filter.state_filters().iter().map(ToString::to_string).collect();
     add("state", (!standings.is_empty()).then(|| standings.join(",")));
     add("tags", (!filter.tags.is_empty()).then(|| crate::http::write_tags(&filter.tags)));
     add("from", filter.from.map(|at| crate::Timestamp(at).to_string()));

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::answers::told;
+use super::answers::error_of;
 use super::connect::{Connector, distrust, trust};
 use crate::ErrorView;
 use crate::http::Problem;
@@ -31,7 +31,7 @@ const ANSWER: usize = 64 << 20;
 pub struct HttpOptions {
     /// The server, for example `http://127.0.0.1:7272`, or `https://work.example/flow` behind a proxy.
     pub url: String,
-    /// Its token, if it asks for one.
+    /// Its token, if it requires one.
     pub token: Option<String>,
     /// The PEM file of the certificate authorities to trust; those of this machine when absent.
     pub ca: Option<PathBuf>,
@@ -108,20 +108,20 @@ impl HttpClient {
         })
     }
 
-    /// A client of the same server with connections of its own. The runtime that sends a request
-    /// drives its connection, also for those who use it later.
+    /// A client of the same server with separate connections. The runtime that sends a request
+    /// drives its connection, also for later requests of others.
     pub(super) fn with_own_connections(&self) -> HttpClient {
-        // The same options were taken before.
+        // The same options were accepted before.
         HttpClient::new(HttpOptions::clone(&self.options)).unwrap_or_else(|_| self.clone())
     }
 
-    /// Asks for `path`.
+    /// Gets `path`.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, StoreError> {
         let (_, body, _) = self.send(Method::GET, path, None, Duration::ZERO).await?;
         decode(&body)
     }
 
-    /// Asks for the bytes at `path`, with their content type.
+    /// Gets the bytes at `path`, with their content type.
     pub(super) async fn get_payload(&self, path: &str) -> Result<Payload, StoreError> {
         let (_, bytes, media) = self.send(Method::GET, path, None, Duration::ZERO).await?;
         let content_type = ContentType::new(media.as_deref().unwrap_or(""));
@@ -143,7 +143,7 @@ impl HttpClient {
         }
     }
 
-    /// Changes what is at `path` as `body` says, and asks what holds now.
+    /// Patches `path` with `body`; the answer is the new state.
     pub(super) async fn patch<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -152,7 +152,7 @@ impl HttpClient {
         self.change_with(Method::PATCH, path, body).await
     }
 
-    /// Puts `body` at `path`, and asks what holds now.
+    /// Puts `body` at `path`; the answer is the new state.
     pub(super) async fn put<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -172,7 +172,7 @@ impl HttpClient {
         decode(&answer)
     }
 
-    /// Removes what is at `path`.
+    /// Deletes `path`.
     pub(super) async fn delete(&self, path: &str) -> Result<(), StoreError> {
         self.send(Method::DELETE, path, None, Duration::ZERO).await.map(drop)
     }
@@ -210,7 +210,7 @@ impl HttpClient {
         }
     }
 
-    /// What the server refused or failed with.
+    /// The refusal or failure in an answer.
     fn problem(&self, status: StatusCode, body: &[u8]) -> StoreError {
         if status == StatusCode::UNAUTHORIZED {
             return StoreError::Unauthenticated { url: self.base.clone() };
@@ -218,9 +218,10 @@ impl HttpClient {
         match serde_json::from_slice::<Problem>(body) {
             Ok(problem) => {
                 let Problem { code, detail: message, field, retryable, .. } = problem;
-                told(ErrorView { code, message, field, retryable })
+                error_of(ErrorView { code, message, field, retryable })
             }
-            // Not a word of ours: a proxy, which may find the server later, or something else.
+            // Not an answer of ours: of a proxy, which may reach the server later, or of something
+            // else.
             Err(_) if is_passing(status) => self.unanswered(format!("it answered {status}")),
             Err(_) => broken(&format!("it is {status} and does not say why")),
         }
@@ -243,7 +244,7 @@ impl HttpClient {
     }
 }
 
-/// Whether a status says that somebody in between could not pass the request on.
+/// Whether a status means that a proxy could not reach the server.
 fn is_passing(status: StatusCode) -> bool {
     matches!(
         status,
@@ -263,7 +264,7 @@ pub(super) fn broken(why: &str) -> StoreError {
     StoreError::Protocol(why.to_owned())
 }
 
-/// What happened, and what made it happen.
+/// An error with its causes.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

@@ -1,9 +1,9 @@
-//! What operators ask for of many executions.
+//! Actions of operators on many executions.
 
 use std::collections::BTreeMap;
 
 use ff_core::{Kind, Lane, Millis, Namespace, Refusal, TagKey, TagValue};
-use ff_store::listing::{Filter, Standing};
+use ff_store::listing::{Filter, StateFilter};
 use ff_store::roles::{Bulk, BulkAction, BulkVerb};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -40,7 +40,7 @@ pub struct BulkRequest {
     pub limit: usize,
 }
 
-/// How many executions a slice has when nothing else is said.
+/// The default size of a slice.
 const fn slice() -> usize {
     100
 }
@@ -60,7 +60,7 @@ pub struct BulkFilter {
     /// In one of these states. When absent: for a cancel those that are not finished, for a replay
     /// `failed`, `cancelled` and `expired`, for a delete those that are finished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<schema::Standing>)]
+    #[schema(value_type = Vec<schema::StateFilter>)]
     pub state: Vec<String>,
     /// With all of these tags.
     #[serde(default, deserialize_with = "strict::map", skip_serializing_if = "BTreeMap::is_empty")]
@@ -75,7 +75,7 @@ pub struct BulkFilter {
 }
 
 impl BulkRequest {
-    /// The slice meant.
+    /// The slice.
     pub fn bulk(self, namespace: Namespace) -> Result<Bulk, Refusal> {
         let unknown = || Refusal::invalid("action", "is unknown; give cancel, replay or delete");
         let verb = BulkVerb::parse(&self.action).ok_or_else(unknown)?;
@@ -105,7 +105,7 @@ impl BulkRequest {
 
 impl BulkFilter {
     fn filter(self) -> Result<Filter, Refusal> {
-        let states = self.state.iter().map(|state| state.parse::<Standing>());
+        let states = self.state.iter().map(|state| state.parse::<StateFilter>());
         let filter = Filter {
             lane: self.lane,
             kind: self.kind,
@@ -114,7 +114,7 @@ impl BulkFilter {
             to: self.to.map(|at| at.0),
             ..Filter::default()
         };
-        Ok(filter.standing(states.collect::<Result<Vec<_>, _>>()?))
+        Ok(filter.in_states(states.collect::<Result<Vec<_>, _>>()?))
     }
 }
 
@@ -130,7 +130,7 @@ impl From<&Bulk> for BulkRequest {
             filter: BulkFilter {
                 lane: filter.lane.clone(),
                 kind: filter.kind.clone(),
-                state: filter.stands().iter().map(ToString::to_string).collect(),
+                state: filter.state_filters().iter().map(ToString::to_string).collect(),
                 tags: filter.tags.iter().cloned().collect(),
                 from: filter.from.map(Timestamp),
                 to: filter.to.map(Timestamp),

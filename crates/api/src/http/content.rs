@@ -18,7 +18,7 @@ pub(super) struct Content {
     pub(super) content_type: Option<String>,
 }
 
-/// What the fields of a payload are called.
+/// The names of the fields of a payload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names {
     json: &'static str,
@@ -29,7 +29,7 @@ pub(super) const INPUT: Names = Names { json: "input", base64: "input_base64" };
 pub(super) const RESULT: Names = Names { json: "result", base64: "result_base64" };
 
 impl Content {
-    /// The payload meant; without a content type, JSON is `application/json`.
+    /// The payload; without a content type, JSON is `application/json`.
     pub(super) fn payload(self, names: Names) -> Result<Payload, Refusal> {
         let stated = self.content_type.as_deref().map(ContentType::new).transpose()?;
         match (self.json, self.base64) {
@@ -59,7 +59,7 @@ impl From<&Payload> for Content {
     }
 }
 
-/// The payload as a JSON value, if that gives the very same bytes back and any reader can take it.
+/// The payload as a JSON value, if that preserves the bytes exactly and any reader can decode it.
 fn as_json(payload: &Payload) -> Option<Box<RawValue>> {
     if !payload.content_type.as_str().starts_with("application/json") {
         return None;

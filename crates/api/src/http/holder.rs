@@ -1,4 +1,4 @@
-//! What the holder of an execution says.
+//! Calls of the holder of an execution.
 
 use ff_core::id::LeaseId;
 use ff_core::machine::{CancelHeld, Complete, Delay, Fail, LeaseRef, ReportProgress, Target};
@@ -14,7 +14,7 @@ use super::content::{Content, RESULT};
 use super::{schema, strict};
 use crate::{ErrorView, Timestamp};
 
-/// What a holder shows with every call, as the claim gave it.
+/// What a holder sends with every call, as the claim gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FenceBody {
@@ -30,13 +30,13 @@ pub struct FenceBody {
 }
 
 impl FenceBody {
-    /// The fence meant.
+    /// The fence.
     pub fn fence(&self) -> Result<Fence, Refusal> {
         let lease: LeaseId = self.lease.parse()?;
         Ok(Fence { lease, epoch: self.epoch, attempt: self.attempt })
     }
 
-    /// The hold meant.
+    /// The hold.
     pub fn hold(&self, target: Target) -> Result<LeaseRef, Refusal> {
         Ok(LeaseRef { target, fence: self.fence()? })
     }
@@ -62,7 +62,7 @@ pub struct HoldBody {
 }
 
 impl HoldBody {
-    /// The hold meant.
+    /// The hold.
     pub fn hold(&self, namespace: &Namespace) -> Result<LeaseRef, Refusal> {
         let target = Target { namespace: namespace.clone(), execution: self.execution };
         self.fence.hold(target)
@@ -101,7 +101,7 @@ pub struct CompleteRequest {
 }
 
 impl CompleteRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(self, target: Target) -> Result<Complete, Refusal> {
         let Self { fence, result: json, result_base64: base64, content_type, .. } = self;
         let result = Content { json, base64, content_type }.payload(RESULT)?;
@@ -122,7 +122,7 @@ impl From<&Complete> for CompleteRequest {
     }
 }
 
-/// Several results at once; each gets its own answer.
+/// Several results at once; each gets a separate answer.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchComplete {
@@ -139,12 +139,12 @@ pub struct ExitAnswers {
     pub answers: Vec<ExitAnswer>,
 }
 
-/// The answer to one of several holder calls. Exactly one field is there.
+/// The answer to one of several holder calls. Exactly one field is set.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ExitAnswer {
-    /// The lease has ended so.
+    /// How the lease ended.
     pub exit: Option<ExitView>,
-    /// The call was not taken.
+    /// The call was not accepted.
     pub error: Option<ErrorView>,
 }
 
@@ -155,7 +155,7 @@ pub struct FailRequest {
     /// The lease.
     #[serde(deserialize_with = "strict::object")]
     pub fence: FenceBody,
-    /// What sort of failure; `error` when absent.
+    /// The kind of failure; `error` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Name>)]
     pub category: Option<Category>,
@@ -173,7 +173,7 @@ fn yes() -> bool {
 }
 
 impl FailRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(self, target: Target) -> Result<Fail, Refusal> {
         let failure = Failure {
             category: self.category.unwrap_or_else(Category::error),
@@ -212,7 +212,7 @@ pub struct DelayRequest {
 }
 
 impl DelayRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(&self, target: Target) -> Result<Delay, Refusal> {
         let until = match (self.delay_ms, self.until) {
             (Some(_), Some(_)) => {
@@ -251,7 +251,7 @@ pub struct CancelHeldRequest {
 }
 
 impl CancelHeldRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(self, target: Target) -> Result<CancelHeld, Refusal> {
         Ok(CancelHeld { hold: self.fence.hold(target)?, reason: self.reason.map(Into::into) })
     }
@@ -284,7 +284,7 @@ pub struct ProgressRequest {
 }
 
 impl ProgressRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(self, target: Target) -> Result<ReportProgress, Refusal> {
         let progress = Progress { percent: self.percent, message: self.message.map(Into::into) };
         Ok(ReportProgress { hold: self.fence.hold(target)?, progress })
@@ -307,7 +307,7 @@ pub struct ExitView {
     /// What became of the execution.
     #[schema(value_type = schema::ExitOutcome)]
     pub outcome: ExitOutcome,
-    /// When the execution goes on, if it is `retrying` or `delayed`.
+    /// When the execution continues, if it is `retrying` or `delayed`.
     pub at: Option<Timestamp>,
 }
 
@@ -322,7 +322,7 @@ impl From<Exited> for ExitView {
 }
 
 impl ExitView {
-    /// The answer meant; `None` if it lacks the moment that goes with its outcome.
+    /// The answer; `None` if it lacks the time that goes with its outcome.
     pub fn exited(&self) -> Option<Exited> {
         let at = self.at.map(|at| at.0);
         Some(match self.outcome {

@@ -1,4 +1,4 @@
-//! What operators say of lanes.
+//! Changes of operators to lanes.
 
 use ff_core::{Lane, Namespace, Patch};
 use ff_store::roles::LaneUpdate;
@@ -11,18 +11,18 @@ use super::{PolicyRequest, patch, schema};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaneRequest {
-    /// Nothing of it is claimed.
+    /// None of it is claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// Nothing new is submitted to it.
+    /// New submits are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draining: Option<bool>,
     /// How many of it may run at once; null is any number.
     #[serde(default, with = "patch", skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     pub max_active: Patch<u32>,
-    /// What its submits ask of the engine where they say nothing, as a whole: what is absent in it has
-    /// the documented default. Null removes it. Work that is there already keeps its policy.
+    /// The policy of its submits where they set none, as a whole: a field that is absent has
+    /// the documented default. Null removes it. Work that was already submitted keeps its policy.
     #[serde(default, serialize_with = "patch::serialize", deserialize_with = "patch::object")]
     #[serde(skip_serializing_if = "Patch::is_unset")]
     #[schema(value_type = Option<PolicyRequest>)]
@@ -34,7 +34,7 @@ pub struct LaneRequest {
 }
 
 impl LaneRequest {
-    /// The order meant.
+    /// The update.
     pub fn order(self, namespace: Namespace, lane: Lane) -> LaneUpdate {
         let LaneRequest { paused, draining, max_active, policy, reason } = self;
         let defaults = policy.map(|policy| Box::new(policy.ask()));

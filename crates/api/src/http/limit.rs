@@ -1,4 +1,4 @@
-//! What budgets and quotas are to allow, and what holders say they have used.
+//! The limits of budgets and quotas, and the usage that holders report.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 use super::holder::FenceBody;
 use super::{schema, strict};
 
-/// How long a window is when that is not said.
+/// The default window.
 const WINDOW: Millis = Millis::from_secs(60);
 
-/// What limits work besides workers; what is absent does not.
+/// The budgets and quotas of work.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsRequest {
@@ -35,7 +35,7 @@ pub struct LimitsRequest {
 }
 
 impl LimitsRequest {
-    /// What is meant. A name that comes twice counts once, but a list that is too long is refused.
+    /// The limits. A name that is given twice counts once, but a list that is too long is refused.
     pub fn limits(self) -> Result<ExecutionLimits, Refusal> {
         for (field, got, most) in [
             ("budgets", self.budgets.len(), bounds::BUDGETS),
@@ -63,7 +63,7 @@ impl From<&ExecutionLimits> for LimitsRequest {
     }
 }
 
-/// What a budget is to allow.
+/// The limits of a budget.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetRequest {
@@ -71,11 +71,11 @@ pub struct BudgetRequest {
     #[serde(deserialize_with = "strict::objects")]
     #[schema(value_type = BTreeMap<schema::Name, DimensionRequest>)]
     pub dimensions: BTreeMap<Dimension, DimensionRequest>,
-    /// After so long, a second or more, what was used is forgotten; absent is never.
+    /// Usage is reset at this interval, a second or more; absent is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1000, maximum = 315360000000u64)]
     pub period_ms: Option<u64>,
-    /// What happens to what runs when a hard limit is reached; `block` when absent.
+    /// What happens to running executions when a hard limit is reached; `block` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::OnBreach>)]
     pub on_breach: Option<OnBreach>,
@@ -85,7 +85,7 @@ pub struct BudgetRequest {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DimensionRequest {
-    /// Reaching it is told.
+    /// Reaching it is logged and counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9007199254740992u64)]
     pub soft: Option<u64>,
@@ -96,7 +96,7 @@ pub struct DimensionRequest {
 }
 
 impl BudgetRequest {
-    /// The limits meant.
+    /// The limits.
     pub fn limits(self) -> BudgetLimits {
         let dimensions = self.dimensions.into_iter();
         BudgetLimits {
@@ -126,12 +126,12 @@ impl From<&BudgetLimits> for BudgetRequest {
     }
 }
 
-/// A reset, which says nothing: `{}`.
+/// A reset, which has no fields: `{}`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetRequest {}
 
-/// What a quota is to allow: so many in a window, so many at once, or both.
+/// The limits of a quota: a number of starts in a window, a number at once, or both.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaRequest {
@@ -147,14 +147,14 @@ pub struct QuotaRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000000)]
     pub max_active: Option<u32>,
-    /// At most this much is added, at random, to the wait of who comes too early.
+    /// At most this much is added, at random, to each wait for the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 60000)]
     pub jitter_ms: Option<u64>,
 }
 
 impl QuotaRequest {
-    /// The limits meant.
+    /// The limits.
     pub fn limits(self) -> QuotaLimits {
         QuotaLimits {
             max_requests: self.max_requests,
@@ -176,7 +176,7 @@ impl From<&QuotaLimits> for QuotaRequest {
     }
 }
 
-/// What a holder has used.
+/// Usage that a holder reports.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageRequest {
@@ -196,7 +196,7 @@ pub struct UsageRequest {
 }
 
 impl UsageRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(self, target: Target) -> Result<ReportUsage, Refusal> {
         let hold = self.fence.hold(target)?;
         Ok(ReportUsage { hold, key: self.key, amounts: self.amounts, release: self.release })

@@ -1,4 +1,4 @@
-//! What HTTP speaks: the bodies of requests and answers that `--json` does not print.
+//! The bodies of HTTP requests and answers that `--json` does not print.
 //!
 //! Requests refuse unknown and repeated fields. A user's `input` or `result` is kept as the bytes
 //! it came in; it is never decoded and encoded again.

@@ -1,4 +1,4 @@
-//! What operators ask for.
+//! Requests of operators.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Fields of which absence says nothing, null that there is none, and anything else what there is.
+//! Fields of which absence means no change, null removes, and anything else sets.
 //!
-//! Such a field is left out by its own attribute where it says nothing:
+//! Such a field is left out by its attribute where it is unset:
 //! `#[serde(default, with = "patch", skip_serializing_if = "Patch::is_unset")]`.
 
 use ff_core::Patch;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::strict;
 
-pub(super) fn serialize<S, T>(said: &Patch<T>, to: S) -> Result<S::Ok, S::Error>
+pub(super) fn serialize<S, T>(patch: &Patch<T>, to: S) -> Result<S::Ok, S::Error>
 where
     S: Serializer,
     T: Serialize,
 {
-    said.as_ref().of(None).serialize(to)
+    patch.as_ref().of(None).serialize(to)
 }
 
 pub(super) fn deserialize<'de, D, T>(from: D) -> Result<Patch<T>, D::Error>
@@ -24,12 +24,12 @@ where
     Option::deserialize(from).map(Patch::from)
 }
 
-/// The same for what must be written as an object.
+/// The same for a value that must be an object.
 pub(super) fn object<'de, D, T>(from: D) -> Result<Patch<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    let said: Option<strict::Object<T>> = Option::deserialize(from)?;
-    Ok(Patch::from(said).map(|strict::Object(value)| value))
+    let patch: Option<strict::Object<T>> = Option::deserialize(from)?;
+    Ok(Patch::from(patch).map(|strict::Object(value)| value))
 }

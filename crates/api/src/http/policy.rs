@@ -1,4 +1,4 @@
-//! What work asks of the engine, said by a submit or by a lane.
+//! The policy of work, set by a submit or by a lane.
 
 use ff_core::overrides::{BackoffOverrides, PolicyOverrides};
 use ff_core::policy::Growth;
@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::{patch, schema, strict};
 
-/// What work asks of the engine. What is absent is what its lane says, or the documented default; null
-/// says that there is none, whatever the lane says.
+/// The policy of work. An absent field has the value of its lane, or the documented default; null
+/// sets none, whatever the lane has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRequest {
@@ -76,7 +76,7 @@ impl BackoffRequest {
 }
 
 impl PolicyRequest {
-    /// What is asked for. Bounds are the machine's to check.
+    /// The overrides. The machine checks their bounds.
     pub fn ask(self) -> PolicyOverrides {
         PolicyOverrides {
             max_attempts: self.max_attempts,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_said_is_written() {
+    fn only_set_fields_are_written() {
         for text in [
             "{}",
             r#"{"max_attempts":5}"#,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_none_and_absence_says_nothing() {
+    fn null_is_none_and_absence_is_unset() {
         let ask = read(r#"{"deadline_ms":null}"#).ask();
         assert_eq!((ask.deadline, ask.attempt_timeout), (Patch::Clear, Patch::Unset));
         assert!(read("{}").ask().is_empty());

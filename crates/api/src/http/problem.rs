@@ -1,4 +1,4 @@
-//! What a refused request is answered: RFC 9457 problem details with our stable code.
+//! The answer to a refused request: RFC 9457 problem details with our stable code.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,10 +16,10 @@ pub struct Problem {
     pub detail: String,
     /// The stable code.
     pub code: String,
-    /// The argument at fault, when one is.
+    /// The argument at fault, if one is.
     pub field: Option<String>,
     /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// The name of this request in the server's log.
+    /// The id of this request in the server's log.
     pub request_id: String,
 }

@@ -1,4 +1,4 @@
-//! What workers say of themselves.
+//! Registrations of workers.
 
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, Refusal, WorkerId, WorkerInstanceId};
@@ -18,7 +18,7 @@ pub struct RegisterRequest {
     /// The running process; unique among the live ones.
     #[schema(value_type = schema::Name)]
     pub instance: WorkerInstanceId,
-    /// The name of this registration: a random UUID, repeated with every call about it.
+    /// The id of this registration: a random UUID, repeated with every call about it.
     #[schema(value_type = schema::Call)]
     pub session: String,
     /// Which lanes it serves: 1 to 64.
@@ -34,7 +34,7 @@ pub struct RegisterRequest {
 }
 
 impl RegisterRequest {
-    /// The registration meant.
+    /// The registration.
     pub fn registering(
         self,
         namespace: Namespace,
@@ -66,24 +66,24 @@ impl From<&Registering> for RegisterRequest {
 /// A worker that counts as alive.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RegisteredView {
-    /// When it counts as gone unless it is heard of.
+    /// When it counts as gone unless a heartbeat arrives.
     pub until: Timestamp,
 }
 
-/// A registration, as its worker names it.
+/// A registration, as its worker addresses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionBody {
     /// The running process.
     #[schema(value_type = schema::Name)]
     pub instance: WorkerInstanceId,
-    /// The name it registered with.
+    /// The id it registered with.
     #[schema(value_type = schema::Call)]
     pub session: String,
 }
 
 impl SessionBody {
-    /// The registration meant.
+    /// The registration.
     pub fn session(self, namespace: Namespace) -> Result<Session, Refusal> {
         Ok(Session { namespace, instance: self.instance, session: self.session.parse()? })
     }
@@ -105,7 +105,7 @@ pub enum Kept {
     Registration(SessionBody),
 }
 
-/// What a body names, before it is known to be one of the two.
+/// The fields of a body, before it is known to be one of the two.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Named {

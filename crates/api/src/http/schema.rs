@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of text and of words: types that are described and never made. The
+//! Schemas of text and of words in the OpenAPI document: types that are described and never made. The
 //! bounds are those of `ff_core::bounds`, the words those of the enums.
 #![allow(dead_code, reason = "descriptions")]
 
@@ -7,7 +7,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A name: a letter or digit, then letters, digits, `_`, `-` and `.`, at most 64 in all.
+/// A name: a letter or digit, then letters, digits, `_`, `-` and `.`, at most 64 in total.
 #[derive(ToSchema)]
 #[schema(value_type = String, min_length = 1, max_length = 64, pattern = r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$")]
 pub struct Name(String);
@@ -21,7 +21,7 @@ pub struct Name(String);
 )]
 pub struct Id(String);
 
-/// The name of one call: a random UUID.
+/// The id of one call: a random UUID.
 #[derive(ToSchema)]
 #[schema(
     value_type = String,
@@ -30,7 +30,7 @@ pub struct Id(String);
 )]
 pub struct Call(String);
 
-/// The name of a lease, as the claim gave it.
+/// The id of a lease, as the claim gave it.
 #[derive(ToSchema)]
 #[schema(
     value_type = String,
@@ -77,7 +77,7 @@ pub struct Base64(String);
 #[schema(value_type = String, max_length = 4096)]
 pub struct Message(String);
 
-/// Any bytes, as they are.
+/// Any bytes.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
 pub struct Bytes(String);
@@ -100,7 +100,7 @@ pub struct StateVector {
     /// How it ended.
     #[schema(value_type = TerminalOutcome)]
     terminal_outcome: view::TerminalOutcome,
-    /// Where its newest attempt stands.
+    /// The state of its newest attempt.
     #[schema(value_type = AttemptState)]
     attempt_state: view::AttemptState,
 }
@@ -111,20 +111,20 @@ fn one_of(words: impl Iterator<Item = &'static str>, description: &str) -> RefOr
     schema.description(Some(description.trim())).into()
 }
 
-/// Where an execution stands, as a listing can ask for it.
-pub enum Standing {}
+/// The state of an execution, as a listing can filter by it.
+pub enum StateFilter {}
 
-impl PartialSchema for Standing {
+impl PartialSchema for StateFilter {
     fn schema() -> RefOr<Schema> {
         let states = view::PublicState::ALL.iter().map(|state| state.as_str());
         let words = states.chain([view::BlockingReason::WaitingForCapableWorker.as_str()]);
-        let description = "Where an execution stands, as a listing can ask for it: a public state, or \
+        let description = "The state of an execution, as a listing can filter by it: a public state, or \
                            `waiting_for_capable_worker`, which is queued while no live worker can run it.";
         one_of(words, description)
     }
 }
 
-impl ToSchema for Standing {}
+impl ToSchema for StateFilter {}
 
 /// The schema of an enum: its words.
 macro_rules! words {
@@ -144,7 +144,7 @@ macro_rules! words {
 }
 
 words! {
-    /// The public word for where an execution stands.
+    /// The public state of an execution.
     PublicState = view::PublicState;
     /// Which part of its life an execution is in.
     LifecyclePhase = view::LifecyclePhase;
@@ -156,7 +156,7 @@ words! {
     BlockingReason = view::BlockingReason;
     /// How an execution ended.
     TerminalOutcome = view::TerminalOutcome;
-    /// Where the newest attempt of an execution stands.
+    /// The state of the newest attempt of an execution.
     AttemptState = view::AttemptState;
     /// `open` while an attempt runs or is paused, else how it ended.
     AttemptStatus = view::AttemptStatus;
@@ -166,17 +166,17 @@ words! {
     Intent = ff_core::state::Intent;
     /// How the wait between attempts grows.
     Growth = ff_core::policy::Growth;
-    /// What happens to what runs when a hard limit is reached: it goes on and nothing new is admitted,
-    /// or it is cancelled.
+    /// What happens to running executions when a hard limit is reached: they continue and nothing
+    /// new is admitted, or they are cancelled.
     OnBreach = ff_core::budget::OnBreach;
-    /// How a dimension of a budget stands: it has room, it has and its soft limit is reached, or
-    /// nothing more is admitted.
+    /// The state of a dimension of a budget: it has room, it has room and its soft limit is
+    /// reached, or nothing more is admitted.
     DimensionState = ff_core::budget::DimensionState;
-    /// What time alone does to an execution.
+    /// What a timer does to an execution.
     DueAction = ff_core::timer::DueAction;
-    /// Why work that may be there is not dispatched.
+    /// Why waiting work is not dispatched.
     Withheld = ff_core::machine::Withheld;
-    /// What sort of warning.
+    /// The kind of warning.
     WarningCode = ff_core::warning::WarningCode;
     /// What an execution is blocked on.
     BlockedOn = crate::execution::BlockedOn;

@@ -1,5 +1,5 @@
-//! Reading what serde alone would let pass: a list in an object's place, repeated keys of a map,
-//! lists without end, JSON nested so deeply that a reader in another language chokes on it, and
+//! Refuses what serde alone would accept: a list in an object's place, repeated keys of a map,
+//! lists without end, JSON nested too deeply for readers in other languages, and
 //! `null` taken for absence.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(super) fn is_shallow(json: &str) -> bool {
     true
 }
 
-/// A map in which no key comes twice.
+/// A map in which no key is repeated.
 pub(super) fn map<'de, D, K, V>(from: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -55,7 +55,7 @@ where
     from.deserialize_map(Unique(PhantomData))
 }
 
-/// A map of objects in which no key comes twice.
+/// A map of objects in which no key is repeated.
 pub(super) fn objects<'de, D, K, V>(from: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -86,7 +86,7 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Uniqu
     }
 }
 
-/// What must be written as an object. Serde would also take a list of its fields' values.
+/// A value that must be an object. Serde would also accept a list of its fields' values.
 pub struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

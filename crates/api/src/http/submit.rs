@@ -28,7 +28,7 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Name>)]
     pub lane: Option<Lane>,
-    /// What sort of work; `task` when absent.
+    /// The kind of work; `task` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Name>)]
     pub kind: Option<Kind>,
@@ -59,7 +59,7 @@ pub struct SubmitRequest {
     /// Not before this moment; a moment in the past means now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Timestamp>,
-    /// The caller's own name for the work: the same name with the same body is the same execution.
+    /// The caller's name for the work: the same name with the same body is the same execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Key>)]
     pub idempotency_key: Option<IdempotencyKey>,
@@ -67,15 +67,15 @@ pub struct SubmitRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<schema::Capability>)]
     pub requires: Vec<String>,
-    /// What limits it besides workers.
+    /// The budgets and quotas of it.
     #[serde(default, deserialize_with = "strict::object")]
     pub limits: LimitsRequest,
-    /// What the work asks of the engine.
+    /// The policy of the work.
     #[serde(default, deserialize_with = "strict::object")]
     pub policy: PolicyRequest,
 }
 
-/// Several submits at once; each gets its own answer.
+/// Several submits at once; each gets a separate answer.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitBatch {
@@ -92,17 +92,17 @@ pub struct BatchAnswer {
     pub answers: Vec<SubmitAnswer>,
 }
 
-/// The answer to one submit of a batch. Exactly one field is there.
+/// The answer to one submit of a batch. Exactly one field is set.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SubmitAnswer {
-    /// It was accepted, or found.
+    /// It was accepted, or had been before.
     pub submitted: Option<SubmittedView>,
     /// It was not.
     pub error: Option<ErrorView>,
 }
 
 impl SubmitRequest {
-    /// The command meant. `new_id` makes an id when the caller made none.
+    /// The command. `new_id` makes an id if the caller gave none.
     pub fn into_submit(
         self,
         namespace: Namespace,

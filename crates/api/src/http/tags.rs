@@ -3,14 +3,14 @@
 
 use ff_core::{Refusal, TagKey, TagValue};
 
-/// The query that asks for `tags`.
+/// The query for `tags`.
 pub fn write_tags(tags: &[(TagKey, TagValue)]) -> String {
     let escaped = |value: &TagValue| value.as_str().replace('\\', "\\\\").replace(',', "\\,");
     let tags = tags.iter().map(|(key, value)| format!("{key}={}", escaped(value)));
     tags.collect::<Vec<_>>().join(",")
 }
 
-/// The tags that a query asks for.
+/// The tags of a query.
 pub fn read_tags(text: &str) -> Result<Vec<(TagKey, TagValue)>, Refusal> {
     let bad = || Refusal::invalid("tags", "must be key=value, several separated by commas");
     let mut tags = Vec::new();
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_refused() {
+    fn an_invalid_tag_is_refused() {
         for bad in ["", "a", "a=1,", ",a=1", "a=1\\", "a b=1"] {
             assert!(read_tags(bad).is_err(), "{bad:?}");
         }

@@ -1,4 +1,4 @@
-//! What workers ask for and are told.
+//! Requests of workers and their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,11 +46,11 @@ pub struct ClaimRequest {
     #[serde(default)]
     #[schema(maximum = 60000)]
     pub wait_ms: u64,
-    /// The name of this call: a random UUID. The same name is the same call: sent again, it answers
+    /// The id of this call: a random UUID. The same id is the same call: sent again, it answers
     /// what it took and still holds.
     #[schema(value_type = schema::Call)]
     pub request: String,
-    /// `false` says that this is the first send, which spares the store a look.
+    /// `false` says that this is the first send, which saves the store a lookup.
     #[serde(default = "maybe_sent_before")]
     #[schema(default = true)]
     pub retry: bool,
@@ -60,13 +60,13 @@ fn one() -> u16 {
     1
 }
 
-/// Who does not say otherwise may have sent a call before.
+/// Without the field, the call may have been sent before.
 fn maybe_sent_before() -> bool {
     true
 }
 
 impl ClaimRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(
         &self,
         namespace: Namespace,
@@ -83,7 +83,7 @@ impl ClaimRequest {
         })
     }
 
-    /// The body that says `claim`, waiting up to `wait`.
+    /// The body of `claim`, waiting up to `wait`.
     pub fn new(claim: &machine::ClaimRequest, wait: Millis) -> ClaimRequest {
         ClaimRequest {
             instance: claim.worker.instance.clone(),
@@ -102,7 +102,7 @@ impl ClaimRequest {
 pub struct ClaimedView {
     /// The executions, best first.
     pub assignments: Vec<AssignmentView>,
-    /// Asking again at once may give more.
+    /// A second claim at once may take more.
     pub again: bool,
     /// Why nothing was taken although there may be work.
     #[serde(default)]
@@ -121,7 +121,7 @@ impl From<&Claimed> for ClaimedView {
 }
 
 impl ClaimedView {
-    /// What was taken.
+    /// The executions that were claimed.
     pub fn claimed(self) -> Result<Claimed, Refusal> {
         let assignments = self.assignments.into_iter().map(AssignmentView::assignment);
         Ok(Claimed {
@@ -133,7 +133,7 @@ impl ClaimedView {
     }
 }
 
-/// One execution in a worker's hands.
+/// One claimed execution.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AssignmentView {
     /// The execution.
@@ -145,13 +145,13 @@ pub struct AssignmentView {
     /// Its queue.
     #[schema(value_type = String)]
     pub lane: Lane,
-    /// What sort of work.
+    /// The kind of work.
     #[schema(value_type = String)]
     pub kind: Kind,
     /// Its labels.
     #[schema(value_type = BTreeMap<String, String>)]
     pub tags: BTreeMap<TagKey, TagValue>,
-    /// What the holder shows with every call.
+    /// What the holder sends with every call.
     pub fence: FenceBody,
     /// The run.
     pub run: u32,
@@ -163,7 +163,7 @@ pub struct AssignmentView {
     pub until: Timestamp,
     /// How long each renewal lasts.
     pub lease_ttl_ms: u64,
-    /// When the attempt's time is over.
+    /// When the attempt times out.
     pub timeout: Option<Timestamp>,
     /// Higher goes first.
     #[serde(default)]
@@ -185,7 +185,7 @@ pub struct AssignmentView {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, u64>)]
     pub used: Amounts,
-    /// What was last reported of this attempt, if an earlier hold of it was.
+    /// The last progress report of an earlier hold of this attempt, if there was one.
     #[serde(default)]
     pub progress: Option<ProgressView>,
     /// What it was submitted with, when that is JSON: `input_base64` is null then.
@@ -230,7 +230,7 @@ impl From<&Assignment> for AssignmentView {
 }
 
 impl AssignmentView {
-    /// The assignment meant.
+    /// The assignment.
     pub fn assignment(self) -> Result<Assignment, Refusal> {
         let content_type = self.content_type;
         let input = match (self.input, self.input_base64) {
@@ -306,9 +306,9 @@ pub struct BeatView {
 ff_core::words!(
     /// What became of a lease.
     BeatStatus {
-        /// It goes on.
+        /// It continues.
         Renewed = "renewed",
-        /// It goes on, and the holder is asked to stop by `cancel_by`.
+        /// It continues, and the holder is asked to stop by `cancel_by`.
         Cancelling = "cancelling",
         /// The execution was cancelled: stop.
         Cancelled = "cancelled",
@@ -337,18 +337,18 @@ pub struct GrantRequest {
     /// How long it lasts.
     #[schema(minimum = 1, maximum = 300000)]
     pub ttl_ms: u64,
-    /// The name of this call: a random UUID. The same name is the same call: sent again, it answers
+    /// The id of this call: a random UUID. The same id is the same call: sent again, it answers
     /// what it reserved.
     #[schema(value_type = schema::Call)]
     pub request: String,
-    /// `false` says that this is the first send, which spares the store a look.
+    /// `false` says that this is the first send, which saves the store a lookup.
     #[serde(default = "maybe_sent_before")]
     #[schema(default = true)]
     pub retry: bool,
 }
 
 impl GrantRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(&self, namespace: Namespace, worker: WorkerId) -> Result<GrantNext, Refusal> {
         Ok(GrantNext {
             namespace,
@@ -382,7 +382,7 @@ impl From<&GrantNext> for GrantRequest {
 pub struct GrantedView {
     /// The reservation, if there was work.
     pub offer: Option<GrantView>,
-    /// Asking again at once may give one.
+    /// A second call at once may reserve one.
     pub again: bool,
     /// Why nothing was reserved although there may be work.
     #[serde(default)]
@@ -401,7 +401,7 @@ impl From<&Granted> for GrantedView {
 }
 
 impl GrantedView {
-    /// The answer meant.
+    /// The answer.
     pub fn granted(self) -> Result<Granted, Refusal> {
         Ok(Granted {
             offer: self.offer.map(GrantView::offer).transpose()?,
@@ -421,7 +421,7 @@ pub struct GrantView {
     /// Its queue.
     #[schema(value_type = String)]
     pub lane: Lane,
-    /// What the worker shows to claim it.
+    /// What the worker sends to claim it.
     pub request: String,
     /// Until when.
     pub until: Timestamp,
@@ -442,7 +442,7 @@ impl From<&GrantOffer> for GrantView {
 }
 
 impl GrantView {
-    /// The reservation meant.
+    /// The reservation.
     pub fn offer(self) -> Result<GrantOffer, Refusal> {
         let request: RequestId = self.request.parse()?;
         Ok(GrantOffer {
@@ -455,7 +455,7 @@ impl GrantView {
     }
 }
 
-/// A claim of what was reserved.
+/// A claim of a reservation.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimGrantedRequest {
@@ -471,7 +471,7 @@ pub struct ClaimGrantedRequest {
 }
 
 impl ClaimGrantedRequest {
-    /// The command meant.
+    /// The command.
     pub fn command(&self, namespace: Namespace, worker: WorkerId) -> Result<ClaimGranted, Refusal> {
         Ok(ClaimGranted {
             target: Target { namespace, execution: self.execution },

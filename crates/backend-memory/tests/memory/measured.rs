@@ -1,4 +1,4 @@
-//! Every look for work is measured, however it ends.
+//! Every claim is measured, however it ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use metrics::{
     Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
 
-/// How many looks ended how.
+/// How many claims had which outcome.
 #[derive(Clone, Default)]
 struct Outcomes(Arc<Mutex<BTreeMap<String, u32>>>);
 
@@ -76,7 +76,7 @@ async fn claims_that_are_refused_or_dropped_are_measured_too() {
     assert_eq!((none.refused(), outcomes.of("refused")), (Some(Code::InvalidArgument), 2));
     tokio::select! {
         biased;
-        _ = store.claim(claim(), Millis::ZERO) => panic!("it is asked elsewhere"),
+        _ = store.claim(claim(), Millis::ZERO) => panic!("the claim is dropped first"),
         () = std::future::ready(()) => {}
     }
     assert_eq!(outcomes.of("dropped"), 1);

@@ -1,4 +1,4 @@
-//! The optimistic path: what a commit refuses, and what a claim keeps when others are in the way.
+//! The optimistic path: which commits are refused, and what a claim keeps after conflicts.
 
 use std::sync::Arc;
 

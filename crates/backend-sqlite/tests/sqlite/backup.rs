@@ -14,7 +14,7 @@ fn open(path: std::path::PathBuf) -> Engine<SqliteStore> {
     backend(Options::file(path).durability(Durability::Off)).unwrap()
 }
 
-/// Work with an input that lies beside its record.
+/// Work with an input that is stored outside its record.
 fn work() -> Submit {
     Submit { input: Payload::bytes(vec![7; 5_000]), ..Submit::new(fixture::new_id()) }
 }
@@ -44,7 +44,7 @@ async fn a_copy_of_a_store_in_use_has_all_that_was_answered_before_and_is_sound(
     assert_eq!(copied.report.violations, []);
     assert!(copied.report.records >= 50, "{copied:?}");
     assert_eq!(copied.bytes, std::fs::metadata(&to).unwrap().len());
-    assert!(!place.path("copy.ff-wal").exists(), "the copy needs no file beside it");
+    assert!(!place.path("copy.ff-wal").exists(), "the copy needs no further file");
     let copy = open(to);
     for id in before {
         let found = copy.describe(&fixture::target(id)).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_copy_that_fails_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_copy_tells_what_is_wrong_with_the_store() {
+async fn a_copy_reports_what_is_wrong_with_the_store() {
     let place = Place::new();
     let store = place.open();
     submit(&store, work()).await;

@@ -29,7 +29,7 @@ async fn offset(backend: &Engine<SqliteStore>) -> Millis {
     backend.store().due(&PartitionSet::All, None, 1).await.unwrap().offset
 }
 
-/// Does all that is due.
+/// Fires all due timers.
 async fn tick(backend: &Engine<SqliteStore>) {
     let due = backend.store().due(&PartitionSet::All, None, 100).await.unwrap().due;
     for (_, id) in due {
@@ -45,7 +45,7 @@ async fn finished(backend: &Engine<SqliteStore>) -> ff_core::ExecutionId {
 }
 
 #[tokio::test]
-async fn a_process_with_an_older_clock_lives_in_the_time_of_the_store() {
+async fn a_process_with_an_older_clock_uses_the_time_of_the_store() {
     for step in STEPS {
         let place = Place::new();
         let ahead = open(&place, &ManualClock::at(noon().as_ms()));
@@ -56,7 +56,7 @@ async fn a_process_with_an_older_clock_lives_in_the_time_of_the_store() {
         let id = submit(&behind, Submit::new(fixture::new_id())).await;
         assert_eq!(behind.describe(&fixture::target(id)).await.unwrap().created, noon(), "{step}");
         clock.advance(Millis::from_secs(1));
-        assert!(time(&behind).await.since(noon()) >= Millis::new(900), "{step}: it stands still");
+        assert!(time(&behind).await.since(noon()) >= Millis::new(900), "{step}: it stopped");
     }
 }
 
@@ -79,7 +79,7 @@ async fn processes_whose_clocks_are_a_millisecond_apart_see_one_time() {
 }
 
 #[tokio::test]
-async fn a_time_that_was_told_is_not_taken_back_although_nothing_was_written() {
+async fn a_reported_time_is_not_taken_back_although_nothing_was_written() {
     let clock = ManualClock::at(noon().as_ms());
     let backend = backend(Options::memory().clock(Arc::new(clock.clone()))).unwrap();
     assert_eq!(time(&backend).await, noon());
@@ -98,12 +98,12 @@ async fn a_restart_agrees_on_the_time_after_the_clock_was_set_back() {
         submit(&first, Submit::new(fixture::new_id())).await;
         clock.advance(Millis::from_secs(10));
         submit(&first, Submit::new(fixture::new_id())).await;
-        let told = (time(&first).await, offset(&first).await);
+        let reported = (time(&first).await, offset(&first).await);
         drop(first);
         let second = open(&place, &clock);
-        assert_eq!((time(&second).await, offset(&second).await), told, "{step}");
+        assert_eq!((time(&second).await, offset(&second).await), reported, "{step}");
         clock.advance(Millis::from_secs(1));
-        let gained = time(&second).await.since(told.0);
+        let gained = time(&second).await.since(reported.0);
         assert!(gained >= Millis::new(900), "{step}: gained {gained} in a second");
     }
 }
@@ -134,7 +134,7 @@ async fn a_process_that_starts_during_a_jump_removes_nothing() {
     let id = finished(&open(&place, &clock)).await;
     clock.set(noon() + Millis::from_days(8));
     for _ in 0..3 {
-        // Each is a process of its own, and writes.
+        // Each is a separate process, and writes.
         let backend = open(&place, &clock);
         submit(&backend, Submit::new(fixture::new_id())).await;
         tick(&backend).await;
@@ -152,7 +152,7 @@ async fn a_process_that_starts_during_a_jump_removes_nothing() {
 }
 
 #[tokio::test]
-async fn a_process_that_starts_after_a_long_rest_removes_what_is_over_a_minute_later() {
+async fn a_process_that_starts_after_a_long_pause_removes_expired_work_a_minute_later() {
     let place = Place::new();
     let clock = ManualClock::at(noon().as_ms());
     let id = finished(&open(&place, &clock)).await;
@@ -167,7 +167,7 @@ async fn a_process_that_starts_after_a_long_rest_removes_what_is_over_a_minute_l
 }
 
 #[tokio::test]
-async fn a_process_that_starts_after_a_rest_does_not_put_off_one_that_has_watched_the_clock() {
+async fn a_process_that_starts_after_a_pause_does_not_delay_one_that_has_watched_the_clock() {
     let place = Place::new();
     let clock = ManualClock::at(noon().as_ms());
     let watching = open(&place, &clock);

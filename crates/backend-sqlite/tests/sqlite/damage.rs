@@ -1,4 +1,4 @@
-//! One bad item costs one item. The damage is planted past the store.
+//! One bad item affects only itself. The damage is planted past the store.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use ff_store::{
 use ff_testkit::wait;
 
 /// How long a timer of a millisecond may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn spoil(place: &Place, id: ExecutionId) {
     let sql = "UPDATE execution SET record = x'01ff' WHERE id = ?1";
@@ -36,7 +36,7 @@ fn names<T: std::fmt::Debug>(answer: Result<T, StoreError>, id: ExecutionId) {
 }
 
 #[tokio::test]
-async fn an_unreadable_record_is_told_wherever_it_is_named() {
+async fn an_unreadable_record_is_reported_wherever_it_is_named() {
     let place = Place::new();
     let backend = place.open();
     let bad = submit(&backend, Submit::new(fixture::new_id())).await;
@@ -50,7 +50,7 @@ async fn an_unreadable_record_is_told_wherever_it_is_named() {
 }
 
 #[tokio::test]
-async fn a_listed_execution_that_is_absent_is_told_and_not_left_out() {
+async fn a_listed_execution_that_is_absent_is_reported() {
     let place = Place::new();
     let backend = place.open();
     let lost = submit(&backend, Submit::new(fixture::new_id())).await;
@@ -98,7 +98,7 @@ async fn a_timer_that_names_nothing_keeps_no_other_from_running() {
     let start = When::After(Millis::new(1));
     let delayed = submit(&backend, Submit { start, ..Submit::new(fixture::new_id()) }).await;
     place.sql().execute("INSERT INTO timer (due, id) VALUES (1, x'00')", ()).unwrap();
-    let found = wait::until_async(PATIENCE, async || {
+    let found = wait::until_async(TIMEOUT, async || {
         let due = backend.store().due(&PartitionSet::All, None, 10).await.unwrap().due;
         due.iter().any(|(_, id)| *id == delayed).then_some(())
     });
@@ -131,7 +131,7 @@ async fn work_behind_an_unreadable_record_is_granted() {
 }
 
 #[tokio::test]
-async fn an_unreadable_waiter_keeps_nobody_behind_it_waiting() {
+async fn an_unreadable_waiter_blocks_no_later_ones() {
     let place = Place::new();
     let backend = place.open();
     let name = ResourceName::new("api").unwrap();
@@ -160,7 +160,7 @@ async fn an_unreadable_waiter_keeps_nobody_behind_it_waiting() {
 }
 
 #[tokio::test]
-async fn an_unreadable_record_fails_its_own_command_and_no_other_of_its_group() {
+async fn an_unreadable_record_fails_only_its_command_in_a_group() {
     let place = Place::new();
     let backend = place.open();
     let bad = submit(&backend, Submit::new(fixture::new_id())).await;
@@ -251,7 +251,7 @@ async fn an_unreadable_name_is_not_counted_and_spoils_no_count() {
         let blocked: Vec<_> = backlog.blocked.values().copied().collect();
         assert_eq!((queued, blocked), (vec![1], vec![1]), "{table}.{column}");
         let limits = backend.store().blockers(&PartitionSet::All, None, 10).await.unwrap();
-        assert_eq!(limits.len(), 1, "{table}.{column}: the limit is looked after");
+        assert_eq!(limits.len(), 1, "{table}.{column}: the limit is examined");
     }
 }
 
@@ -274,11 +274,11 @@ async fn a_resource_of_an_unreadable_name_keeps_no_timer_from_running() {
         backend.register(worker).await.unwrap();
         misname(&place, "resource", columns, column);
         place.sql().execute("UPDATE resource SET due = 1", ()).unwrap();
-        let found = wait::until_async(PATIENCE, async || {
+        let found = wait::until_async(TIMEOUT, async || {
             let timers = backend.store().due(&PartitionSet::All, None, 1).await.unwrap();
             let both = timers.due.iter().any(|(_, id)| *id == delayed);
             (both && timers.resources.len() == 1).then_some(())
         });
-        found.await.unwrap_or_else(|| panic!("both timers are found beside a bad {column}"));
+        found.await.unwrap_or_else(|| panic!("both timers are found in spite of a bad {column}"));
     }
 }

@@ -1,4 +1,4 @@
-//! The file itself: who may read it, and which files are refused.
+//! The file itself: its permissions, and which files are refused.
 
 use crate::fixture::{self, Place, submit};
 use ff_backend_sqlite::{Options, SqliteStore};
@@ -72,7 +72,7 @@ fn a_place_where_no_file_can_be_made_is_named() {
 }
 
 #[tokio::test]
-async fn what_was_answered_is_there_when_the_store_is_opened_again() {
+async fn acknowledged_work_survives_reopening() {
     let place = Place::new();
     let id = submit(&place.open(), Submit::new(fixture::new_id())).await;
     let again = place.open();

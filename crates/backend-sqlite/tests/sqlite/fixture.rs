@@ -13,7 +13,7 @@ use ff_store::roles::Engine;
 use ff_store::{ClientBackend, Store, WorkerBackend, mint};
 use tempfile::TempDir;
 
-/// A directory that goes with the test, and a store's file in it.
+/// A temporary directory, and a store's file in it.
 pub(crate) struct Place {
     directory: TempDir,
 }
@@ -27,12 +27,12 @@ impl Place {
         self.path("ff.db")
     }
 
-    /// A file beside the store's.
+    /// A file next to the store's.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Nothing here is cut off from power, so nothing waits for the disk.
+    /// No test here cuts power, so nothing waits for the disk.
     pub(crate) fn options(&self) -> Options {
         Options::file(self.file()).durability(Durability::Off)
     }
@@ -41,7 +41,7 @@ impl Place {
         backend(self.options()).unwrap()
     }
 
-    /// A connection past the store: for planted damage, and to look at what is stored.
+    /// A connection past the store: for planted damage, and to read what is stored.
     pub(crate) fn sql(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.file()).unwrap()
     }
@@ -62,7 +62,7 @@ pub(crate) fn worker() -> Worker {
     }
 }
 
-/// A claim of up to `max` executions that need nothing.
+/// A claim of up to `max` executions that require nothing.
 pub(crate) fn claim(max: u16) -> ClaimRequest {
     ClaimRequest {
         namespace: Namespace::default(),
@@ -97,7 +97,7 @@ pub(crate) async fn accepted(backend: &Engine<SqliteStore>, commands: Vec<Comman
     backend.store().execute(commands).await.into_iter().map(|answer| answer.unwrap()).collect()
 }
 
-/// What an audit of everything stored finds wrong.
+/// The violations that an audit of everything stored finds.
 pub(crate) async fn violations(store: &impl Store) -> Vec<String> {
     let report = ff_store::audit::audit(store.rows().await.unwrap()).await.unwrap();
     report.violations.into_iter().map(|v| format!("{}: {v}", v.rule.as_str())).collect()

@@ -1,4 +1,4 @@
-//! Group commit: many calls, one transaction, each its own answer.
+//! Group commit: many calls, one transaction, separate answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +16,8 @@ async fn a_refused_command_does_not_keep_the_rest_of_its_group_from_being_writte
     let place = Place::new();
     let backend = place.open();
     let (first, last) = (fixture::new_id(), fixture::new_id());
-    let nobody = Cancel { target: target(fixture::new_id()), grace: None, reason: None };
-    let batch = vec![command(Submit::new(first)), command(nobody), command(Submit::new(last))];
+    let unknown = Cancel { target: target(fixture::new_id()), grace: None, reason: None };
+    let batch = vec![command(Submit::new(first)), command(unknown), command(Submit::new(last))];
     let answers = backend.store().execute(batch).await;
     assert!(answers[0].is_ok() && answers[2].is_ok());
     assert!(answers[1].as_ref().unwrap_err().refusal().is_some());
@@ -30,8 +30,8 @@ async fn a_refused_command_does_not_keep_the_rest_of_its_group_from_being_writte
 async fn commands_that_change_nothing_commit_nothing() {
     let place = Place::new();
     let backend = place.open();
-    let nobody = Cancel { target: target(fixture::new_id()), grace: None, reason: None };
-    backend.store().execute(vec![command(nobody)]).await.remove(0).unwrap_err();
+    let unknown = Cancel { target: target(fixture::new_id()), grace: None, reason: None };
+    backend.store().execute(vec![command(unknown)]).await.remove(0).unwrap_err();
     assert!(take(&backend, 1).await.is_empty());
     let stats = backend.store().stats();
     assert_eq!((stats.commands, stats.groups, stats.commits), (2, 2, 0));
@@ -82,7 +82,7 @@ async fn dropping_the_store_finishes_what_is_queued() {
     let backend = place.open();
     let id = fixture::new_id();
     let call = backend.store().execute(vec![command(Submit::new(id))]);
-    // Polled once, so that the call is queued, and then given up.
+    // Polled once, so that the call is queued, and then dropped.
     let mut call = Box::pin(call);
     tokio::select! {
         biased;
@@ -94,7 +94,7 @@ async fn dropping_the_store_finishes_what_is_queued() {
     assert!(place.open().store().record(id).await.unwrap().is_some());
 }
 
-/// A clock that panics when it is told to.
+/// A clock that panics on request.
 struct Broken(Arc<AtomicBool>);
 
 impl Clock for Broken {
@@ -153,7 +153,7 @@ async fn classes_are_claimed_in_the_order_of_their_queues() {
 }
 
 #[tokio::test]
-async fn what_is_retired_leaves_nothing_behind() {
+async fn a_retired_execution_leaves_nothing_behind() {
     let place = Place::new();
     let clock = ff_testkit::ManualClock::default();
     let backend = backend(place.options().clock(Arc::new(clock.clone()))).unwrap();

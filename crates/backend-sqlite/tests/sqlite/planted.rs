@@ -1,4 +1,4 @@
-//! A store with an execution in every state, work under limits, and the ways past the store.
+//! A store with an execution in every state, work under limits, and writes past the store.
 
 use ff_backend_sqlite::SqliteStore;
 use ff_conformance::EveryState;
@@ -81,12 +81,12 @@ impl Planted {
         self.execute(sql, (kind.as_str(), encode(&resource)));
     }
 
-    /// The attempt stored beside a record.
+    /// The attempt stored next to a record.
     pub(crate) fn past_attempt(&self, id: ExecutionId) -> Attempt {
         self.read("SELECT bytes FROM element WHERE owner = ?1", id)
     }
 
-    /// Stores an attempt beside a record, in place of one with its number.
+    /// Stores an attempt next to a record, in place of one with its number.
     pub(crate) fn insert_attempt(&self, id: ExecutionId, attempt: &Attempt) {
         let sql = "INSERT OR REPLACE INTO element (owner, collection, number, bytes) \
                    VALUES (?1, 0, ?2, ?3)";
@@ -113,7 +113,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     rmp_serde::from_slice(&bytes[1..]).unwrap()
 }
 
-/// What work under limits is expected to use.
+/// The estimate of work under limits.
 pub(crate) fn estimate() -> Amounts {
     Amounts::from([(Dimension::new("cents").unwrap(), 5)])
 }

@@ -59,40 +59,40 @@ async fn no_execution_is_claimed_twice() {
 }
 
 #[tokio::test]
-async fn waiters_hear_of_the_work_of_another_process() {
+async fn waiters_are_woken_for_the_work_of_another_process() {
     let place = Place::new();
     let (one, other) = (place.open(), place.open());
-    let heard = other.wakeups().timer_changed();
+    let woken = other.wakeups().timer_changed();
     submit(&one, Submit::new(fixture::new_id())).await;
-    tokio::time::timeout(Duration::from_secs(10), heard).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), woken).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_store_does_not_take_its_own_writes_for_those_of_another_process() {
+async fn the_store_distinguishes_its_writes_from_those_of_another_process() {
     let place = Place::new();
     let backend = place.open();
-    // Nothing but a look at what others wrote wakes a timer loop that is awake already.
+    // Only a check for writes of others wakes a timer loop that is already awake.
     backend.wakeups().arm_timer(Some(Time::EPOCH));
     let busy = Instant::now();
     while busy.elapsed() < Duration::from_millis(600) {
         submit(&backend, Submit::new(fixture::new_id())).await;
         take(&backend, 1).await;
     }
-    let heard = tokio::time::timeout(Duration::ZERO, backend.wakeups().timer_changed()).await;
-    assert!(heard.is_err());
+    let woken = tokio::time::timeout(Duration::ZERO, backend.wakeups().timer_changed()).await;
+    assert!(woken.is_err());
 }
 
 #[tokio::test]
 async fn a_process_that_stops_inside_a_transaction_makes_the_store_busy() {
     let place = Place::new();
-    let patience = Duration::from_millis(20);
-    let impatient = ff_backend_sqlite::backend(place.options().busy_timeout(patience)).unwrap();
+    let timeout = Duration::from_millis(20);
+    let impatient = ff_backend_sqlite::backend(place.options().busy_timeout(timeout)).unwrap();
     let stopped = place.sql();
     stopped.execute_batch("BEGIN IMMEDIATE").unwrap();
     let id = fixture::new_id();
     let answer = impatient.store().execute(vec![fixture::command(Submit::new(id))]).await.remove(0);
     assert!(matches!(answer, Err(StoreError::Busy(_))), "{answer:?}");
-    assert!(impatient.store().record(id).await.unwrap().is_none(), "reads go on");
+    assert!(impatient.store().record(id).await.unwrap().is_none(), "reads continue");
     stopped.execute_batch("ROLLBACK").unwrap();
     submit(&impatient, Submit::new(id)).await;
 }

@@ -1,4 +1,4 @@
-//! The audit finds what it is for: each store here is sound but for one thing, planted past the
+//! The audit finds violations: each store here is sound but for one, planted past the
 //! store, and the audit names what that breaks and nothing else.
 
 use ff_core::placement::Placement;
@@ -65,7 +65,7 @@ plants! {
         planted.execute("UPDATE timer SET due = 7 WHERE id = ?1", [planted.delayed.as_bytes()]);
     };
 
-    // What nothing leads to cannot have the entries of its state: it breaks two rules at once.
+    // A payload without a record cannot have the entries of its state: it breaks two rules at once.
     unfinished_work_that_nothing_leads_to_is_found: Placed, Reachable => |planted| {
         planted.delete("queue", planted.queued);
         planted.alter(planted.queued, |record| record.placed = Placement::default());

@@ -1,4 +1,4 @@
--- How many executions come before a place in the queues of one name.
+-- How many executions precede a place in the queues of one name.
 --
 -- keys: routing keys. args: the name of the queues, score and id of the place.
 -- reply: how many.

@@ -1,12 +1,12 @@
--- How much waits and for what, and how much runs, a slice at a time.
+-- How many executions wait, for what, and how many run, a slice at a time.
 --
--- keys: routing keys. args: the routing key and the place in its partition to go on from ('' for the
+-- keys: routing keys. args: the routing key and the place in its partition to continue from ('' for the
 --       start), about how many queues, budgets and quotas are counted.
--- reply: {the time, routing key and place to go on from ('' at the end), then rows}. A row is
+-- reply: {the time, routing key and place to continue from ('' at the end), then rows}. A row is
 --   w how-many                           workers
 --   q routing-key name how-many score requirements    a queue; without a score it holds nothing
---   b routing-key name how-many          those that wait for NAMESPACE:KIND:NAME
---   a routing-key name how-many          those that run, of the lane of this queue
+--   b routing-key name how-many          executions that wait for NAMESPACE:KIND:NAME
+--   a routing-key name how-many          running executions of the lane of this queue
 
 local row = {}
 
@@ -20,7 +20,7 @@ function row.q(k, route, name)
   return {'q', route, name, call('ZCARD', key), head, requires or ''}
 end
 
--- Those that wait for one limit, class by class.
+-- The executions that wait for one limit, class by class.
 function row.b(k, route, name)
   return {'b', route, ff.name.limit(name), call('ZCARD', ff.key.blocked(k, name))}
 end
@@ -39,7 +39,7 @@ local function running(k, name)
   return tail_whole and ff.name.queue(ns, lane, '') or nil
 end
 
--- Adds a row for each lane of which some run.
+-- Adds a row for each lane that has running executions.
 local function add_running(k, route, found, reply)
   local lanes = {}
   for _, name in ipairs(found) do
@@ -53,8 +53,8 @@ local function add_running(k, route, found, reply)
   end
 end
 
--- Queues behind a place, CURSOR or 0:HOW-MANY, and the next place. A small set comes whole, in one
--- order while it stays as it is, however few are asked for.
+-- Queues after a place, CURSOR or 0:HOW-MANY, and the next place. A small set is returned whole, in a
+-- stable order while it does not change, however few are requested.
 local function queues(k, place, count)
   local cursor, passed = string.match(place, '^(%d+):?(%d*)$')
   local page = call('SSCAN', k.queues, cursor, 'COUNT', count)
@@ -70,7 +70,7 @@ local function queues(k, place, count)
   return found, last < #names and '0:' .. string.format('%d', last) or '0'
 end
 
--- The names behind a place, and the next place, '0' at the end.
+-- The names after a place, and the next place, '0' at the end.
 local function names(k, kind, cursor, count)
   if kind == 'q' then
     return queues(k, cursor, count)
@@ -81,7 +81,7 @@ local function names(k, kind, cursor, count)
   return page, #page == count and page[count] or '0'
 end
 
--- Where to go on: queues come first, then budgets and quotas, then what is held.
+-- The order of the places: queues come first, then budgets and quotas, then what is held.
 local FOLLOWING = {q = 'b', b = 'a', a = ''}
 
 local function next_place(kind, cursor)
@@ -91,7 +91,7 @@ local function next_place(kind, cursor)
   return FOLLOWING[kind] or '', '0'
 end
 
--- The number of the partition to go on from; the first one if it is not served here.
+-- The number of the partition to continue from; the first one if it is not served here.
 local function start(keys, from)
   for i, route in ipairs(keys) do
     if route == from then

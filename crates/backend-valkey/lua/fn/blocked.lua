@@ -1,4 +1,4 @@
--- Executions that wait for a budget or a quota, grouped by what they ask for, the first ones of each
+-- Executions that wait for a budget or a quota, grouped by admission class, the first ones of each
 -- partition.
 --
 -- keys: routing keys. args: NAMESPACE:KIND:NAME, the first class, how many classes and how many of

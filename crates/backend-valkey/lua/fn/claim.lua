@@ -9,10 +9,10 @@
 --       and input (false when it is in the record) of each}. heads has the score of the new head of
 --       each queue, or ''; deferred the ids and records of those that must be admitted first.
 --       {0} if the lane is paused or a candidate is not plainly claimable, which the slow path
---       decides. Then at most an entry that no record has was removed, or moved to where its record
---       says.
+--       decides. Then at most an entry without a record was removed, or moved to the place of its
+--       record.
 
--- Takes what was chosen, as far as it can be read, and adds it to the reply. Answers which candidates
+-- Takes the chosen candidates, as far as they can be read, and adds them to the reply. Answers which
 -- were taken, by number.
 local function take(k, now, choice, keys, by, first, admitted, reply)
   local candidates, chosen, taken = choice.candidates, choice.chosen, {}

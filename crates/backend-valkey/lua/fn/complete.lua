@@ -1,8 +1,8 @@
--- Completes executions of one partition for their holders, each on its own.
+-- Completes executions of one partition for their holders, each independently.
 --
--- args: for each its id, namespace, fence, salt, what the record remembers of the exit, where the
---       result belongs (C.PLACE_HERE or C.PLACE_OWN_KEY), and what the record says of it, packed; then
---       the result.
+-- args: for each its id, namespace, fence, salt, the exit as the record stores it, where the
+--       result belongs (C.PLACE_HERE or C.PLACE_OWN_KEY), and the detail that the record stores, packed;
+--       then the result.
 -- reply: for each {now, its record as it was}, or 0 if the caller does not plainly hold it, which the
 --       slow path decides; then nothing is written.
 

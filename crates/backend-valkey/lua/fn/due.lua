@@ -1,4 +1,4 @@
--- What time has to do in partitions.
+-- Due timers of partitions.
 --
 -- keys: routing keys. args: time and id of the execution and time and name of the resource after
 --       which to begin (0 and '' for the start), how many of each partition at most.
@@ -6,14 +6,14 @@
 --       resource whose timer is due, then time and id of each execution whose timer is, and 1 if it
 --       is finished (else 0)}}.
 
--- Whether the record of id says that it is finished, whatever is in its place.
+-- Whether the record of id is finished; false for a key of another type.
 local function is_finished(k, id)
   local at = C.STATE_AT - 1
   local read, byte = pcall(call, 'GETRANGE', ff.key.record(k, id), at, at)
   return read and string.byte(byte) == C.STATE_FINISHED
 end
 
--- Adds time and member of each timer that is due, after a place, at most limit, and what more(member)
+-- Adds time and member of each due timer, after a place, at most limit, and what more(member)
 -- answers if it is given.
 local function add(found, key, now, after, after_member, limit, more)
   local from = after_member == '' and 0 or ff.rank(key, after, after_member)

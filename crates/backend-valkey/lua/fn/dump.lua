@@ -1,18 +1,18 @@
--- What the indexes of one partition hold, and what they lead to, a page at a time. Payloads are told
--- by their length.
+-- The entries of the indexes of one partition, and what they lead to, a page at a time. Of payloads
+-- only the length is returned.
 --
--- args: place in the first index to go on from ('0' for the start), about how many entries and bytes
+-- args: place in the first index to continue from ('0' for the start), about how many entries and bytes
 --       at most, then the names of one or more indexes (see lib/placement).
 -- reply: {how many of the indexes were read to their end, place in the next one, then rows}. A row is
---       the letter of its index, what that is of, member and score (or field and value) of an entry;
---       behind it come
+--       the letter of its index, its subject, member and score (or field and value) of an entry;
+--       it is followed by
 --   l        record?, length of the input?, {run, length of its result, ...}, {number, attempt, ...}?,
 --            {other collections}
 --   q        what the class of the queue requires?
 --   r        the resource?
 --       An execution with many attempts has none in its row; see dump_elements.
 
--- How long a payload under its own key is; false if there is none.
+-- How long a payload under a separate key is; false if there is none.
 local function length(key)
   local bytes = call('STRLEN', key)
   return (bytes > 0 or call('EXISTS', key) == 1) and bytes
@@ -38,7 +38,7 @@ local function attempts(record)
   return call('HLEN', key) <= C.ELEMENTS and call('HGETALL', key)
 end
 
--- What comes behind an entry, by the letter of its index.
+-- What follows an entry, by the letter of its index.
 local behind = {}
 
 function behind.l(k, _, id)
@@ -49,7 +49,7 @@ function behind.l(k, _, id)
   return bytes, input, results(record, r), attempts(record), ff.elements.present(record)
 end
 
--- What the executions of a class require, of which its lane does not know; false if nobody knows.
+-- What the executions of a class require that its lane has not registered; false if it is unknown.
 local function required(k, id, class)
   local r = ff.record.get(k, id)
   return r and r.class == class and r.requires

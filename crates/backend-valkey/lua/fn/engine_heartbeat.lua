@@ -1,7 +1,7 @@
--- Takes note that an engine process is alive.
+-- Records that an engine process is alive.
 --
 -- keys: the set of engines. args: its name (16 bytes), for how many ms a silent one counts as alive.
--- reply: the names of all that are.
+-- reply: the names of all live ones.
 
 register('engine_heartbeat', function(keys, args)
   local now = now()

@@ -1,4 +1,4 @@
--- A stretch of a listing of partitions, newest first.
+-- A range of a listing of partitions, newest first.
 --
 -- keys: routing keys. args: namespace, 'list' or 'attention', time and id after which to begin
 --       ('' for the start), how many of each partition at most.

@@ -110,7 +110,7 @@ function answer.g(k, args, at)
   return call('GET', ff.key.resource(k, args[at])), at + 1
 end
 
--- How many arguments a question has; one for candidates has as many classes as it says besides.
+-- How many arguments a question has; one for candidates has its classes in addition.
 local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, p = 2, e = 3, s = 4, g = 1}
 
 local function whole(args)

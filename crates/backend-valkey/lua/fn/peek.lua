@@ -1,4 +1,4 @@
--- The first timer of partitions and the heads of some lanes in them, to find what no announcement told.
+-- The first timer of partitions and the heads of some lanes in them, to find work whose announcement was lost.
 --
 -- keys: routing keys. args: how many classes of a lane in one partition are read, then the names
 --       of one or more lanes. Of more classes, some are drawn at random.

@@ -1,4 +1,4 @@
--- Extends leases of one partition for their holders, each on its own.
+-- Extends leases of one partition for their holders, each independently.
 --
 -- args: for each its id, namespace, fence and salt, packed.
 -- reply: for each {until, time by which it must stop or 0}, or {} if the caller does not plainly

@@ -1,16 +1,16 @@
--- Puts right what a fault in the middle of a function has left in one partition, a page at a time,
--- found from its indexes alone. What is removed or put back follows from a record that was read in
--- the same call, or from its absence; a record that cannot be read is neither.
+-- Repairs what a fault in the middle of a function has left in one partition, a page at a time,
+-- found from its indexes alone. What is removed or restored follows from a record that was read in
+-- the same call, or from its absence; a record that cannot be read counts as neither.
 --
--- args: place in the first index to go on from ('0' for the start), how many entries at most, then
+-- args: place in the first index to continue from ('0' for the start), how many entries at most, then
 --       the names of one or more indexes (see lib/placement).
--- reply: {how many of the indexes were gone through to their end, place in the next one, how many
---       entries were examined, how many of them had no record, how much was missing, and how much a
---       record disowned}.
+-- reply: {how many of the indexes were read to their end, place in the next one, how many
+--       entries were examined, how many of them had no record, how much was missing, and how much did
+--       not belong to its record}.
 
 local REMOVE = {ordered = 'ZREM', hashed = 'HDEL'}
 
--- The record of id; nil when there is none, false when it cannot be read, whatever is in its place.
+-- The record of id; nil when there is none, false when it cannot be read or is of another type.
 local function record(k, id)
   local read, r = pcall(ff.record.get, k, id)
   return read and r
@@ -21,8 +21,8 @@ local function place(k, id, r, found)
   found.unplaced, found.leftover = found.unplaced + missing, found.leftover + extra
 end
 
--- What has to be done for a record that another index than its list leads to. One that is listed has
--- had its turn; one that is not was on its way out, if its retention is over.
+-- What has to be done for a record that another index than its list leads to. One that is listed was
+-- examined before; one that is not was being removed, if its retention is over.
 local function rescue(k, id, r, found)
   local unknown = call('SADD', k.namespaces, r.ns)
   if unknown == 0 and call('ZSCORE', ff.key.list(k, r.ns), id) then
@@ -42,7 +42,7 @@ local function fixed(found)
   return found.unwritten + found.unplaced + found.leftover
 end
 
--- Examines one entry. Tells whether all was well with it.
+-- Examines one entry. Answers whether it was sound.
 local function examine(k, index, of, key, member, value, found)
   local before, id = fixed(found), index.id and index.id(member, value) or member
   local r = record(k, id)
@@ -63,7 +63,7 @@ end
 -- Examines a page of an index from a place on. Answers the next place, or nil at the end.
 local read = {}
 
--- What was put right may have moved, so that much is examined again.
+-- What was repaired may have moved, so that much is examined again.
 local function page_of(key, offset, limit, examine_one)
   local page, well = call('ZRANGE', key, offset, offset + limit - 1), 0
   for _, member in ipairs(page) do
@@ -112,7 +112,7 @@ end
 register('repair', function(keys, args)
   local k, place_in, limit, done = ff.keys(keys[1]), args[1], tonumber(args[2]), 0
   local found = {now = now(), examined = 0, unwritten = 0, unplaced = 0, leftover = 0}
-  -- Where a slot is being moved, what is not here yet looks absent. There the server refuses this.
+  -- While a slot is being moved, keys that have not arrived seem absent. There the server refuses this.
   call('EXISTS', ff.key.absent(k))
   for i = 3, #args do
     local index, of, key = ff.index(k, args[i])

@@ -1,4 +1,4 @@
--- A stretch of the resources of a namespace, in the order of their names.
+-- A range of the resources of a namespace, in the order of their names.
 --
 -- args: kind, namespace, name after which to begin ('' for the start), how many at most.
 -- reply: name and bytes of each, one after the other.

@@ -1,8 +1,8 @@
 -- Removes finished executions of one partition whose retention is over.
 --
 -- args: ids.
--- reply: for each 1 if it was removed, 2 if there was none, 0 if time may have something else to do
---       to it, which the slow path decides.
+-- reply: for each 1 if it was removed, 2 if there was none, 0 if its timer may be for something
+--       else, which the slow path decides.
 
 local function retire(k, now, id, closing)
   local bytes = call('GET', ff.key.record(k, id))

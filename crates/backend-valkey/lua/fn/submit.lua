@@ -1,8 +1,8 @@
--- Accepts new executions of one partition, each on its own.
+-- Accepts new executions of one partition, each independently.
 --
 -- args: origin (8 bytes, names the calling process), then for each execution: its id, 1 if its
 --       delay ends at a fixed time (else 0) and its record as it would be at time 0, packed; and
---       its input if that has a key of its own (else '').
+--       its input if that has a separate key (else '').
 -- reply: for each {1, state, score of the head it became or ''}, or {0} if the id or the key is
 --       known, the lane is draining, has defaults or is full of classes or the record cannot be read,
 --       which the slow path decides; then nothing is written.

@@ -1,7 +1,7 @@
--- Takes queues that hold nothing any more out of the registry of their partition.
+-- Removes empty queues from the registry of their partition.
 --
 -- args: names of queues.
--- reply: how many were taken out.
+-- reply: how many were removed.
 
 register('sweep', function(keys, args)
   local k, count = ff.keys(keys[1]), 0

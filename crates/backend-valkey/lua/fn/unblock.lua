@@ -1,11 +1,11 @@
--- Puts blocked executions of one partition back into their queues, each on its own.
+-- Returns blocked executions of one partition to their queues, each independently.
 --
--- args: origin (8 bytes, names the calling process), then for each its id, salt and KIND:NAME of what
---       has room, packed.
+-- args: origin (8 bytes, names the calling process), then for each its id, salt and KIND:NAME of the
+--       limit that has capacity, packed.
 -- reply: for each {1, namespace, lane, what it requires, score of the head it became or ''}, or {0}
 --       if it does not plainly wait for that, which the slow path decides; then nothing is written.
 
--- Puts one back. joined has the queues that this call has put some into, left what they waited for.
+-- Returns one. joined has the queues that this call has added to, left the limits that were waited for.
 local function unblock(k, now, packed, joined, left)
   local named, $release = pcall(struct.unpack, '>$RELEASE', packed)
   local record = named and ff.key.record(k, id)

@@ -1,4 +1,4 @@
--- What a claim may take of what was admitted for it: these executions and nothing else, each under
+-- What a claim may take of its admissions: these executions and nothing else, each under
 -- its admission, which is for one version of the record. A choice is as in lib/candidates; nothing is
 -- written here.
 
@@ -6,8 +6,8 @@ local ADMITTED = '>$ADMITTED'
 
 ff.admitted = {}
 
--- The ids of what was admitted, and by id the names of the admissions that may still be used, each for
--- one version of the record; nil if they cannot be read.
+-- The ids of the admitted executions, and by id the ids of the admissions that may still be used, each
+-- for one version of the record; nil if they cannot be read.
 function ff.admitted.read(packed, now)
   local ids, admitted, at = {}, {}, 1
   while at <= #packed do
@@ -22,7 +22,7 @@ function ff.admitted.read(packed, now)
   return ids, admitted
 end
 
--- The number of the queue of a record, how long its input is, where that lies, its limits and its
+-- The number of the queue of a record, how long its input is, where that is, its limits and its
 -- version; nil if it cannot plainly be taken.
 local function placed(record, queues, now)
   if string.byte(record) ~= C.FORMAT then
@@ -38,7 +38,7 @@ local function placed(record, queues, now)
   end
 end
 
--- Those of ids that still wait in one of the queues and may be taken under their admissions, which
+-- Those of ids that still wait in one of the queues and may be claimed under their admissions, which
 -- are by id. An admission for another version of the record is dropped.
 function ff.admitted.choose(k, now, max, names, ids, admitted)
   local queues = {}

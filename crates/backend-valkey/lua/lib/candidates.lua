@@ -1,20 +1,20 @@
--- What a claim may take of some queues: the best that can be taken.
+-- What a claim may take of some queues: the best executions that are claimable.
 --
 -- A choice is a table:
 --   candidates  id, score as text and number of the queue of each that was read, one after the other
---   chosen      those to take: number of the candidate, record, and input if that has a key of its own
+--   chosen      those to take: number of the candidate, record, and input if that has a separate key
 --               (else false), one after the other; false if the lane is paused or a candidate cannot
 --               plainly be taken, which the slow path decides
 --   deferred    id and record of those that must be admitted first
 --   cut         1 if bytes cut the choice short, else 0
 --   limited     whether the lane has a limit
 --   stale       an entry of a queue that does not agree with its record, {key, id, score or nil}, which
---               is what a fault left behind; false if none was met
--- To choose is to read: only ff.candidates.correct writes.
+--               a fault has left behind; false if none was found
+-- Choosing only reads: ff.candidates.correct alone writes.
 
 ff.candidates = {}
 
--- The record of a candidate, its input if that has a key of its own (else false), how long the input
+-- The record of a candidate, its input if that has a separate key (else false), how long the input
 -- is, and true if it must be admitted; nil if it is not plainly claimable, and then its entry if that
 -- is stale.
 local function claimable(k, id, place, key, now, limited)
@@ -47,9 +47,9 @@ local function claimable(k, id, place, key, now, limited)
   return bytes, own, input_len
 end
 
--- The best of some queues that plainly can be taken, at most max and BATCH_BYTES of input; after the
--- first, none with a score above bound. A claim that passes skips what must be admitted. Any other is
--- told, where one must be admitted, of all behind it that must.
+-- The best plainly claimable executions of some queues, at most max and BATCH_BYTES of input; after the
+-- first, none with a score above bound. A claim that passes skips what must be admitted. Any other
+-- gets, at the first that must be admitted, all later ones that must.
 function ff.candidates.best(k, now, max, bound, names, keys, passes)
   local most = passes and math.max(max, C.ADMISSION_LOOKAHEAD) or max
   -- One more than can be taken: of a single queue it is the next head.

@@ -1,10 +1,10 @@
 -- Writes what was decided on records of one partition, if every one still has the version that was
--- decided on and time has not overtaken the decision.
+-- decided on and the decision has not expired.
 --
 -- args: origin, the time it was decided with, the time until which it holds (0 for any), then for
 --       each record: its id, the version decided on (8 bytes, '' for none), its new bytes without
 --       payloads ('' to remove it), which payload comes with it ('', 'in' or 'out'), the payload,
---       and the elements to store beside it, packed. With 'append' in the place of a payload's name
+--       and the elements to store next to it, packed. With 'append' in the place of a payload's name
 --       the record stays as it is.
 -- reply: {1, then for each the score of the head it became or ''}, {0} if something has changed,
 --       {2} if the decision is too old.
@@ -35,7 +35,7 @@ local function appended(k, id, before, elements)
   end
 end
 
--- A payload is stored in the record when it is short, else under its own key.
+-- A payload is stored in the record when it is short, else under a separate key.
 local function place(payload)
   if #payload <= C.INLINE then
     return C.PLACE_HERE, payload

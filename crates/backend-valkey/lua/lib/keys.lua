@@ -1,9 +1,9 @@
--- The keys of one partition, made from the routing key of a call, PREFIX:{p:N}. No other file puts
--- the text of a key together. What many calls use is made once and remembered: making strings is most
+-- The keys of one partition, made from the routing key of a call, PREFIX:{p:N}. No other file builds
+-- a key. Keys that many calls use are made once and remembered: making strings is most
 -- of what a short function does.
 
--- Names of lanes and namespaces are remembered until there are so many: the interpreter's collector
--- visits what is remembered, again and again, in the middle of calls.
+-- Names of lanes and namespaces are remembered up to a bound: the interpreter's collector
+-- visits what is remembered, repeatedly, in the middle of calls.
 local MOST = 500
 
 local known, count, generation = {}, 0, 0
@@ -65,7 +65,7 @@ function ff.key.record(k, id)
   return k.exec .. id
 end
 
--- Beside a record: an input that is too long for it, the results of its runs, its collections.
+-- Next to a record: an input that is too long for it, the results of its runs, its collections.
 function ff.key.input(record)
   return record .. ':in'
 end
@@ -102,7 +102,7 @@ function ff.key.classes(k, ns, lane)
   return k.idx .. 'lane:' .. ns .. ':' .. lane .. ':classes'
 end
 
--- A queue, for one who goes through all of them: nothing is remembered. Answers the parts of its name
+-- A queue, for a walk over all of them: nothing is remembered. Answers the parts of its name
 -- too.
 function ff.key.any_queue(k, name)
   local ns, lane, class = ff.name.parts(name)

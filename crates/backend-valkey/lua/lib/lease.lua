@@ -1,10 +1,10 @@
--- Leases: what a holder shows, and what a claim writes.
+-- Leases: what a holder sends, and what a claim writes.
 
 ff.lease = {}
 
--- What a caller says it holds: id, namespace, fence, the salt of the version to write, and where the
--- rest of its argument begins; nil if they are not there. An argument costs about as much as reading a
--- record, so what is short travels packed.
+-- The hold that a caller claims: id, namespace, fence, the salt of the version to write, and where the
+-- rest of its argument begins; nil if they are missing. An argument costs about as much as reading a
+-- record, so short values are sent packed.
 function ff.lease.shown(packed)
   local whole, $hold, at = pcall(struct.unpack, '>$HOLD', packed)
   if whole then
@@ -13,7 +13,7 @@ function ff.lease.shown(packed)
 end
 
 -- The bytes of a record that the caller's fence still holds; nil if it does not. A fence is the
--- epoch, the number of attempts and the lease, as they lie in the record.
+-- epoch, the number of attempts and the lease, in the layout of the record.
 function ff.lease.held(k, id, fence)
   local bytes = call('GET', ff.key.record(k, id))
   if bytes and string.byte(bytes) == C.FORMAT and string.byte(bytes, C.STATE_AT) == C.STATE_ACTIVE
@@ -24,9 +24,9 @@ function ff.lease.held(k, id, fence)
   return nil
 end
 
--- Puts a queued execution into a worker's hold: its record, its timer and the entry of its claim. by
+-- Leases a queued execution to a worker: its record, its timer and the entry of its claim. by
 -- has the request, worker, instance and salt of the claim; place is which of its leases this is, and
--- name the one under which limits admitted the execution, if they did. Answers the new record;
+-- name the admission under which limits admitted the execution, if they did. Answers the new record;
 -- nil, with nothing written, if the record is damaged.
 function ff.lease.take(k, id, bytes, now, by, place, name)
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)

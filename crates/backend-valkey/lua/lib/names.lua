@@ -1,4 +1,4 @@
--- The names that index entries and keys are made of.
+-- The names that index entries and keys consist of.
 
 ff.name = {}
 
@@ -17,8 +17,8 @@ function ff.name.parts(queue)
   return string.match(queue, '^([^:]*):([^:]*):?(.*)$')
 end
 
--- What an execution of a namespace waits under, NAMESPACE:KIND:NAME:CLASS, from what its record says,
--- KIND:NAME:CLASS.
+-- The name under which an execution of a namespace waits, NAMESPACE:KIND:NAME:CLASS, from that in its
+-- record, KIND:NAME:CLASS.
 function ff.name.blocked(ns, blocked)
   return ns .. ':' .. blocked
 end

@@ -1,6 +1,6 @@
 -- Places in ordered sets: a score, and among those of one score a member.
 
--- Whether a text comes before another byte by byte, whatever the server's locale.
+-- Whether a text sorts before another byte by byte, whatever the server's locale.
 function ff.less(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -11,8 +11,8 @@ function ff.less(a, b)
   return #a < #b
 end
 
--- How many members of an ordered set come before a place, itself included unless before is set. It
--- need not be a member. Any number of members may share its score: they are searched by halves.
+-- How many members of an ordered set precede a place, itself included unless before is set. It
+-- need not be a member. Any number of members may share its score: binary search finds the place.
 function ff.rank(key, score, member, before)
   local text = string.format('%.0f', score)
   local low = call('ZCOUNT', key, '-inf', '(' .. text)

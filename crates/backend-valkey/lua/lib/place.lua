@@ -1,7 +1,7 @@
--- The entries and payloads of a record as they should be, whatever there is.
+-- Makes the entries and payloads of a record what they should be, whatever they are.
 
--- Makes an index agree with the record of id. Answers how much was missing and how much was too
--- much. An entry that another than the record names is found from the index itself.
+-- Makes an index agree with the record of id. Answers how much was missing and how much was in
+-- excess. An entry that does not belong to its record is found from the index itself.
 local function agree(index, k, id, r)
   local member, score = index.entry(r, id)
   if member and index.put then
@@ -13,7 +13,7 @@ local function agree(index, k, id, r)
   return 0, of and call('ZREM', index.key(k, of), id) or 0
 end
 
--- Removes what is beside the record of id and not its own. Answers how much there was.
+-- Removes what is next to the record of id and does not belong to it. Answers how much there was.
 local function clear(k, id, r)
   local record, extra = ff.key.record(k, id), 0
   if r.input_place ~= C.PLACE_OWN_KEY then
@@ -25,8 +25,8 @@ local function clear(k, id, r)
   return extra + ff.elements.clear(record, r)
 end
 
--- Puts back what the record of id lacks and takes away what it disowns. Answers how much was missing
--- and how much was too much.
+-- Restores what the record of id lacks and removes what does not belong to it. Answers how much was missing
+-- and how much was in excess.
 ff.place = function(k, id, r)
   local missing, extra = 0, 0
   for _, index in ipairs(ff.placement) do

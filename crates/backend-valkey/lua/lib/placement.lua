@@ -1,20 +1,20 @@
 -- The indexes of a partition, in one table: which there are, and which entry a record has in each.
--- Saving, repairing and dumping go by it. The functions of the plain case, and the removal of finished
--- executions, write the entries that their case changes by themselves, for a record in a table costs
+-- Saving, repairing and dumping use it. The functions of the plain case, and the removal of finished
+-- executions, write the entries that their case changes directly, because a record in a table costs
 -- too much there; audits compare what they write with what a record has.
 --
---   letter   names the index; what it is of follows it, such as a namespace
+--   letter   names the index; its subject follows it, such as a namespace
 --   kind     ordered: a sorted set of executions; hashed: a hash of them; classes; resources
---   key      its key, of a partition and of what it is
---   of       which index of this letter a record belongs to; nil where only an entry tells
+--   key      its key, of a partition and of its subject
+--   of       which index of this letter a record belongs to; nil where only an entry knows
 --   entry    the member and the score (or field and value) of a record there, nil if it has none
--- and where that is not all there is to do:
+-- and where more is to do:
 --   id       the execution that an entry names, if it is not the member
 --   leads    the entry is written before a new record, because it leads to it
 --   join     adds the entry; answers the score of a head that the execution became
 --   leave    removes the entry
 --   put      adds what is missing of it; answers how much was
---   close    forgets what holds nothing any more
+--   close    removes what is empty
 
 local function of_namespace(r)
   return r.ns
@@ -37,14 +37,14 @@ ff.indexes = {
     put = function(k, id, r)
       return call('SADD', k.namespaces, r.ns) + call('ZADD', ff.key.list(k, r.ns), 'CH', r.created, id)
     end},
-  -- Those that need attention.
+  -- Failed executions.
   {letter = 'a', kind = 'ordered', key = ff.key.attention, of = of_namespace,
     entry = function(r, id)
       if r.attention ~= C.ATTENTION_NONE then
         return id, r.created
       end
     end},
-  -- Those with an idempotency key.
+  -- Executions with an idempotency key.
   {letter = 'k', kind = 'hashed', key = ff.key.idempotency, of = of_namespace, leads = true,
     entry = function(r, id)
       if r.key ~= '' then
@@ -82,7 +82,7 @@ ff.indexes = {
     join = function(k, id, r, now)
       ff.arm(k, k.timer, id, r.timer, now)
     end},
-  -- What claims and grants hold.
+  -- Executions that claims and grants hold.
   {letter = 'h', kind = 'ordered', of = of_partition, id = ff.name.requested,
     key = function(k)
       return k.requests
@@ -92,7 +92,7 @@ ff.indexes = {
         return ff.name.request(r.holder, id), 0
       end
     end},
-  -- Those that wait for a budget or a quota.
+  -- Executions that wait for a budget or a quota.
   {letter = 'b', kind = 'ordered', key = ff.key.blocked,
     of = function(r)
       return r.blocked ~= '' and ff.name.blocked(r.ns, r.blocked) or nil
@@ -120,7 +120,7 @@ ff.indexes = {
       local ns, name = ff.name.parts(lane)
       return ff.key.classes(k, ns, name)
     end},
-  -- Those that can be claimed.
+  -- Claimable executions.
   {letter = 'q', kind = 'ordered', key = ff.key.queue, of = of_queue,
     entry = function(r, id)
       if r.score ~= C.NO_SCORE then
@@ -161,7 +161,7 @@ for i = 1, #ff.indexes do
   end
 end
 
--- The index of a name, what it is of, and its key. There is always one: a letter that is none leads
+-- The index of a name, its subject, and its key. There is always one: an unknown letter leads
 -- to timers.
 function ff.index(k, name)
   local index, of = by_letter[string.sub(name, 1, 1)] or by_letter.t, string.sub(name, 2)

@@ -1,12 +1,12 @@
 -- The queues of a partition: one sorted set for each class of a lane. The registry of the
--- partition names every queue that holds something, and for a while some that no longer do.
+-- partition names every queue that is not empty, and for a while some that are.
 
 ff.queue = {}
 
--- In the place of a calling process, which would not listen to itself: all shall hear.
+-- In place of a calling process, which ignores its own announcements: all processes read it.
 local NOBODY = '--------'
 
--- Registers a queue that holds something.
+-- Registers a queue that is not empty.
 function ff.queue.open(k, name, ns, lane, class, requires)
   if class ~= '' then
     call('HSET', ff.key.classes(k, ns, lane), class, requires)
@@ -22,7 +22,7 @@ function ff.queue.announce(k, score, ns, lane, class, requires, origin)
   return text
 end
 
--- Puts an execution in its place. A better head than before is registered and announced, and
+-- Adds an execution in its place. A better head than before is registered and announced, and
 -- answered as its score; anything else answers false.
 function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   local name = ff.name.queue(ns, lane, class)
@@ -35,7 +35,7 @@ function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
   return ff.queue.announce(k, score, ns, lane, class, requires, origin)
 end
 
--- Puts a queued execution into its queue as it should be; answers how much was missing.
+-- Makes a queued execution's place in its queue what it should be; answers how much was missing.
 function ff.queue.put(k, id, r)
   local name = ff.name.queue(r.ns, r.lane, r.class)
   local missing = call('ZADD', ff.key.queue(k, name), 'CH', r.score, id)
@@ -49,7 +49,7 @@ function ff.queue.put(k, id, r)
   return missing
 end
 
--- The class of a queue that holds nothing any more is not one of its lane.
+-- The class of an empty queue is not one of its lane.
 function ff.queue.close(k, name)
   local ns, lane, class = ff.name.parts(name)
   if class ~= '' then
@@ -57,7 +57,7 @@ function ff.queue.close(k, name)
   end
 end
 
--- Takes a queue that holds nothing out of the registry. Tells whether it was there.
+-- Removes an empty queue from the registry. Answers whether it was registered.
 function ff.queue.forget(k, name)
   if call('EXISTS', ff.key.queue(k, name)) == 1 then
     return false
@@ -66,7 +66,7 @@ function ff.queue.forget(k, name)
   return call('SREM', k.queues, name) == 1
 end
 
--- Takes an execution out of its queue.
+-- Removes an execution from its queue.
 function ff.queue.leave(k, id, r)
   local name = ff.name.queue(r.ns, r.lane, r.class)
   local key = ff.key.queue(k, name)
@@ -98,8 +98,8 @@ local function sift(heap, at)
   end
 end
 
--- The next entry of a queue of which some were read; nil behind the last. An entry is {score, id,
--- score as text, number of the queue, what was read, where in that, how many came before}.
+-- The next entry of a queue of which some were read; nil after the last. An entry is {score, id,
+-- score as text, number of the queue, what was read, where in that, how many precede}.
 local function following(keys, entry, size)
   local place, page, at, offset = entry[4], entry[5], entry[6] + 2, entry[7]
   if at > #page then

@@ -9,7 +9,7 @@ ff.record = {
   WHOLE = '>$HEAD$TAIL' .. 'c0',
 }
 
--- The record in bytes; nil when it is damaged, or another release wrote it in a format of its own.
+-- The record in bytes; nil when it is damaged, or another release wrote it in another format.
 function ff.record.unpack(bytes)
   if string.byte(bytes) ~= C.FORMAT then
     return nil

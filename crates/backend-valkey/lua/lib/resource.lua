@@ -1,12 +1,12 @@
 -- The resources of a partition: workers, lanes, budgets, quotas, tickets. A name is
--- KIND:NAMESPACE:NAME. What is stored begins with what functions read: version, the gate of a lane
--- (see ff.gate) and timer, 0 where there is none. The rest only the engine reads.
+-- KIND:NAMESPACE:NAME. The stored bytes begin with what functions read: version, the gate of a lane
+-- (see ff.gate) and timer, 0 where there is none. Only the engine reads the rest.
 
 local HEAD = '>$RESOURCE'
 
 ff.resource = {}
 
--- Version and timer of what is stored; nil if it cannot be read.
+-- Version and timer of the stored bytes; nil if they cannot be read.
 function ff.resource.head(bytes)
   local whole, $resource = pcall(struct.unpack, HEAD, bytes)
   if whole then
@@ -52,7 +52,7 @@ function ff.resource.put(k, name, examined, bytes, now)
 end
 
 -- Makes the entries of a resource agree with it. Answers how many entries had no resource, how much was
--- missing and how much was too much. What cannot be read, whatever is in its place, is left alone.
+-- missing and how much was in excess. What cannot be read or is of another type is left alone.
 function ff.resource.place(k, name)
   local read, bytes = pcall(call, 'GET', ff.key.resource(k, name))
   if not read then
@@ -73,7 +73,7 @@ function ff.resource.place(k, name)
 end
 
 -- The settings of a queue's lane: whether it refuses claims, whether it refuses submits, whether
--- its own quota must admit what is claimed, and whether it has defaults for its submits.
+-- its quota must admit what is claimed, and whether it has defaults for its submits.
 function ff.gate(k, queue)
   local at = C.RESOURCE_GATE_AT - 1
   local byte = call('GETRANGE', ff.key.lane(k, queue), at, at)
@@ -85,7 +85,7 @@ function ff.gate(k, queue)
     bit.band(gate, C.GATE_LIMITED) ~= 0, bit.band(gate, C.GATE_DEFAULTS) ~= 0
 end
 
--- Whether an execution with these flags must be admitted and is not: it names budgets or quotas, or
+-- Whether an execution with these flags still needs admission: it names budgets or quotas, or
 -- its lane has a limit.
 function ff.asks(limits, limited)
   return bit.band(limits, C.LIMITS_ADMITTED) == 0

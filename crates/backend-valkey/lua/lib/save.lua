@@ -1,8 +1,8 @@
 -- Writing a record with its index entries. The order is: the entries that lead to a new record, what
--- is beside it, the record, its other entries, removal of old ones. The record is what counts: a
+-- is stored next to it, the record, its other entries, removal of old ones. The record is what counts: a
 -- fault before it is written has changed nothing, a fault after it leaves the rest to be done. Such
--- a fault leaves one of three things, which repair finds from the indexes alone: an entry of no
--- record, a record without one of its entries, an entry or payload that its record disowns.
+-- a fault leaves one of three states, which repair finds from the indexes alone: an entry without a
+-- record, a record without one of its entries, an entry or payload that does not belong to its record.
 
 ff.save = {}
 
@@ -12,9 +12,9 @@ function ff.save.owner(k, ns, key)
   return id and call('EXISTS', ff.key.record(k, id)) == 1 and id
 end
 
--- Writes a new record and the entries that lead to it; own_input is its input if that has a key of
--- its own. Answers false, with nothing written, if the id is taken. The idempotency key comes before
--- the record: no fault lets another submit with that key make a second execution.
+-- Writes a new record and the entries that lead to it; own_input is its input if that has a separate
+-- key. Answers false, with nothing written, if the id is taken. The idempotency key is written before
+-- the record: no fault lets another submit with that key create a second execution.
 function ff.save.create(k, id, bytes, ns, created, key, own_input)
   local record = ff.key.record(k, id)
   if (own_input or key ~= '') and call('EXISTS', record) == 1 then
@@ -30,7 +30,7 @@ function ff.save.create(k, id, bytes, ns, created, key, own_input)
     call('SET', ff.key.input(record), own_input)
   end
   if not call('SET', record, bytes, 'NX') then
-    -- The record is another namespace's, or was there already.
+    -- The record belongs to another namespace, or existed before.
     if listed == 1 then
       call('ZREM', list, id)
       if call('EXISTS', list) == 0 then
@@ -78,7 +78,7 @@ function ff.save.update(k, id, was, r, now, origin)
   return head
 end
 
--- The names of a record and of all that can be beside it, whether or not it is there.
+-- The keys of a record and of everything that can be next to it, whether or not it exists.
 function ff.save.names(k, id, runs)
   local record = ff.key.record(k, id)
   local names = ff.elements.keys(record)
@@ -89,9 +89,9 @@ function ff.save.names(k, id, runs)
   return unpack(names)
 end
 
--- Removes the record of a finished execution and all that names it: of the indexes, a finished one is
--- in its list, its timer, and where it needs attention or has a key. Its timer goes last: until then it
--- leads back here.
+-- Removes the record of a finished execution and everything that names it: of the indexes, a finished one
+-- is in its list, its timer, and among those that failed or have a key. Its timer is removed last: until
+-- then it leads back here.
 function ff.save.remove(k, id, ns, attention, key, run)
   call('ZREM', ff.key.list(k, ns), id)
   if attention ~= C.ATTENTION_NONE then
@@ -104,7 +104,7 @@ function ff.save.remove(k, id, ns, attention, key, run)
   call('ZREM', k.timer, id)
 end
 
--- Takes an idempotency key from an execution, unless it names another.
+-- Removes an idempotency key from an execution, unless it names another.
 function ff.save.disown(k, id, ns, key)
   local keys = ff.key.idempotency(k, ns)
   if call('HGET', keys, key) == id then
@@ -112,7 +112,7 @@ function ff.save.disown(k, id, ns, key)
   end
 end
 
--- After a removal: forgets a namespace and a queue that hold nothing any more.
+-- After a removal: removes a namespace and a queue that are empty from their registries.
 function ff.save.close(k, ns, lane, class)
   if call('EXISTS', ff.key.list(k, ns)) == 0 then
     call('SREM', k.namespaces, ns)

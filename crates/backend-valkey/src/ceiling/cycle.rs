@@ -37,7 +37,7 @@ pub(super) async fn measure(
     speed
 }
 
-/// One caller, with a queue and so a slot of its own.
+/// One caller, with a separate queue and so a separate slot.
 #[derive(Clone)]
 struct Caller {
     node: Arc<Node>,
@@ -89,14 +89,14 @@ impl Caller {
         Ok(())
     }
 
-    /// A call of `function` at the present time.
+    /// A call of `function` at the current time.
     fn call(&self, function: &str) -> Cmd {
         let mut call = redis::cmd("FCALL");
         call.arg(function).arg(1).arg(&self.base).arg(SystemClock.now().as_ms());
         call
     }
 
-    /// Removes everything this caller made.
+    /// Removes everything this caller created.
     async fn remove(self) -> Result<(), StoreError> {
         let base = &self.base;
         let indexes = ["queue", "list", "timers"].map(|index| format!("{base}:{index}"));
@@ -114,7 +114,7 @@ impl Caller {
     }
 }
 
-/// As long as the engine's ids are in keys.
+/// As long as the engine's ids in keys.
 fn id(number: u64) -> String {
     format!("{number:022}")
 }

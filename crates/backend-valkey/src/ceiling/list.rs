@@ -14,10 +14,10 @@ use crate::probe::{Probe, send};
 const WAITING: &str = "ffbench_list:{0}:waiting";
 const ACTIVE: &str = "ffbench_list:{0}:active";
 
-/// How long a caller waits for an item at most, in seconds. It has added one itself.
+/// How long a caller waits for an item at most, in seconds. It has just added one.
 const WAIT_SECS: u64 = 1;
 /// How long several commands may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Measures with one connection for all, and a blocking one for each caller, and removes the lists.
 pub(super) async fn measure(
@@ -56,7 +56,7 @@ impl Caller {
             let mut push = redis::cmd("RPUSH");
             push.arg(WAITING);
             for _ in 0..count {
-                // No two items are the same, or one would be removed for another.
+                // No two items are equal, or one would be removed for another.
                 let name = format!("{:06}{made:016}", self.number);
                 push.arg([name.as_bytes(), &payload].concat());
                 made += 1;
@@ -79,5 +79,5 @@ impl Caller {
 }
 
 async fn all(node: &Arc<Node>, commands: &Pipeline) -> Result<Vec<Value>, StoreError> {
-    Ok(node.send_all(commands, Instant::now() + PATIENCE).await?)
+    Ok(node.send_all(commands, Instant::now() + TIMEOUT).await?)
 }

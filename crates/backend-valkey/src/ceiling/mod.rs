@@ -1,8 +1,8 @@
-//! What the servers do at best: a submit, a claim and a complete with nothing decided, each one
-//! function, and beside it a plain list queue.
+//! What the servers do at best: a submit, a claim and a complete without decisions, each one
+//! function, and for comparison a plain list queue.
 //!
 //! Both are driven as the engine was: by as many callers at once, with the same client, payload
-//! and number of executions in a call. All keys are their own and are gone afterwards.
+//! and number of executions in a call. All keys are separate and are removed afterwards.
 
 mod cycle;
 mod list;
@@ -49,7 +49,7 @@ pub struct Speed {
     pub cpu_us_per_execution: f64,
 }
 
-/// More executions than this tell nothing more.
+/// More executions than this add no information.
 const MOST: u64 = 50_000;
 /// How many executions are run first and not measured, at most.
 const MOST_WARM_UP: u64 = 2_000;
@@ -129,7 +129,7 @@ impl Rest {
 }
 
 fn unexpected(error: impl std::fmt::Display) -> StoreError {
-    StoreError::Unavailable(format!("the server's answer makes no sense: {error}"))
+    StoreError::Unavailable(format!("the server's answer is malformed: {error}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How an attempt is written, in its record and beside it.
+//! How an attempt is written, in its record and next to it.
 //!
 //! What ends it comes first, so that a function can end an attempt without reading the rest. Its
 //! failure follows the fields as MessagePack.
@@ -11,7 +11,7 @@ use super::bytes::{Packer, Unpacker};
 use super::format;
 use super::{Unreadable, lease, lease_bytes, number_of, pack_value, time, value, variant, word};
 
-/// The ways to end without a failure, by their stored number.
+/// The reasons of an end without a failure, by their stored number.
 const REASONS: [EndReason; 5] = [
     EndReason::Completed,
     EndReason::TimedOut,
@@ -20,7 +20,7 @@ const REASONS: [EndReason; 5] = [
     EndReason::Expired,
 ];
 
-/// The stored number of a failure, which is stored beside it.
+/// The stored number of a failure, which is stored next to it.
 const FAILED: u64 = REASONS.len() as u64;
 
 /// The stored number of how a completed attempt ended.

@@ -1,7 +1,7 @@
 //! Numbers and length-prefixed bytes, most significant byte first: what Lua's `struct` reads and
 //! writes.
 
-/// Puts numbers and bytes one after the other.
+/// Writes numbers and bytes one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Packer(pub(crate) Vec<u8>);
 
@@ -39,7 +39,7 @@ impl Packer {
     }
 }
 
-/// Takes numbers and bytes off the front.
+/// Reads numbers and bytes from the front.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unpacker<'a>(pub(crate) &'a [u8]);
 
@@ -73,7 +73,7 @@ impl<'a> Unpacker<'a> {
         Ok(bytes)
     }
 
-    /// Bytes behind their number.
+    /// Bytes after their count.
     pub(crate) fn bytes<const N: usize>(&mut self) -> Result<&'a [u8], Short> {
         let len = self.number::<N>()?;
         self.raw(usize::try_from(len).map_err(|_| Short)?)

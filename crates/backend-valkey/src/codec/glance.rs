@@ -18,7 +18,7 @@ pub(crate) struct Glance {
 }
 
 impl Glance {
-    /// Reads what lies in `bytes`, passing over all else.
+    /// Reads the few fields from `bytes`, skipping all others.
     pub(crate) fn at(bytes: &[u8]) -> Result<Glance, Unreadable> {
         let mut from = Unpacker(bytes);
         let fields = format::Record::unpack(&mut from)?;

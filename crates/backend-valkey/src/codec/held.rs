@@ -1,4 +1,4 @@
-//! What a record says of its holders: the fence that one must show, the admission under which it was
+//! The holders in a record: the fence that a holder must send, the admission under which it was
 //! dispatched, and how the last lease was ended.
 
 use ff_core::digest::Digest;
@@ -9,7 +9,7 @@ use super::bytes::{Packer, Unpacker};
 use super::format::{self, exit};
 use super::{Unreadable, lease, lease_bytes, ms, time};
 
-/// The fence of a caller's, as it must lie in the record: epoch, number of attempts, lease.
+/// The fence of a caller, in the layout of the record: epoch, number of attempts, lease.
 pub(crate) fn held_by(caller: &Fence) -> [u8; format::FENCE] {
     let mut packer = Packer::default();
     let attempts = caller.attempt.saturating_add(1).into();
@@ -18,12 +18,12 @@ pub(crate) fn held_by(caller: &Fence) -> [u8; format::FENCE] {
     packer.fixed()
 }
 
-/// What a record remembers of a completion.
+/// A completion, as a record stores it.
 pub(crate) fn completed(lease: LeaseId, digest: Digest) -> [u8; format::EXIT] {
     exit_bytes(&Exit { lease, digest, answer: Exited::Completed })
 }
 
-/// The name of an admission, as it lies in the record.
+/// The id of an admission, in the layout of the record.
 pub(crate) fn admission_name(admission: AdmissionId) -> [u8; format::LEASE] {
     lease_bytes(LeaseId { request: admission.batch, index: admission.index })
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::Unreadable;
 use super::format::place;
 
-/// A payload of at most so many bytes is kept in the record; a longer one has a key of its own.
+/// A payload of at most this many bytes is kept in the record; a longer one has a separate key.
 pub(crate) const INLINE: usize = 256;
 
 /// Where a payload is.
@@ -16,7 +16,7 @@ pub(crate) enum Inline {
     None,
     /// In the record.
     Here(Bytes),
-    /// Under a key of its own.
+    /// Under a separate key.
     OwnKey,
 }
 
@@ -50,7 +50,7 @@ impl Inline {
             place::NONE => Ok(Inline::None),
             place::HERE => Ok(Inline::Here(Bytes::copy_from_slice(bytes))),
             place::OWN_KEY => Ok(Inline::OwnKey),
-            _ => Err(Unreadable::new("a payload is nowhere")),
+            _ => Err(Unreadable::new("a payload has no valid place")),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! How records and attempts are written: fixed numbers first, then short sections, so that both
 //! Rust and the functions on the server read and write them without a parser.
 //!
-//! The bytes are a stored format, numbered by their first byte, and `build/format.rs` is where it is
-//! written. `lua/lib/record.lua` is the other reader and writer; every random history compares the two.
+//! The bytes are a stored format, numbered by their first byte, and defined in `build/format.rs`.
+//! `lua/lib/record.lua` is the other reader and writer; every random history compares the two.
 
 mod attempt;
 mod bytes;
@@ -30,7 +30,7 @@ pub(crate) use inline::{INLINE, Inline};
 pub(crate) use record::{FORMAT, NO_SCORE, Stored, encode};
 pub(crate) use state::{outcome_detail, whys};
 
-/// Why stored bytes are not what they should be.
+/// Why stored bytes cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unreadable(String);
@@ -79,7 +79,7 @@ fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     std::str::from_utf8(bytes).map_err(|_| Unreadable::new("a text is not UTF-8"))
 }
 
-/// The name of a lease, as it lies in the record.
+/// The id of a lease, in the layout of the record.
 fn lease_bytes(lease: LeaseId) -> [u8; format::LEASE] {
     let mut packer = Packer::default();
     let (request, index) = (*lease.request.as_bytes(), lease.index.into());

@@ -1,5 +1,5 @@
-//! The stored format, byte by byte. What a store holds is read by the next release too: whoever
-//! changes one of these bytes gives the format another number, and reads the old one as well.
+//! The stored format, byte by byte. The next release reads what this one stores: a change of
+//! one of these bytes needs a new format number, and code that reads the old one as well.
 
 use ff_core::collection::{Collection, Counts};
 use ff_core::digest::Digest;
@@ -20,7 +20,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Every field of a record has a value of its own here, which fills its width.
+/// Every field of a record has a distinct value here, which fills its width.
 fn record() -> format::Record<'static> {
     format::Record {
         format: 0x01,
@@ -116,7 +116,7 @@ fn the_fields_of_a_record_keep_their_order_and_width() {
 }
 
 #[test]
-fn what_is_beside_a_record_keeps_its_order_and_width() {
+fn what_is_stored_next_to_a_record_keeps_its_order_and_width() {
     let lease = [7; format::LEASE];
     let mut attempt = Packer::default();
     format::Attempt {

@@ -1,8 +1,8 @@
-//! How a record is written, with the payloads that are short enough to live in it.
+//! How a record is written, with the payloads that are short enough to be inlined.
 //!
 //! Its fields, their order and their width are those of `build/format.rs`; here each gets its value.
-//! Times are milliseconds, 0 where there is none. What no function on the server reads follows the
-//! fields as MessagePack.
+//! Times are milliseconds, 0 where there is none. Fields that no function on the server reads follow
+//! as MessagePack.
 
 use ff_core::digest::Digest;
 use ff_core::limits::{Amounts, ExecutionLimits};
@@ -26,7 +26,7 @@ use crate::keys;
 /// The format that is written.
 pub(crate) const FORMAT: u64 = 2;
 
-/// What stands for no place in a queue: no score is so low.
+/// The value for no place in a queue: no score is this low.
 pub(crate) const NO_SCORE: i64 = -(1 << 53);
 
 /// A record as it is stored.
@@ -38,7 +38,7 @@ pub(crate) struct Stored {
     pub(crate) result: Inline,
 }
 
-/// What no function on the server reads.
+/// The fields that no function on the server reads.
 #[derive(Serialize, Deserialize)]
 struct ColdFields {
     kind: Kind,
@@ -137,7 +137,7 @@ pub(crate) fn encode(
     Ok(packer.0)
 }
 
-/// What `read` makes of bytes, if there are any.
+/// `read` applied to bytes, if there are any.
 fn maybe<T>(
     bytes: &[u8],
     read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,

@@ -1,4 +1,4 @@
-//! Where a record stands, as its fields say it.
+//! The state of a record, as its fields express it.
 
 use ff_core::limits::Blocker;
 use ff_core::payload::PayloadShape;
@@ -27,7 +27,7 @@ pub(crate) fn whys() -> &'static [Intent] {
     &WHYS
 }
 
-/// Where a record stands, field by field.
+/// The state of a record, field by field.
 #[derive(Default)]
 pub(super) struct StateFields {
     pub(super) state: u64,
@@ -105,12 +105,12 @@ impl StateFields {
     }
 }
 
-/// What a completed record says of its result.
+/// The detail of a completed record: its result.
 pub(crate) fn outcome_detail(result: &PayloadShape) -> Result<Vec<u8>, Unreadable> {
     pack_value(Some(result))
 }
 
-/// The state that the fields of a record say, with what is read of other fields.
+/// The state that the fields of a record express, with values from other fields.
 pub(super) fn decode(
     fields: &Record<'_>,
     held: Option<LeaseId>,

@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
     /// It is answered.
     Done(Result<Reply, StoreError>),
     /// It is left to the slow path.
-    General,
+    SlowPath,
 }
 
 /// The function that a command has.
@@ -149,7 +149,7 @@ fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Out
     };
     match read.transpose() {
         Some(answer) => Outcome::Done(answer),
-        None => Outcome::General,
+        None => Outcome::SlowPath,
     }
 }
 

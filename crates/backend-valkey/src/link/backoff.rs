@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Pauses that double from `first` to `most`. Each is between half and the whole of its length, so
-/// that many who failed together do not come back together.
+/// that many callers that failed together do not retry together.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -16,7 +16,7 @@ impl Backoff {
         Backoff { first, most, next: first }
     }
 
-    /// The pause to make now.
+    /// The next pause.
     pub(crate) fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.most);

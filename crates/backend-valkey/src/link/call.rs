@@ -14,7 +14,7 @@ use crate::error::{Fault, Kind};
 /// Where a call goes.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a> {
-    /// To whoever serves the slot, wherever that moves.
+    /// To the node that serves the slot, wherever that moves.
     Slot(u16),
     /// To this node and no other.
     Node(&'a Arc<Node>),
@@ -26,7 +26,7 @@ enum Next {
     Later,
 }
 
-/// A call and how far it has come.
+/// A call and its progress.
 struct Call<'a> {
     link: &'a Link,
     command: &'a Cmd,
@@ -36,7 +36,7 @@ struct Call<'a> {
     /// The nodes on which the library was loaded for it.
     loaded: Vec<Address>,
     /// The node that has the key while its slot moves.
-    asked: Option<Arc<Node>>,
+    redirected: Option<Arc<Node>>,
 }
 
 impl Link {
@@ -66,8 +66,8 @@ impl Link {
         confirm: bool,
         by: Instant,
     ) -> Result<Value, Fault> {
-        let (loaded, asked) = (Vec::new(), None);
-        let mut call = Call { link: self, command, target, confirm, by, loaded, asked };
+        let (loaded, redirected) = (Vec::new(), None);
+        let mut call = Call { link: self, command, target, confirm, by, loaded, redirected };
         let mut pauses = pauses();
         let (mut outcome, mut node) = call.attempt().await;
         loop {
@@ -91,7 +91,7 @@ impl Link {
 impl Call<'_> {
     /// One try, and the node that it went to.
     async fn attempt(&mut self) -> (Result<Value, Fault>, Option<Arc<Node>>) {
-        if let Some(node) = self.asked.take() {
+        if let Some(node) = self.redirected.take() {
             return (self.deliver(&node, true).await, Some(node));
         }
         let node = match self.target {
@@ -115,7 +115,7 @@ impl Call<'_> {
         }
         commands.add_command(self.command.clone());
         if self.confirm {
-            // Half of the time, so that it is the server that gives up first.
+            // Half of the time, so that the server times out first.
             let wait = self.link.timeout().as_millis() / 2;
             commands.cmd("WAIT").arg(self.link.0.confirm_replicas).arg(wait as u64);
         }
@@ -127,11 +127,11 @@ impl Call<'_> {
     }
 
     fn confirmed(&self, reply: Option<Value>, node: &Node) -> Result<(), Fault> {
-        let asked = i64::from(self.link.0.confirm_replicas);
+        let required = i64::from(self.link.0.confirm_replicas);
         match reply {
-            Some(Value::Int(count)) if count >= asked => Ok(()),
+            Some(Value::Int(count)) if count >= required => Ok(()),
             Some(Value::Int(count)) => {
-                let text = format!("{count} of {asked} replicas confirmed the write in time");
+                let text = format!("{count} of {required} replicas confirmed the write in time");
                 Err(Fault::new(Kind::Unconfirmed, text).at(node.address()))
             }
             _ => Err(Fault::new(Kind::Other, "WAIT gave no number").at(node.address())),
@@ -148,7 +148,7 @@ impl Call<'_> {
                 Ok(Next::AtOnce)
             }
             (Advice::Wait, ..) => Ok(Next::Later),
-            // What a call to one node runs into there is for its caller, who knows the keys.
+            // A fault of a call to one node is for its caller, which knows the keys.
             (_, Nodes::Cluster(_), _) if matches!(self.target, Target::Node(_)) => {
                 Err(fault.clone())
             }
@@ -162,7 +162,7 @@ impl Call<'_> {
                 Ok(Next::Later)
             }
             (Advice::PolicyOverrides(to), Nodes::Cluster(cluster), Some(node)) => {
-                self.asked = Some(cluster.named(&to, node));
+                self.redirected = Some(cluster.named(&to, node));
                 Ok(Next::AtOnce)
             }
             _ => Err(fault.clone()),

@@ -1,4 +1,4 @@
-//! The nodes of a cluster and the slots that each serves, as last heard.
+//! The nodes of a cluster and the slots that each serves, as last learned.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, RwLock};
@@ -15,27 +15,27 @@ use super::slot::SLOTS;
 use super::slots::{Range, parse};
 use crate::error::{Fault, Kind, Redirect};
 
-/// The map is asked for again at most this often.
+/// The map is requested again at most this often.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// How long one node may take to tell the map.
-const ASKING: Duration = Duration::from_secs(1);
+/// How long one node may take to send the map.
+const MAP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many nodes without slots are remembered, so that their connections are kept.
-const GUESTS: usize = 16;
+const MAX_SLOTLESS: usize = 16;
 
-/// Nobody serves the slot.
-const NOBODY: u16 = u16::MAX;
+/// No node serves the slot.
+const UNSERVED: u16 = u16::MAX;
 
 /// A cluster.
 pub(crate) struct Cluster {
     dial: Arc<Dial>,
     seeds: Vec<Address>,
     map: RwLock<Arc<Map>>,
-    /// Nodes that serve no slot yet, though some are on their way to them.
-    guests: StdMutex<Vec<Arc<Node>>>,
-    /// When the map was last heard. Whoever holds the lock is asking.
-    heard: Mutex<Option<Instant>>,
+    /// Nodes that serve no slot yet, though some are moving to them.
+    slotless: StdMutex<Vec<Arc<Node>>>,
+    /// When the map was last learned. The holder of the lock is requesting it.
+    learned_at: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone)]
@@ -51,18 +51,18 @@ impl Cluster {
         dial: Arc<Dial>,
         by: Instant,
     ) -> Result<Cluster, StoreError> {
-        let map = Map { owners: vec![NOBODY; SLOTS].into(), nodes: Vec::new() };
+        let map = Map { owners: vec![UNSERVED; SLOTS].into(), nodes: Vec::new() };
         let map = RwLock::new(Arc::new(map));
-        let (guests, heard) = (StdMutex::default(), Mutex::new(None));
-        let cluster = Cluster { dial, seeds, map, guests, heard };
+        let (slotless, learned_at) = (StdMutex::default(), Mutex::new(None));
+        let cluster = Cluster { dial, seeds, map, slotless, learned_at };
         let mut failure = None;
         for seed in &cluster.seeds {
             let node = Node::of_many(seed.clone(), Arc::clone(&cluster.dial));
-            let told = async {
+            let map_of_seed = async {
                 node.open().await?;
                 cluster.learn_from(&node, by).await
             };
-            match told.await {
+            match map_of_seed.await {
                 Ok(()) => return Ok(cluster),
                 Err(fault) if fault.kind == Kind::NoCluster => {
                     return Err(StoreError::Incompatible(format!(
@@ -105,32 +105,32 @@ impl Cluster {
         if let Some(node) = self.map().nodes.iter().find(is_it) {
             return Arc::clone(node);
         }
-        let mut guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(node) = guests.iter().find(is_it) {
+        let mut slotless = self.slotless.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(node) = slotless.iter().find(is_it) {
             return Arc::clone(node);
         }
         let node = Node::of_many(address, Arc::clone(&self.dial));
-        if guests.len() == GUESTS {
-            guests.remove(0);
+        if slotless.len() == MAX_SLOTLESS {
+            slotless.remove(0);
         }
-        guests.push(Arc::clone(&node));
+        slotless.push(Arc::clone(&node));
         node
     }
 
-    /// Notes where a slot has moved and learns from its new owner what else has.
+    /// Records where a slot has moved and learns from its new owner what else has.
     pub(crate) async fn follow(&self, to: &Redirect, from: &Node) {
         let node = self.named(to, from);
         self.moved(to.slot, Arc::clone(&node));
-        let mut heard = self.heard.lock().await;
-        if heard.is_none_or(|heard| heard.elapsed() >= FRESH) {
-            if let Err(fault) = self.learn_from(&node, Instant::now() + ASKING).await {
-                tracing::debug!(error = fault.text, "a new owner does not tell the map");
+        let mut learned_at = self.learned_at.lock().await;
+        if learned_at.is_none_or(|learned_at| learned_at.elapsed() >= FRESH) {
+            if let Err(fault) = self.learn_from(&node, Instant::now() + MAP_TIMEOUT).await {
+                tracing::debug!(error = fault.text, "a new owner does not send the map");
             }
-            *heard = Some(Instant::now());
+            *learned_at = Some(Instant::now());
         }
     }
 
-    /// Notes that `node` serves `slot`.
+    /// Records that `node` serves `slot`.
     fn moved(&self, slot: u16, node: Arc<Node>) {
         let mut current = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let map = Arc::make_mut(&mut current);
@@ -146,10 +146,10 @@ impl Cluster {
         }
     }
 
-    /// Asks who serves what, unless that was just heard. When nobody answers the old map stays.
+    /// Requests the map, unless it was just learned. When no node answers the old map stays.
     pub(crate) async fn relearn(&self) {
-        let mut heard = self.heard.lock().await;
-        if heard.is_some_and(|heard| heard.elapsed() < FRESH) {
+        let mut learned_at = self.learned_at.lock().await;
+        if learned_at.is_some_and(|learned_at| learned_at.elapsed() < FRESH) {
             return;
         }
         let mut nodes = self.primaries();
@@ -160,12 +160,12 @@ impl Cluster {
             seeds.map(|seed| Node::of_many(seed.clone(), Arc::clone(&self.dial))).collect();
         nodes.extend(seeds);
         for node in nodes {
-            match self.learn_from(&node, Instant::now() + ASKING).await {
+            match self.learn_from(&node, Instant::now() + MAP_TIMEOUT).await {
                 Ok(()) => break,
-                Err(fault) => tracing::debug!(error = fault.text, "a node does not tell the map"),
+                Err(fault) => tracing::debug!(error = fault.text, "a node does not send the map"),
             }
         }
-        *heard = Some(Instant::now());
+        *learned_at = Some(Instant::now());
     }
 
     async fn learn_from(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
@@ -180,16 +180,16 @@ impl Cluster {
     }
 
     /// Makes `ranges` the map; nodes that stay keep their connections.
-    fn adopt(&self, ranges: Vec<Range>, teller: &Arc<Node>) {
+    fn adopt(&self, ranges: Vec<Range>, source: &Arc<Node>) {
         let mut current = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let mut known: HashMap<_, _> =
             current.nodes.iter().map(|node| (node.address().clone(), Arc::clone(node))).collect();
-        let guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        for node in guests.iter().chain([teller]) {
+        let slotless = self.slotless.lock().unwrap_or_else(PoisonError::into_inner);
+        for node in slotless.iter().chain([source]) {
             known.insert(node.address().clone(), Arc::clone(node));
         }
-        drop(guests);
-        let mut map = Map { owners: vec![NOBODY; SLOTS].into(), nodes: Vec::new() };
+        drop(slotless);
+        let mut map = Map { owners: vec![UNSERVED; SLOTS].into(), nodes: Vec::new() };
         let mut places = HashMap::new();
         for range in ranges {
             let place = *places.entry(range.primary.clone()).or_insert_with(|| {

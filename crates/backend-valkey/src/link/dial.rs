@@ -17,7 +17,7 @@ use super::tls;
 use crate::error::{Fault, Kind};
 use crate::options::Options;
 
-/// How many commands may wait to be written before callers wait for room.
+/// How many commands may wait to be written before callers wait.
 const QUEUE: usize = 1_024;
 
 /// Host and port.
@@ -33,7 +33,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Who hears what a subscription brings.
+/// Receives the messages of a subscription.
 pub(crate) type Listener = tokio::sync::mpsc::UnboundedSender<PushInfo>;
 
 /// Everything that a new connection needs to know.
@@ -70,7 +70,7 @@ impl Dial {
 
     /// A connection for commands.
     pub(crate) async fn commands(&self, address: &Address) -> Result<Live, Fault> {
-        // Every call has a deadline of its own.
+        // Every call has its own deadline.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         self.open(address, self.login.clone(), config).await
     }
@@ -81,7 +81,7 @@ impl Dial {
         address: &Address,
         listener: Listener,
     ) -> Result<Live, Fault> {
-        // With the newer protocol messages and replies can be told apart.
+        // With the newer protocol, messages and replies can be distinguished.
         let login = self.login.clone().set_protocol(ProtocolVersion::RESP3);
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(Some(self.request_timeout))
@@ -120,7 +120,7 @@ impl Dial {
     }
 }
 
-/// A connection that was made. It is closed when the last one who uses it is done.
+/// An open connection. It is closed when the last user is done.
 pub(crate) struct Live {
     connection: MultiplexedConnection,
     closed: Arc<AtomicBool>,
@@ -147,17 +147,17 @@ impl Live {
         Ok(Live { connection, closed, driver: driver.abort_handle() })
     }
 
-    /// Whether nothing can be sent on it any more.
+    /// Whether it is closed for sending.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Lets no new command use it; those under way may still be answered.
+    /// Lets no new command use it; those in flight may still be answered.
     pub(crate) fn retire(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Something to send commands on.
+    /// The handle to send commands on.
     pub(crate) fn connection(&self) -> MultiplexedConnection {
         self.connection.clone()
     }

@@ -1,8 +1,8 @@
-//! One question to every primary that serves some of many keys.
+//! One read of every primary that serves some of many keys.
 //!
-//! A call carries a bounded number of keys. A primary that does not answer costs its own keys alone:
-//! a scan for work gets what the others answered, and while there is no connection to a
-//! primary it is not asked.
+//! A call carries a bounded number of keys. A primary that does not answer affects its own keys
+//! alone: a scan for work gets what the others answered, and while there is no connection to a
+//! primary it is skipped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use super::{Arg, Link, Node, slot};
 use crate::constants::CALL_PARTITIONS;
 use crate::error::{Fault, Kind};
 
-/// How long a primary may take to answer one who goes on without it.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a primary may take to answer a caller that can continue without it.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Keys and the primary that serves them.
 type Group = (Arc<Node>, Vec<String>);
@@ -99,18 +99,18 @@ impl Link {
         }
     }
 
-    /// As [`Link::run_each`], without those that do not answer soon. If none does, there is nobody to
-    /// go on with, and it waits as that does.
+    /// As [`Link::run_each`], without those that do not answer soon. If none does, there is no
+    /// answer to continue with, and it waits as that does.
     pub(super) async fn run_some(
         &self,
         verb: &'static str,
         keys: &[String],
         args: &[Arg<'_>],
     ) -> Result<Answers, Fault> {
-        let by = Instant::now() + self.timeout().min(PATIENCE);
+        let by = Instant::now() + self.timeout().min(TIMEOUT);
         let mut answers = self.round(verb, keys, args, by, true).await?;
         let Some(missing) = answers.missing.take() else { return Ok(answers) };
-        // A slot that has moved is served by another, and one that was just lost by nobody yet.
+        // A slot that has moved is served by another node, and one that was just lost by none yet.
         if is_repeated(&missing.fault) {
             self.0.nodes.relearn_soon();
         }
@@ -132,8 +132,8 @@ impl Link {
         }
     }
 
-    /// Asks once, all primaries at the same time. Those that are known to be away are passed over if
-    /// that is asked for.
+    /// Calls all primaries once, at the same time. Those that are known to be away are skipped on
+    /// request.
     async fn round(
         &self,
         verb: &'static str,
@@ -168,7 +168,7 @@ impl Link {
         Ok(Answers { values, missing })
     }
 
-    /// The keys by primary, at most `most` together, and those that nobody serves.
+    /// The keys by primary, at most `most` together, and those that no node serves.
     fn groups(&self, keys: &[String], most: usize) -> (Vec<Group>, Option<Missing>) {
         let (mut groups, mut missing) = (Vec::<Group>::new(), None);
         for key in keys {
@@ -189,8 +189,8 @@ impl Link {
         (groups, missing)
     }
 
-    /// A server refuses keys of several slots, so they travel as arguments; the library takes them
-    /// apart again.
+    /// A server refuses keys of several slots, so they are sent as arguments; the library splits them
+    /// again.
     fn function_over(&self, verb: &'static str, keys: &[String], args: &[Arg<'_>]) -> Cmd {
         let mut command = redis::cmd("FCALL");
         command.arg(self.0.library.function(verb)).arg(0);
@@ -202,7 +202,7 @@ impl Link {
     }
 }
 
-/// Whether to ask again, and perhaps another: a function that only reads may run twice.
+/// Whether to call again, perhaps another node: a read-only function may run twice.
 fn is_repeated(fault: &Fault) -> bool {
     matches!(fault.kind, Kind::Strayed | Kind::Lost)
         || matches!(

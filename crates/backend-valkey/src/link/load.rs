@@ -1,4 +1,4 @@
-//! Puts the library on a node.
+//! Loads the library on a node.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::node::Node;
 use crate::error::{Fault, Kind};
 use crate::library::Library;
 
-/// Sees to it that the node has exactly this library. A user who may not load functions is served
-/// all the same where somebody else has loaded them.
+/// Makes sure that the node has exactly this library. A user who may not load functions is served
+/// all the same where another user has loaded them.
 pub(crate) async fn load(node: &Arc<Node>, library: &Library, by: Instant) -> Result<(), Fault> {
     match find(node, library, by).await {
         Ok(Found::Same) => return Ok(()),
@@ -30,7 +30,7 @@ pub(crate) async fn load(node: &Arc<Node>, library: &Library, by: Instant) -> Re
             tracing::info!(node = %node.address(), library = library.name(), "library loaded");
             Ok(())
         }
-        // Somebody else was quicker.
+        // Another process was quicker.
         Err(fault) if fault.kind == Kind::AlreadyLoaded => Ok(()),
         Err(mut fault) if fault.is_denied() => {
             fault.text += "; let the user run FUNCTION LOAD, or load the library as another user";

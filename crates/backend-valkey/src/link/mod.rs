@@ -1,7 +1,7 @@
-//! The way to the server or servers: connections, routing, repetition.
+//! The link to the server or servers: connections, routing, repetition.
 //!
 //! One connection per node carries every command, so that many callers share its round trips.
-//! Subscriptions have connections of their own. A command that was certainly not run is repeated
+//! Subscriptions have separate connections. A command that was certainly not run is repeated
 //! until the request timeout; one whose answer was lost is answered as unavailable, and the caller
 //! repeats it.
 
@@ -10,7 +10,6 @@ mod call;
 mod cluster;
 mod dial;
 mod each;
-mod line;
 mod load;
 mod node;
 mod retry;
@@ -18,6 +17,7 @@ mod servers;
 mod slot;
 mod slots;
 mod subscribe;
+mod subscriber;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -43,12 +43,12 @@ pub(crate) use each::Answers;
 pub(crate) use node::Node;
 use retry::Advice;
 pub(crate) use servers::Servers;
-pub(crate) use subscribe::Heard;
+pub(crate) use subscribe::SubscriptionEvent;
 
 /// An argument of a function.
 pub(crate) type Arg<'a> = Cow<'a, [u8]>;
 
-/// The way to a store. Clones share it.
+/// The link to a store. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Link(Arc<Shared>);
 
@@ -91,7 +91,7 @@ impl Link {
         Ok(link)
     }
 
-    /// One function call, routed by its one key. What a function of the library refuses with a code
+    /// One function call, routed by its one key. An error of a function of the library with a code
     /// that begins with `FF_` is a reply: `Value::ServerError`.
     pub(crate) async fn call(
         &self,
@@ -103,8 +103,8 @@ impl Link {
         Ok(self.run(&command, slot::of(key.as_bytes())).await?)
     }
 
-    /// Like [`Link::call`], and answers only once as many replicas as the options ask for have what
-    /// it wrote. When fewer have it in time the answer is unavailable: the write stands on the
+    /// Like [`Link::call`], and answers only once as many replicas as the options require have what
+    /// it wrote. When fewer have it in time the answer is unavailable: the write stays on the
     /// primary.
     pub(crate) async fn call_confirmed(
         &self,
@@ -127,8 +127,8 @@ impl Link {
         Ok(self.run_each(verb, keys, args).await?)
     }
 
-    /// Like [`Link::call_each`], for one who goes on with what there is: primaries that do not answer
-    /// soon are left out. Fails if none answers.
+    /// Like [`Link::call_each`], for a caller that can continue with some answers: primaries that
+    /// do not answer soon are left out. Fails if none answers.
     pub(crate) async fn call_some(
         &self,
         verb: &'static str,
@@ -138,7 +138,7 @@ impl Link {
         Ok(self.run_some(verb, keys, args).await?)
     }
 
-    /// Like [`Link::call_confirmed`], telling what went wrong by name.
+    /// Like [`Link::call_confirmed`], with the fault by name.
     pub(crate) async fn try_call_confirmed(
         &self,
         verb: &'static str,
@@ -158,18 +158,18 @@ impl Link {
         Ok(self.run(&command, key).await?)
     }
 
-    /// Everything published on these channels from now on. It goes on until the receiver is dropped.
-    pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<Heard> {
+    /// Everything published on these channels from now on, until the receiver is dropped.
+    pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<SubscriptionEvent> {
         subscribe::start(self, channels)
     }
 
-    /// What every key begins with.
+    /// The prefix of every key.
     pub(crate) fn prefix(&self) -> &str {
         &self.0.prefix
     }
 
     /// How many commands were sent for callers, repetitions included.
-    #[allow(dead_code, reason = "tests tell by it what a call costs")]
+    #[allow(dead_code, reason = "tests measure by it what a call costs")]
     pub(crate) fn calls(&self) -> u64 {
         self.0.calls.load(Ordering::Relaxed)
     }
@@ -183,13 +183,13 @@ impl Link {
         self.0.dial.request_timeout()
     }
 
-    /// Whether a try that begins at `start` has time to be answered by `by`: one that is cut short
+    /// Whether a try that begins at `start` can be answered by `by`: one that is cut short
     /// leaves its outcome unknown.
     fn is_in_time(&self, start: Instant, by: Instant) -> bool {
         start + self.timeout() / 10 < by
     }
 
-    /// Puts the library on a node, which may still be reading its data back.
+    /// Loads the library on a node, which may still be loading its data.
     async fn load(&self, node: &Arc<Node>, by: Instant) -> Result<(), Fault> {
         let mut pauses = retry::pauses();
         loop {
@@ -204,16 +204,16 @@ impl Link {
         }
     }
 
-    /// In a cluster a second key of a partition is declared, which never exists either: while a slot is on its way
-    /// to another node key by key, the server then answers TRYAGAIN instead of running the function
-    /// where only some of the keys are.
+    /// In a cluster a second key of a partition is declared, which never exists either: while a
+    /// slot is moving to another node key by key, the server then answers TRYAGAIN instead of
+    /// running the function where only some of the keys are.
     fn function(&self, verb: &'static str, key: &str, args: &[Arg<'_>]) -> Cmd {
         let name = self.0.library.function(verb);
         let bytes = name.len() + 64 + args.iter().map(|arg| arg.len()).sum::<usize>();
         let mut command = Cmd::with_capacity(5 + args.len(), bytes);
         command.arg("FCALL").arg(name);
         let second = match self.0.nodes {
-            Nodes::Cluster(_) => keys::beside_route(key),
+            Nodes::Cluster(_) => keys::second_route_key(key),
             Nodes::Single(_) => None,
         };
         match second {
@@ -228,7 +228,7 @@ impl Link {
 }
 
 impl Nodes {
-    /// The server, or what the named nodes know of their cluster.
+    /// The server, or the cluster of the named nodes.
     async fn connect(options: &Options, dial: &Arc<Dial>) -> Result<Nodes, StoreError> {
         let addresses = options.nodes.iter();
         let mut addresses =
@@ -273,7 +273,7 @@ impl Nodes {
         }
     }
 
-    /// Learns who serves what while the caller goes on.
+    /// Learns the map while the caller continues.
     fn relearn_soon(&self) {
         if let Nodes::Cluster(cluster) = self {
             let cluster = Arc::clone(cluster);

@@ -1,7 +1,7 @@
 //! One node and the one connection that carries all commands to it.
 //!
-//! A lost connection is re-established by a task of its own, with growing pauses, from the first call
-//! that misses it until it stands or the node is forgotten. Calls wait for it up to their deadline.
+//! A lost connection is re-established by a background task, with growing pauses, from the first call
+//! that needs it until it is open or the node is forgotten. Calls wait for it up to their deadline.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,22 +19,22 @@ use crate::library::Library;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(1);
+const CONNECT_WAIT: Duration = Duration::from_secs(1);
 
 /// A node.
 pub(crate) struct Node {
     address: Address,
     dial: Arc<Dial>,
-    /// How long a try waits for a connection, when somebody else may answer instead.
-    patience: Option<Duration>,
+    /// How long a try waits for a connection, when another node may answer instead.
+    connect_wait: Option<Duration>,
     state: watch::Sender<State>,
-    /// How often the library was loaded; whoever holds the lock is loading it.
+    /// How often the library was loaded; the holder of the lock is loading it.
     loads: AtomicU64,
     loading: Mutex<()>,
 }
 
 enum State {
-    /// Nobody has asked for a connection.
+    /// No call has needed a connection.
     Idle,
     /// A task is making one; the last failure.
     Connecting(Option<Fault>),
@@ -54,18 +54,22 @@ impl State {
 impl Node {
     /// The only node there is.
     pub(crate) fn new(address: Address, dial: Arc<Dial>) -> Arc<Node> {
-        Node::with_patience(address, dial, None)
+        Node::with_connect_wait(address, dial, None)
     }
 
     /// A node among others.
     pub(crate) fn of_many(address: Address, dial: Arc<Dial>) -> Arc<Node> {
-        Node::with_patience(address, dial, Some(PATIENCE))
+        Node::with_connect_wait(address, dial, Some(CONNECT_WAIT))
     }
 
-    fn with_patience(address: Address, dial: Arc<Dial>, patience: Option<Duration>) -> Arc<Node> {
+    fn with_connect_wait(
+        address: Address,
+        dial: Arc<Dial>,
+        connect_wait: Option<Duration>,
+    ) -> Arc<Node> {
         let state = watch::Sender::new(State::Idle);
         let (loads, loading) = (AtomicU64::new(0), Mutex::new(()));
-        Arc::new(Node { address, dial, patience, state, loads, loading })
+        Arc::new(Node { address, dial, connect_wait, state, loads, loading })
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -80,7 +84,7 @@ impl Node {
 
     /// Whether it is one of several and there is no connection to it, though one was tried.
     pub(crate) fn is_away(&self) -> bool {
-        self.patience.is_some() && matches!(*self.state.borrow(), State::Connecting(_))
+        self.connect_wait.is_some() && matches!(*self.state.borrow(), State::Connecting(_))
     }
 
     /// Makes the first connection; unlike a later one, it is tried once.
@@ -110,12 +114,12 @@ impl Node {
         answers.into_iter().map(|value| self.judge(value, &live)).collect()
     }
 
-    /// How often the library was loaded, to be given to [`Node::load`].
+    /// How often the library was loaded, to be passed to [`Node::load`].
     pub(crate) fn loads(&self) -> u64 {
         self.loads.load(Ordering::Acquire)
     }
 
-    /// Loads the library, unless somebody has since `seen` loads.
+    /// Loads the library, unless another call has since `seen` loads.
     pub(crate) async fn load(
         self: &Arc<Node>,
         library: &Library,
@@ -137,7 +141,7 @@ impl Node {
             return Ok(Arc::clone(live));
         }
         self.connect();
-        let by = self.patience.map_or(by, |patience| by.min(Instant::now() + patience));
+        let by = self.connect_wait.map_or(by, |connect_wait| by.min(Instant::now() + connect_wait));
         let mut state = self.state.subscribe();
         let decided = state.wait_for(|state| match state {
             State::Idle => false,
@@ -162,7 +166,7 @@ impl Node {
         }))
     }
 
-    /// Starts to connect, unless somebody has.
+    /// Starts to connect, unless another call has.
     fn connect(self: &Arc<Node>) {
         let begun = self.state.send_if_modified(|state| match state {
             State::Connecting(_) => false,
@@ -177,7 +181,7 @@ impl Node {
         }
     }
 
-    /// An error reply is a fault, save one of our own functions: that is an answer.
+    /// An error reply is a fault, except one of our functions: that is an answer.
     fn judge(&self, value: Value, live: &Live) -> Result<Value, Fault> {
         let Value::ServerError(error) = &value else {
             return Ok(value);
@@ -187,7 +191,7 @@ impl Node {
         }
         let fault = Fault::replied(error).at(&self.address);
         if fault.kind == Kind::ReadOnly {
-            // The name may lead to another server by now.
+            // The name may resolve to another server by now.
             live.retire();
         }
         Err(fault)
@@ -206,14 +210,14 @@ impl Node {
         };
         // After a timeout the connection may be one that swallows everything.
         live.retire();
-        if self.patience.is_some() {
+        if self.connect_wait.is_some() {
             self.connect();
         }
         Err(fault.at(&self.address))
     }
 }
 
-/// Connects until it succeeds or nobody knows the node any more.
+/// Connects until it succeeds or the node is dropped.
 async fn connect(node: Weak<Node>) {
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {

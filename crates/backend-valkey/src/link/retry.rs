@@ -1,4 +1,4 @@
-//! Which faults are worth another try, and how it is made.
+//! Which faults are retryable, and how.
 //!
 //! Only a command that was certainly not run is repeated here. One whose answer was lost is for the
 //! caller to repeat: every call of the store can be.
@@ -29,7 +29,7 @@ pub(crate) enum Advice {
     Wait,
     /// Refresh the slot map, wait and repeat.
     Relearn,
-    /// Give up: it has to be told.
+    /// Give up: the caller gets the fault.
     Stop,
 }
 

@@ -1,5 +1,5 @@
-//! The servers of a store, on connections beside those of its [`Link`](super::Link): for measuring
-//! them.
+//! The servers of a store, on connections separate from those of its [`Link`](super::Link): for
+//! measurements.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Servers {
         Ok(Servers { nodes, dial })
     }
 
-    /// Those that take writes.
+    /// Those that accept writes.
     pub(crate) fn primaries(&self) -> Vec<Arc<Node>> {
         self.nodes.primaries()
     }
@@ -33,7 +33,7 @@ impl Servers {
         Ok(self.nodes.owner(slot::of(key.as_bytes()))?)
     }
 
-    /// The one that serves `key`, on a connection that nobody else uses.
+    /// The one that serves `key`, on a dedicated connection.
     pub(crate) fn owner_alone(&self, key: &str) -> Result<Arc<Node>, StoreError> {
         let node = self.owner(key)?;
         Ok(Node::new(node.address().clone(), Arc::clone(&self.dial)))

@@ -3,7 +3,7 @@
 /// How many slots a cluster has.
 pub(crate) const SLOTS: usize = 16_384;
 
-/// The slot of `key`: of what stands in its first braces, unless that is nothing.
+/// The slot of `key`: of the text in its first braces, unless that is empty.
 pub(crate) fn of(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = &key[open + 1..];

@@ -13,14 +13,14 @@ pub(crate) struct Range {
     pub(crate) primary: Address,
 }
 
-/// Reads the reply of a node that was reached at `host`: a node that knows no name of its own, or
-/// of another, is where that one is.
+/// Reads the reply of a node that was reached at `host`: a node without a name has
+/// that host.
 pub(crate) fn parse(reply: Value, host: &str) -> Option<Vec<Range>> {
     let Value::Array(ranges) = reply else { return None };
     ranges.into_iter().map(|range| parse_range(range, host)).collect()
 }
 
-fn parse_range(range: Value, asked: &str) -> Option<Range> {
+fn parse_range(range: Value, reached_at: &str) -> Option<Range> {
     let Value::Array(parts) = range else { return None };
     let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = parts.as_slice() else {
         return None;
@@ -31,7 +31,7 @@ fn parse_range(range: Value, asked: &str) -> Option<Range> {
         Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
         _ => "",
     };
-    let host = if matches!(host, "" | "?") { asked } else { host };
+    let host = if matches!(host, "" | "?") { reached_at } else { host };
     let address = Address { host: host.to_owned(), port: u16::try_from(*port).ok()? };
     Some(Range { slots, primary: address })
 }

@@ -1,7 +1,7 @@
-//! Sharded publish and subscribe: who is listened to, for which channels.
+//! Sharded publish and subscribe: which nodes are subscribed to, for which channels.
 //!
 //! Whatever breaks, the affected channels are subscribed again at their current owner, and a
-//! [`Heard::Gap`] tells that something may have been missed.
+//! [`SubscriptionEvent::Gap`] reports that something may have been missed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,61 +14,61 @@ use tokio::time::{Instant, sleep_until};
 
 use super::backoff::Backoff;
 use super::dial::Address;
-use super::line::{self, Ended};
+use super::subscriber::{self, Ended};
 use super::{Link, slot};
 
-/// How much may wait to be taken before it is dropped for a gap.
+/// How many messages may wait before they are dropped for a gap.
 const BACKLOG: usize = 4_096;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// What a subscription brings.
+/// An event of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// Something was published.
+pub(crate) enum SubscriptionEvent {
+    /// A message.
     Message {
-        /// Where.
+        /// Its channel.
         channel: String,
-        /// What.
+        /// Its content.
         payload: Bytes,
     },
     /// A connection is new, or the listener was too slow: something may have been missed.
     Gap,
 }
 
-/// Begins to listen; it ends when the receiver is dropped.
-pub(crate) fn start(link: &Link, channels: Vec<String>) -> mpsc::Receiver<Heard> {
+/// Starts to listen; it ends when the receiver is dropped.
+pub(crate) fn start(link: &Link, channels: Vec<String>) -> mpsc::Receiver<SubscriptionEvent> {
     let (listener, receiver) = mpsc::channel(BACKLOG);
-    let ears = Ears {
+    let subscriptions = Subscriptions {
         link: link.clone(),
         listener,
         tasks: JoinSet::new(),
-        lines: HashMap::new(),
+        subscribers: HashMap::new(),
         missing: channels,
     };
-    tokio::spawn(ears.listen());
+    tokio::spawn(subscriptions.listen());
     receiver
 }
 
-struct Ears {
+struct Subscriptions {
     link: Link,
-    listener: mpsc::Sender<Heard>,
+    listener: mpsc::Sender<SubscriptionEvent>,
     /// One for each connection.
     tasks: JoinSet<Ended>,
-    lines: HashMap<Id, Line>,
-    /// Channels that nobody listens to.
+    subscribers: HashMap<Id, Subscriber>,
+    /// Channels without a subscription.
     missing: Vec<String>,
 }
 
-/// A connection and what it listens to.
-struct Line {
+/// A connection and its channels.
+struct Subscriber {
     address: Address,
     channels: Arc<[String]>,
     task: AbortHandle,
 }
 
-impl Ears {
+impl Subscriptions {
     async fn listen(mut self) {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut retry = Instant::now();
@@ -94,7 +94,7 @@ impl Ears {
         }
     }
 
-    /// Gives every missing channel to a connection to its owner, one connection for each owner.
+    /// Assigns every missing channel to a connection to its owner, one connection for each owner.
     fn assign(&mut self) {
         let mut groups: HashMap<Address, Vec<String>> = HashMap::new();
         for channel in std::mem::take(&mut self.missing) {
@@ -104,10 +104,13 @@ impl Ears {
             }
         }
         for (address, mut channels) in groups {
-            let known = self.lines.iter().find(|(_, line)| line.address == address);
-            if let Some(line) = known.map(|(id, _)| *id).and_then(|id| self.lines.remove(&id)) {
-                line.task.abort();
-                channels.extend(line.channels.iter().cloned());
+            let known =
+                self.subscribers.iter().find(|(_, subscriber)| subscriber.address == address);
+            if let Some(subscriber) =
+                known.map(|(id, _)| *id).and_then(|id| self.subscribers.remove(&id))
+            {
+                subscriber.task.abort();
+                channels.extend(subscriber.channels.iter().cloned());
             }
             self.open(address, channels.into());
         }
@@ -117,11 +120,12 @@ impl Ears {
         let dial = Arc::clone(&self.link.0.dial);
         let listener = self.listener.clone();
         let (to, of) = (address.clone(), Arc::clone(&channels));
-        let task = self.tasks.spawn(async move { line::run(&dial, &to, &of, &listener).await });
-        self.lines.insert(task.id(), Line { address, channels, task });
+        let task =
+            self.tasks.spawn(async move { subscriber::run(&dial, &to, &of, &listener).await });
+        self.subscribers.insert(task.id(), Subscriber { address, channels, task });
     }
 
-    /// Takes note that a connection has ended; says whether it ever worked.
+    /// Records that a connection has ended; answers whether it ever worked.
     fn lost(&mut self, done: Result<(Id, Ended), JoinError>) -> bool {
         let (id, worked) = match done {
             Ok((id, ended)) => {
@@ -130,9 +134,9 @@ impl Ears {
             }
             Err(error) => (error.id(), false),
         };
-        // One that was replaced is not known any more.
-        if let Some(line) = self.lines.remove(&id) {
-            self.missing.extend(line.channels.iter().cloned());
+        // A connection that was replaced is not known any more.
+        if let Some(subscriber) = self.subscribers.remove(&id) {
+            self.missing.extend(subscriber.channels.iter().cloned());
         }
         worked
     }

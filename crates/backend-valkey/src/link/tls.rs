@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::options::Tls;
 
-/// What makes connections secure, when they are to be.
+/// The TLS connector, if connections are to be secured.
 pub(crate) fn connector(tls: &Tls) -> Result<Option<TlsConnector>, StoreError> {
     let roots = match tls {
         Tls::Off => return Ok(None),
@@ -38,7 +38,7 @@ pub(crate) fn server_name(host: &str) -> io::Result<ServerName<'static>> {
 fn native() -> Result<RootCertStore, StoreError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Some machines carry a certificate that cannot be read: the others still count.
+    // Some machines have a certificate that cannot be read: the others still count.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     match added {
         0 => Err(unusable("this machine trusts no certificate authority; name one with ?ca=PATH")),

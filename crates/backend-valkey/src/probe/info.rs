@@ -1,4 +1,4 @@
-//! What a server says about itself.
+//! The INFO of a server.
 
 use std::collections::HashMap;
 

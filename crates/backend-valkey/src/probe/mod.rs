@@ -1,8 +1,8 @@
-//! What the servers count while something is measured: calls, processor time, memory.
+//! What the servers count during a measurement: calls, processor time, memory.
 //!
-//! A server counts the commands inside functions like those of clients. A watch over some of the
-//! work tells them apart by name, and from then on the [`Probe`] counts the calls of clients. What
-//! the probe itself sends is left out.
+//! A server counts the commands inside functions like those of clients. Watching some of the
+//! work distinguishes them by name, and from then on the [`Probe`] counts the calls of clients.
+//! Commands of the probe itself are left out.
 
 mod info;
 mod slow;
@@ -22,7 +22,7 @@ use slow::Timing;
 use watch::{Seen, Watch};
 
 /// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the servers have counted since they started, added up over the primaries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Reading {
     pub rewrites: u64,
 }
 
-/// Observes the servers of a store from outside, on connections of its own.
+/// Observes the servers of a store from outside, on separate connections.
 pub struct Probe {
     options: Options,
     primaries: Vec<Arc<Node>>,
@@ -52,7 +52,7 @@ impl Probe {
     pub async fn connect(options: Options) -> Result<Probe, StoreError> {
         let primaries = Servers::connect(&options).await?.primaries();
         for node in &primaries {
-            // What makes a connection is sent now, and not while something is counted.
+            // The commands that open a connection are sent now, and not during a measurement.
             send(node, &redis::cmd("PING")).await?;
         }
         Ok(Probe { options, primaries, readings: 0, watch: None, seen: None, timing: None })
@@ -79,7 +79,7 @@ impl Probe {
     }
 
     /// Begins to time every function call, by the slow logs of the servers, whose settings are changed
-    /// meanwhile. A user who may not do that is told so, and of no longest call.
+    /// meanwhile. For a user who may not do that, a warning is logged, and no longest call is known.
     pub async fn time_calls(&mut self) -> Result<(), StoreError> {
         match Timing::start(&self.primaries).await {
             Ok(timing) => self.timing = Some(timing),
@@ -118,7 +118,7 @@ impl Probe {
 
 /// Sends one command to one server.
 pub(crate) async fn send(node: &Arc<Node>, command: &Cmd) -> Result<Value, StoreError> {
-    Ok(node.send(command, Instant::now() + PATIENCE).await?)
+    Ok(node.send(command, Instant::now() + TIMEOUT).await?)
 }
 
 fn text(value: Value) -> Result<String, StoreError> {

@@ -14,11 +14,11 @@ use crate::reply;
 const LEAST_US: u64 = 500;
 /// How many are remembered.
 const MOST: u64 = 10_000;
-/// What is set while calls are timed, and how.
+/// The settings while calls are timed.
 const SETTINGS: [(&str, u64); 2] =
     [("slowlog-log-slower-than", LEAST_US), ("slowlog-max-len", MOST)];
 
-/// What a server's slow log was set to before.
+/// The earlier settings of a server's slow log.
 pub(super) struct Timing(Vec<(Arc<Node>, [String; 2])>);
 
 impl Timing {
@@ -28,8 +28,8 @@ impl Timing {
         for node in nodes {
             let mut was = [String::new(), String::new()];
             for (at, (name, value)) in SETTINGS.iter().enumerate() {
-                let asked = send(node, redis::cmd("CONFIG").arg("GET").arg(name)).await?;
-                was[at] = reply::text(reply::list(asked)?.pop().ok_or_else(reply::missing)?)?;
+                let answer = send(node, redis::cmd("CONFIG").arg("GET").arg(name)).await?;
+                was[at] = reply::text(reply::list(answer)?.pop().ok_or_else(reply::missing)?)?;
                 send(node, redis::cmd("CONFIG").arg("SET").arg(name).arg(value)).await?;
             }
             send(node, redis::cmd("SLOWLOG").arg("RESET")).await?;
@@ -38,7 +38,7 @@ impl Timing {
         Ok(Timing(before))
     }
 
-    /// The longest function call since then; one that is too short to be told counts as that long.
+    /// The longest function call since then; one that is too short to be logged counts as that long.
     pub(super) async fn end(self) -> Result<Duration, StoreError> {
         let mut longest = LEAST_US;
         for (node, was) in self.0 {

@@ -1,4 +1,4 @@
-//! Telling the calls of clients from the commands inside functions, by watching them all.
+//! Distinguishes the calls of clients from the commands inside functions, by watching them all.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use super::send;
 use crate::link::Node;
 use crate::options::{Options, Tls};
 
-/// What every server is sent to end a watch: whatever it did before was seen before.
+/// The command that ends a watch: everything before it was seen.
 const MARK: &str = "ff-watch-ends";
 
 /// A watch over every command of some servers.
@@ -32,7 +32,7 @@ impl Watch {
         Ok(Watch(watching))
     }
 
-    /// What was seen on all of them.
+    /// The result of all of them.
     pub(super) async fn end(mut self, nodes: &[Arc<Node>]) -> Result<Seen, StoreError> {
         let mut mark = redis::cmd("PING");
         mark.arg(MARK);
@@ -47,7 +47,7 @@ impl Watch {
     }
 }
 
-/// Logs in and asks for every command. Each is one line, so no more of the protocol is needed.
+/// Logs in and requests every command. Each is one line, so no more of the protocol is needed.
 async fn listen(node: &Node, options: &Options) -> io::Result<Lines<BufReader<TcpStream>>> {
     let address = node.address();
     let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
@@ -61,7 +61,7 @@ async fn listen(node: &Node, options: &Options) -> io::Result<Lines<BufReader<Tc
     for _ in 0..1 + usize::from(options.password.is_some()) {
         match lines.next_line().await?.as_deref() {
             Some("+OK") => {}
-            other => return Err(io::Error::other(format!("the server said {other:?}"))),
+            other => return Err(io::Error::other(format!("the server answered {other:?}"))),
         }
     }
     Ok(lines)
@@ -95,8 +95,8 @@ struct Origin {
 }
 
 impl Seen {
-    /// Notes a line such as `1339518083.1 [0 127.0.0.1:60866] "GET" "x"`, where a function has
-    /// `lua` in the place of the address.
+    /// Records a line such as `1339518083.1 [0 127.0.0.1:60866] "GET" "x"`, where a function has
+    /// `lua` in place of the address.
     fn note(&mut self, line: &str) {
         let Some((source, command)) = line.split_once("] \"") else { return };
         let Some((command, _)) = command.split_once('"') else { return };
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_and_functions_are_told_apart() {
+    fn clients_and_functions_are_distinguished() {
         let mut seen = Seen::default();
         for line in [
             r#"+1794782912.491388 [0 127.0.0.1:33146] "FCALL" "t_f" "1" "x" "] \"lua""#,

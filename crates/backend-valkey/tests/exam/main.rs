@@ -1,5 +1,5 @@
 //! Valkey sits the exam, alone and as a cluster, and agrees with the model over random histories.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 #[path = "../fixture/mod.rs"]
 mod fixture;
@@ -17,7 +17,7 @@ histories!(
 );
 
 /// Sits what is about resources: lane settings are copied to every partition, and workers, budgets and
-/// quotas have one home, which is rarely that of the work they are about.
+/// quotas have one home, which is rarely the partition of their work.
 macro_rules! resources {
     ($name:ident, $factory:expr) => {
         exam!(

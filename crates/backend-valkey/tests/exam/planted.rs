@@ -1,4 +1,4 @@
-//! The exam is itself examined on Valkey: each bug that is planted into the library is caught by a
+//! The exam is itself tested on Valkey: each bug that is planted into the library is caught by a
 //! fact.
 
 use std::panic::catch_unwind;
@@ -12,13 +12,13 @@ fn caught(fact: &str, make: fn() -> Making) {
     // A library that cannot be loaded would be caught by everything.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async { drop(make().await) });
-    let Err(why) = catch_unwind(|| sit(fact, make)) else { panic!("nobody notices") };
+    let Err(why) = catch_unwind(|| sit(fact, make)) else { panic!("the bug is not caught") };
     let why = why.downcast::<String>().map_or_else(|_| String::new(), |why| *why);
     assert!(!why.starts_with("there is no fact"), "{why}");
 }
 
-/// One test for each bug in a command that functions give the server. The Lua sees the command, its
-/// key and its arguments, and may answer in the server's place.
+/// One test for each bug in a command that functions send the server. The Lua sees the command, its
+/// key and its arguments, and may answer in place of the server.
 macro_rules! wrong_commands {
     ($($test:ident: $fact:literal, $lua:literal;)+) => {
         mod wrong_commands {
@@ -43,7 +43,7 @@ macro_rules! wrong_commands {
 }
 
 wrong_commands! {
-    a_claim_stays_known_after_its_exit: "exit::every_way_out_cleans_up",
+    a_claim_stays_known_after_its_exit: "exit::every_exit_cleans_up",
         "if command == 'ZREM' and string.match(key, 'requests$') then return 1 end";
     a_class_stays_registered: "capability::a_class_is_registered_while_it_has_something_queued",
         "if command == 'HDEL' and string.match(key, 'classes$') then return 1 end";
@@ -76,13 +76,13 @@ wrong_commands! {
         "if command == 'ZREM' and string.match(key, ':failed$') then return 1 end";
     an_execution_is_not_listed: "listing::the_newest_come_first",
         "if command == 'ZADD' and string.match(key, ':list:') then return 1 end";
-    a_queue_is_not_found: "wakeup::without_announcements_the_best_work_is_found_by_the_net",
+    a_queue_is_not_found: "wakeup::without_announcements_polling_finds_the_best_work",
         "if command == 'SADD' and string.match(key, 'queues$') then return 1 end";
     a_namespace_is_not_registered: "audit::a_store_with_work_in_every_state_passes",
         "if command == 'SADD' and string.match(key, 'namespaces$') then return 1 end";
 }
 
-/// One test for each bug in what functions decide: Lua of theirs that is replaced.
+/// One test for each bug in a decision of a function: a replacement in its Lua.
 macro_rules! wrong_decisions {
     ($($test:ident: $fact:literal, $old:literal => $new:literal;)+) => {
         mod wrong_decisions {
@@ -106,13 +106,13 @@ wrong_decisions! {
         "string.sub(bytes, C.FENCE_FROM, C.FENCE_FROM + 9) == string.sub(fence, 1, 10)";
     the_namespace_is_not_compared: "namespace::an_execution_of_another_namespace_is_not_found",
         "ns ~= namespace or" => "";
-    an_expired_lease_is_renewed: "lease::a_lease_ends_on_time_whether_or_not_anybody_looks",
+    an_expired_lease_is_renewed: "lease::a_lease_ends_on_time_without_a_tick",
         "timer <= now" => "false";
-    a_passed_deadline_is_not_seen: "claim::work_whose_deadline_has_passed_is_not_handed_out",
+    a_passed_deadline_is_not_seen: "claim::work_whose_deadline_has_passed_is_not_dispatched",
         "(deadline ~= 0 and deadline <= now)" => "false";
     priorities_are_ignored: "claim::higher_priority_goes_first",
         "now - priority * C.PRIORITY_STEP" => "now";
-    versions_are_not_compared: "tick::several_engines_do_each_thing_once",
+    versions_are_not_compared: "tick::several_engines_act_once_on_each_timer",
         "string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before and" => "";
     a_page_of_timers_skips_equal_times: "tick::pages_of_timers_neither_skip_nor_repeat",
         "ff.rank(key, after, after_member)" => "ff.rank(key, after, '~')";

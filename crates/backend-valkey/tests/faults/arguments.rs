@@ -1,4 +1,4 @@
-//! What functions do with arguments that no store would send.
+//! Arguments that no store would send.
 
 use ff_testkit::report;
 
@@ -22,7 +22,7 @@ fn takes(verb: &str, count: usize) -> bool {
         "dump_elements" => count == 3,
         "engine_heartbeat" => count == 2,
         "now" => count == 0,
-        // Those over many partitions take the count of them and their names first.
+        // Those over many partitions take their count and their names first.
         "due" => count == 2 + 5,
         "list" => count == 2 + 5,
         "ahead" => count == 2 + 3,
@@ -33,7 +33,7 @@ fn takes(verb: &str, count: usize) -> bool {
         "partitions_of_request" => count == 2 + 1,
         "backlog" => count == 2 + 3,
         "peek" => count >= 2 + 2,
-        // A record is asked for with two, a queue with five and its classes.
+        // A record takes two, a queue five and its classes.
         "load" => count.is_multiple_of(2) && count > 0,
         _ => panic!("{verb} is not known here"),
     }
@@ -77,7 +77,7 @@ fn every_scene() -> Vec<Case> {
     .concat()
 }
 
-/// Bytes that may come in the place of any others.
+/// Bytes in place of any others.
 fn garbage(rng: &mut fastrand::Rng, instead_of: &[u8]) -> Vec<u8> {
     let mut bytes = |count: usize| (0..count).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     match bytes(1)[0] % 8 {
@@ -97,7 +97,7 @@ fn garbage(rng: &mut fastrand::Rng, instead_of: &[u8]) -> Vec<u8> {
     }
 }
 
-/// How often each case is played with garbage.
+/// How often each case is run with garbage.
 const TRIES: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! What each function that writes is examined in: its short and its long ways.
+//! The cases in which each function that writes is tested: its short and its long paths.
 
 use ff_core::machine::{
     Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
@@ -10,14 +10,14 @@ use crate::faulty::Step;
 use crate::faulty::Step::Pass;
 use crate::words::*;
 
-/// What is done in a store, and the function that fails while it is done.
+/// What is done in a store, and the function that fails meanwhile.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) verb: &'static str,
     pub(crate) before: Vec<Step>,
     pub(crate) act: Vec<Command>,
-    /// Whether the same call, made again, does it.
+    /// Whether the same call, made again, succeeds.
     pub(crate) repeats: bool,
     /// Whether it is refused in the end.
     pub(crate) refused: bool,
@@ -33,12 +33,12 @@ fn case(
     Case { name, verb, before, act, repeats: true, refused: false }
 }
 
-/// As it is, and refused.
+/// The same case, refused.
 fn refused(case: Case) -> Case {
     Case { repeats: false, refused: true, ..case }
 }
 
-/// As it is, but a call made again may find something else to do.
+/// The same case, but a repeated call may do something else.
 fn once(case: Case) -> Case {
     Case { repeats: false, ..case }
 }
@@ -152,10 +152,11 @@ fn finished() -> Vec<Step> {
 pub(crate) fn retire() -> Vec<Case> {
     let over = |steps: Vec<Step>| steps.into_iter().chain([Pass(DAY)]);
     let plain = || vec![run(work(1)), run(claim(1, 1)), run(cancel(1, None))];
-    let beside = || [plain(), vec![run(Submit { policy: longer().into(), ..work(9) })]].concat();
+    let with_other =
+        || [plain(), vec![run(Submit { policy: longer().into(), ..work(9) })]].concat();
     vec![
         case("retire", "plain", over(plain()), [command(tick(1))]),
-        case("retire", "beside work that stays", over(beside()), [command(tick(1))]),
+        case("retire", "next to work that stays", over(with_other()), [command(tick(1))]),
         case("retire", "laden", over(finished()), [command(tick(1))]),
         case("retire", "failed", over(finished()), [command(tick(2))]),
         case("retire", "several", over(finished()), [1, 2, 3].map(|n| command(tick(n)))),

@@ -12,16 +12,16 @@ use ff_testkit::valkey::{CommandError, Reply as Raw, Server};
 
 use crate::fixture::{Borrowed, LuaClock, fresh_prefix, prelude};
 
-/// What happens in a store, one thing after the other.
+/// One step in a store.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// A command that must be done.
+    /// A command that must succeed.
     Run(Box<Command>),
     /// Time passes.
     Pass(u64),
 }
 
-/// A store of its own.
+/// A new store.
 pub(crate) struct Faulty {
     pub(crate) store: ValkeyStore,
     clock: LuaClock,
@@ -34,8 +34,8 @@ pub(crate) struct Faulty {
 pub(crate) type Everything = BTreeMap<String, BTreeSet<Vec<u8>>>;
 
 /// Reads or removes all keys of a store, and makes the k-th call of the next run of a function fail.
-/// The function that runs is known because this stands between the library and the server when the
-/// library registers its functions.
+/// The function that runs is known because this wraps the registration of the library's
+/// functions.
 const FAULTS: &str = r"
 local function every_key(prefix)
   local keys = redis.call('KEYS', prefix .. ':*')
@@ -144,7 +144,7 @@ impl Faulty {
         options.partitions = Some(1);
         let faults = FAULTS.replace('@', &library.number().to_string());
         options.prelude = prelude(library.number(), "faults") + &faults;
-        // A lane is full with one class: the general way is taken with two submits instead of 1025.
+        // A lane is full with one class: the slow path is taken with two submits instead of 1025.
         options.alter = vec![("CLASSES = 1024".into(), "CLASSES = 1".into())];
         let store = ValkeyStore::open(&options).await.unwrap();
         let clock = LuaClock::new(std::slice::from_ref(server), library.number(), "faults");
@@ -153,7 +153,7 @@ impl Faulty {
         faulty
     }
 
-    /// Lets all of it happen.
+    /// Runs all steps.
     pub(crate) async fn play(&self, steps: &[Step]) {
         for step in steps {
             match step {
@@ -170,13 +170,13 @@ impl Faulty {
         self.store.execute(commands.to_vec()).await.into_iter().collect()
     }
 
-    /// Makes a call of the next run of a function fail. Tells whether the last one to be made so
-    /// did.
+    /// Makes a call of the next run of a function fail. Answers whether the last one that was set to
+    /// fail did.
     pub(crate) fn fail(&self, verb: &str, call: usize) -> bool {
         self.function("fail", &[verb, &call.to_string()]) == Raw::Number(1)
     }
 
-    /// Whether a call failed that was to; none will any more.
+    /// Whether the call that was set to fail did; none is any more.
     pub(crate) fn failed(&self) -> bool {
         self.fail("", 0)
     }
@@ -234,12 +234,12 @@ impl Faulty {
         audit(self.store.rows().await.unwrap()).await.unwrap()
     }
 
-    /// The named states that the audit finds; anything else fails.
-    pub(crate) async fn torn(&self, case: &str) -> BTreeSet<PartialWrite> {
+    /// The partial writes that the audit finds; any other violation fails.
+    pub(crate) async fn partial_writes(&self, case: &str) -> BTreeSet<PartialWrite> {
         let (report, snapshot) = (self.audit().await, self.snapshot().await);
         let named = report.violations.iter().map(|violation| {
-            let torn = PartialWrite::of(violation, |id| snapshot.record(id).is_some());
-            torn.unwrap_or_else(|| panic!("{case} left what has no name: {violation:?}"))
+            let partial = PartialWrite::of(violation, |id| snapshot.record(id).is_some());
+            partial.unwrap_or_else(|| panic!("{case} left an unnamed state: {violation:?}"))
         });
         named.collect()
     }

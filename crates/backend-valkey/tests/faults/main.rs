@@ -1,6 +1,6 @@
 //! Every function that writes fails at each of its calls in turn. What that leaves has a name, and
-//! repair puts it right: the store is then as if the call had been made, or had not.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+//! repair restores it: the store is then as if the call had been made, or had not.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 mod arguments;
 mod cases;
@@ -24,7 +24,7 @@ use ff_testkit::report;
 /// No function makes more calls than this in any case.
 const MOST_CALLS: usize = 200;
 
-/// A store before or after what is done in it, with nothing left to put right.
+/// A store before or after a case, with nothing left to repair.
 struct Reference {
     everything: Everything,
     snapshot: Snapshot,
@@ -44,7 +44,7 @@ impl Reference {
     }
 }
 
-/// Runs a case once for each call of its function, which fails. Tells how many there are, and how
+/// Runs a case once for each call of its function, which fails. Answers how many there are, and how
 /// often each named state was left.
 async fn examine(case: &Case) -> (usize, BTreeMap<Option<PartialWrite>, usize>) {
     let before = Reference::of(case, false).await;
@@ -62,8 +62,8 @@ async fn examine(case: &Case) -> (usize, BTreeMap<Option<PartialWrite>, usize>) 
             return (call - 1, left);
         }
         assert!(answer.is_err(), "{name} was answered {answer:?}");
-        for torn in judge(&faulty, &name, &start).await {
-            *left.entry(torn).or_default() += 1;
+        for partial in judge(&faulty, &name, &start).await {
+            *left.entry(partial).or_default() += 1;
         }
         repair(&faulty, &name, &before, &after).await;
         if case.repeats {
@@ -76,17 +76,17 @@ async fn examine(case: &Case) -> (usize, BTreeMap<Option<PartialWrite>, usize>) 
 /// The states that a fault has left; `None` stands for a store in which nothing has changed, or
 /// nothing that an audit sees.
 async fn judge(faulty: &Faulty, name: &str, start: &Everything) -> BTreeSet<Option<PartialWrite>> {
-    let torn = faulty.torn(name).await;
+    let partial = faulty.partial_writes(name).await;
     if faulty.everything() == *start {
-        assert_eq!(torn, BTreeSet::new(), "{name}");
+        assert_eq!(partial, BTreeSet::new(), "{name}");
     }
-    match torn.is_empty() {
+    match partial.is_empty() {
         true => BTreeSet::from([None]),
-        false => torn.into_iter().map(Some).collect(),
+        false => partial.into_iter().map(Some).collect(),
     }
 }
 
-/// Repairs, and sees that every execution is as before or as after, and that nothing else is there.
+/// Repairs, and checks that every execution is as before or as after, and that nothing else exists.
 async fn repair(faulty: &Faulty, name: &str, before: &Reference, after: &Reference) {
     faulty.store.repair().await.unwrap();
     assert_eq!(faulty.audit().await.violations, [], "{name}");
@@ -113,7 +113,7 @@ fn named(snapshots: &[&Snapshot]) -> BTreeSet<ExecutionId> {
     records.chain(entries).collect()
 }
 
-/// The caller, who got an error, makes the same call again, before anybody repairs.
+/// The caller, which got an error, repeats the call before any repair.
 async fn repeat(case: &Case, call: usize, after: &Reference) {
     let name = format!("{}: {}, call {call}, repeated", case.verb, case.name);
     let faulty = Faulty::new().await;
@@ -126,12 +126,12 @@ async fn repeat(case: &Case, call: usize, after: &Reference) {
     faulty.store.repair().await.unwrap();
     assert_eq!(faulty.audit().await.violations, [], "{name}");
     let found = faulty.snapshot().await.without_versions();
-    let told = found.differences(&after.snapshot.clone().without_versions());
-    assert!(told.is_empty(), "{name}: {told:#?}");
+    let differences = found.differences(&after.snapshot.clone().without_versions());
+    assert!(differences.is_empty(), "{name}: {differences:#?}");
 }
 
-/// Whoever submits the same work under another id, before anybody repairs, finds the first execution
-/// or makes the only one.
+/// A submit of the same work under another id, before any repair, finds the first execution
+/// or creates the only one.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_fault_lets_two_executions_have_one_key() {
     let (first, second) = (words::laden(1), Submit { id: words::id(2), ..words::laden(1) });
@@ -161,8 +161,8 @@ async fn examine_all(verb: &str, cases: Vec<Case>) {
         let (calls, left) = examine(case).await;
         eprintln!("{verb}: {}: {calls} calls, {left:?}", case.name);
         pairs += calls;
-        for (torn, count) in left {
-            *states.entry(torn).or_insert(0) += count;
+        for (partial, count) in left {
+            *states.entry(partial).or_insert(0) += count;
         }
     }
     eprintln!("{verb}: {pairs} calls in {} cases, {states:?}", cases.len());
@@ -174,17 +174,17 @@ async fn examine_repair(case: &Case) -> usize {
     let before = Reference::of(case, false).await;
     let after = Reference::of(case, true).await;
     let mut pairs = 0;
-    for torn_at in 1..MOST_CALLS {
+    for fault_at in 1..MOST_CALLS {
         for call in 1..MOST_CALLS {
-            let name = format!("{}: {} at {torn_at}, repair {call}", case.verb, case.name);
+            let name = format!("{}: {} at {fault_at}, repair {call}", case.verb, case.name);
             let faulty = Faulty::new().await;
             faulty.play(&case.before).await;
-            faulty.fail(case.verb, torn_at);
+            faulty.fail(case.verb, fault_at);
             drop(faulty.run(&case.act).await);
             if !faulty.fail("repair", call) {
                 return pairs;
             }
-            // It may go on behind a record that it could not read.
+            // It may continue after a record that it could not read.
             drop(faulty.store.repair().await);
             if !faulty.failed() {
                 break;
@@ -196,10 +196,10 @@ async fn examine_repair(case: &Case) -> usize {
     panic!("{}: {} has no end", case.verb, case.name);
 }
 
-/// One test for each function whose fault repair meets.
-macro_rules! a_repair_that_fails_is_put_right_by_the_next_after {
+/// One test for each function whose fault repair finds.
+macro_rules! a_failed_repair_is_repaired_by_the_next_after {
     ($($verb:ident: $case:expr;)+) => {
-        mod a_repair_that_fails_is_put_right_by_the_next_after {
+        mod a_failed_repair_is_repaired_by_the_next_after {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $verb() {
                 let pairs = super::examine_repair(&$case).await;
@@ -210,7 +210,7 @@ macro_rules! a_repair_that_fails_is_put_right_by_the_next_after {
     };
 }
 
-a_repair_that_fails_is_put_right_by_the_next_after! {
+a_failed_repair_is_repaired_by_the_next_after! {
     submit: crate::cases::submit().remove(3);
     claim: crate::cases::claim_().remove(1);
     retire: crate::cases::retire().remove(2);
@@ -218,9 +218,9 @@ a_repair_that_fails_is_put_right_by_the_next_after! {
 }
 
 /// One test for each function.
-macro_rules! every_fault_is_put_right_in {
+macro_rules! every_fault_is_repaired_in {
     ($($verb:ident: $cases:expr;)+) => {
-        mod every_fault_is_put_right_in {
+        mod every_fault_is_repaired_in {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $verb() {
                 super::examine_all(stringify!($verb), $cases).await;
@@ -229,7 +229,7 @@ macro_rules! every_fault_is_put_right_in {
     };
 }
 
-every_fault_is_put_right_in! {
+every_fault_is_repaired_in! {
     submit: crate::cases::submit();
     claim: crate::cases::claim_();
     complete: crate::cases::complete_();

@@ -1,4 +1,4 @@
-//! Repair and slots that are on their way from one primary to another.
+//! Repair and slots that are moving from one primary to another.
 
 use ff_backend_valkey::{Options, Prefix, ValkeyStore};
 use ff_conformance::snapshot;
@@ -8,7 +8,7 @@ use ff_testkit::valkey::Cluster;
 use crate::fixture::fresh_prefix;
 use crate::words::{command, laden, work};
 
-/// Where a slot is being moved, what is not there yet looks absent.
+/// While a slot is being moved, keys that have not arrived seem absent.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_repaired_while_its_slot_is_being_moved() {
     let cluster = Cluster::start(2, 0);

@@ -1,4 +1,4 @@
-//! Short words for commands that are the same each time they are made.
+//! Helpers for commands that are the same each time they are made.
 
 use ff_core::collection::{Collection, ElementName};
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
@@ -100,7 +100,7 @@ pub(crate) fn claim(r: u128, max: u16) -> ClaimRequest {
     }
 }
 
-/// The n-th execution, which a quota must let through.
+/// The n-th execution, which a quota must admit.
 pub(crate) fn limited(n: u32) -> Submit {
     let limits = ExecutionLimits {
         quotas: [ResourceName::new("api").unwrap()].into(),
@@ -113,12 +113,12 @@ fn api() -> Blocker {
     Blocker { kind: ResourceKind::Quota, name: ResourceName::new("api").unwrap() }
 }
 
-/// The n-th execution has to wait for that quota.
+/// Blocks the n-th execution on that quota.
 pub(crate) fn block(n: u32) -> Block {
     Block { execution: id(n), on: api(), detail: "2 of 2 run".into() }
 }
 
-/// The n-th execution waits no longer.
+/// Unblocks the n-th execution.
 pub(crate) fn unblock(n: u32) -> Unblock {
     Unblock { execution: id(n), on: api() }
 }
@@ -154,7 +154,7 @@ pub(crate) fn grant(r: u128) -> GrantNext {
     }
 }
 
-/// Where the lane's settings are stored.
+/// The key of the lane's settings.
 pub(crate) fn lane_key() -> ResourceKey {
     ResourceKey::lane(&namespace("acme"), &Lane::default(), 1)
 }
@@ -165,17 +165,17 @@ pub(crate) fn set_lane(paused: bool, draining: bool) -> SetLane {
     SetLane { key: lane_key(), paused, draining, max_active, defaults, reason: None, spread: true }
 }
 
-/// So many of the lane run at once.
+/// At most this many of the lane run at once.
 pub(crate) fn limit_lane(most: u32) -> SetLane {
     SetLane { max_active: Patch::Set(most), ..set_lane(false, false) }
 }
 
-/// What submits to the lane ask for where they say nothing.
+/// The default policy of the lane.
 pub(crate) fn lane_defaults(ask: impl Into<PolicyOverrides>) -> SetLane {
     SetLane { defaults: Patch::Set(Box::new(ask.into())), ..set_lane(false, false) }
 }
 
-/// Where the worker's registration lies.
+/// The key of the worker's registration.
 pub(crate) fn worker_key() -> ResourceKey {
     ResourceKey::worker(&namespace("acme"), &worker().instance, 1)
 }

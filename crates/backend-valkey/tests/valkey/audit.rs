@@ -1,5 +1,5 @@
-//! The audit finds what it is for: each store here is sound but for one thing, planted past the
-//! store, and the audit names what that breaks and nothing else. Repair puts right what a fault in a
+//! The audit finds violations: each store here is sound but for one, planted past the
+//! store, and the audit names what that breaks and nothing else. Repair fixes what a fault in a
 //! function can leave, and leaves the rest alone.
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ async fn a_sound_store_is_found_sound_and_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_record_costs_itself_alone() {
+async fn a_damaged_record_affects_only_itself() {
     for damage in [&b"\x01damaged"[..], b"\x7f", &[1; 120]] {
         let planted = Planted::new().await;
         let lane = Lane::new("queued").unwrap();
@@ -56,16 +56,16 @@ async fn a_damaged_record_costs_itself_alone() {
         planted.order(&[b"SET", record.as_bytes(), damage]);
         for _ in 0..3 {
             let claim = ClaimRequest { lane: lane.clone(), ..fixture::claim(2) };
-            let claim = timeout(fixture::PATIENCE, planted.process.claim(claim, Millis::ZERO));
+            let claim = timeout(fixture::TIMEOUT, planted.process.claim(claim, Millis::ZERO));
             for taken in claim.await.expect("a claim comes to an end").unwrap().assignments {
                 assert!(behind.remove(&taken.execution));
             }
         }
-        assert_eq!(behind, BTreeSet::new(), "nobody came past {damage:?}");
+        assert_eq!(behind, BTreeSet::new(), "no claim got past {damage:?}");
     }
 }
 
-/// Of a tenant that nobody knows of, only the entries of a partition's own indexes are seen.
+/// Of an unregistered namespace, only the entries of a partition's indexes are seen.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_is_not_registered_is_found() {
     let planted = Planted::new().await;
@@ -77,9 +77,9 @@ async fn a_namespace_that_is_not_registered_is_found() {
     fixture::everything(&planted.process).await.assert_same(&before);
 }
 
-/// Something else in the place of a worker keeps nobody from being repaired.
+/// A key of another type in place of a worker keeps no other from being repaired.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_of_another_type_costs_itself_alone() {
+async fn a_worker_of_another_type_affects_only_itself() {
     let planted = Planted::new().await;
     let before = fixture::everything(&planted.process).await;
     let good = planted.order(&["GET", &planted.worker()]);
@@ -91,7 +91,7 @@ async fn a_worker_of_another_type_costs_itself_alone() {
     fixture::everything(&planted.process).await.assert_same(&before);
 }
 
-/// What time has to do to an execution is not forgotten because nobody can read it now.
+/// The timer of an execution is not removed because its record cannot be read now.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_timer_of_a_damaged_record_stays() {
     let planted = Planted::new().await;
@@ -189,7 +189,7 @@ plants! {
         planted.change(&["HSET", &planted.classes("classed"), "tpu", "tpu"]);
     };
 
-    // Nobody can tell what these were. They stay as they are, and so does what belongs to them.
+    // What these were cannot be determined. They stay as they are, and so does what belongs to them.
     a_damaged_record_is_found: [Readable, EntryOwned, EntryOwned],
         then [Readable, EntryOwned, EntryOwned] => |planted| {
         planted.order(&["SET", &planted.record(&planted.queued, ""), "\u{1}damaged"]);

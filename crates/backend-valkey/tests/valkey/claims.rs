@@ -1,4 +1,4 @@
-//! Claims over several partitions: filled where there is work, and known where one does not answer.
+//! Claims over several partitions: filled where there is work, and failed where one does not answer.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use ff_testkit::valkey::Server;
 
 use crate::fixture::{Home, claim, submit_many, try_submit, work};
 
-/// The second claim of the library does what it does, and then its answer is lost.
+/// The second claim of the library runs, and then its answer is lost.
 const LOST: &str = "
     -- The global is looked up when it runs: the table seen while a library loads has no call.
     local server = {
@@ -38,7 +38,7 @@ const LOST: &str = "
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_lost_an_answer_says_so_and_its_repetition_gives_what_was_taken() {
+async fn a_claim_that_lost_an_answer_fails_and_its_repetition_finds_what_was_taken() {
     let home = Home::on(Server::shared(), 4).with_prelude(LOST);
     let process = home.open().await;
     let submitted: BTreeSet<_> = submit_many(&process, 4).await.into_iter().collect();

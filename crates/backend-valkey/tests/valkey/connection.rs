@@ -1,4 +1,4 @@
-//! A store stays one through what happens to its server, and opens only where it can be one.
+//! A store survives what happens to its server, and opens only where it can be kept.
 
 use std::time::Duration;
 
@@ -31,14 +31,14 @@ async fn is_completed(process: &Process, id: ExecutionId) -> bool {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_told_and_never_printed() {
+async fn a_wrong_password_is_reported_and_never_printed() {
     let server = Server::start(config());
     server.command(&["CONFIG", "SET", "requirepass", "right"]).unwrap();
     let mut home = home(&server);
     home.options.password = Some(Secret::new(CANARY));
-    let (code, said) = refusal(&home).await;
+    let (code, message) = refusal(&home).await;
     assert_eq!(code, "store_denied");
-    assert!(said.contains("password") && !said.contains(CANARY), "{said}");
+    assert!(message.contains("password") && !message.contains(CANARY), "{message}");
     assert!(!format!("{:?} {}", home.options, home.options).contains(CANARY));
     home.options.password = Some(Secret::new("right"));
     home.open().await;
@@ -49,9 +49,9 @@ async fn a_server_that_may_lose_work_is_refused_unless_that_is_accepted() {
     for (name, value) in [("appendonly", "no"), ("maxmemory-policy", "allkeys-lfu")] {
         let server = Server::start(config().with(name, value));
         let mut home = home(&server);
-        let (code, said) = refusal(&home).await;
+        let (code, message) = refusal(&home).await;
         assert_eq!(code, "store_incompatible");
-        assert!(said.contains(name) && said.contains("accept_data_loss=true"), "{said}");
+        assert!(message.contains(name) && message.contains("accept_data_loss=true"), "{message}");
         home.options.accept_data_loss = true;
         home.open().await;
     }
@@ -62,9 +62,9 @@ async fn another_number_of_partitions_is_refused_with_both() {
     let mut home = home(Server::shared());
     home.open().await;
     home.options.partitions = Some(8);
-    let (code, said) = refusal(&home).await;
+    let (code, message) = refusal(&home).await;
     assert_eq!(code, "store_incompatible");
-    assert!(said.contains("4 partitions") && said.contains('8'), "{said}");
+    assert!(message.contains("4 partitions") && message.contains('8'), "{message}");
     home.options.partitions = None;
     home.open().await;
 }
@@ -76,7 +76,7 @@ async fn work_survives_a_crash_of_the_server() {
     let id = submit(&process).await;
     let taken = take(&process, 1).await;
     server.restart();
-    // A call that meets the crash itself is of unknown outcome, and is repeated as it was.
+    // The outcome of a call during the crash is unknown, and it is repeated as it was.
     if let Err(error) = complete(&process, &taken[0]).await {
         assert!(error.is_retryable(), "{error}");
         complete(&process, &taken[0]).await.unwrap();
@@ -86,7 +86,7 @@ async fn work_survives_a_crash_of_the_server() {
 }
 
 #[tokio::test]
-async fn functions_that_somebody_flushed_come_back() {
+async fn flushed_functions_are_loaded_again() {
     let server = Server::start(config());
     let process = home(&server).open().await;
     let flush = || server.command(&["FUNCTION", "FLUSH"]).unwrap();
@@ -116,7 +116,7 @@ async fn two_releases_work_on_one_store() {
 }
 
 #[tokio::test]
-async fn a_full_store_takes_no_work_and_ends_what_it_has() {
+async fn a_full_store_accepts_no_work_and_ends_what_it_has() {
     let server = Server::start(config());
     let process = home(&server).open().await;
     submit(&process).await;
@@ -149,7 +149,7 @@ async fn a_user_confined_to_the_prefix_can_do_everything() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_nothing_is_given_up_in_time() {
+async fn a_call_to_a_silent_server_times_out() {
     let server = Server::start(config());
     let mut home = home(&server);
     home.options.request_timeout = Duration::from_millis(300);
@@ -162,7 +162,7 @@ async fn a_server_that_answers_nothing_is_given_up_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_goes_on_while_slots_move() {
+async fn work_continues_while_slots_move() {
     let cluster = Cluster::start(2, 0);
     let mut options: Options = cluster.url().parse().unwrap();
     options.prefix = Prefix::new("moving").unwrap();

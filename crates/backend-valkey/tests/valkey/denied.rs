@@ -1,5 +1,5 @@
-//! What a server denies, damage and errors without a name are told apart, on a real server with
-//! users of little right.
+//! Denials, damage and unknown errors are distinguished, on a real server with
+//! users of few permissions.
 
 use ff_backend_valkey::Secret;
 use ff_store::{ClientBackend, Failure, StoreError};
@@ -11,7 +11,7 @@ fn server() -> Server {
     Server::start(Config::default().with("appendfsync", "no"))
 }
 
-/// A user who may do everything but what `rules` take away.
+/// A user who may do everything but what `rules` remove.
 fn user(server: &Server, name: &str, rules: &[&str]) {
     let all = ["ACL", "SETUSER", name, "on", ">secret", "~*", "&*", "+@all"];
     server.command(&[&all, rules].concat()).unwrap();
@@ -29,14 +29,14 @@ fn home(server: &Server, name: &str, password: &str) -> Home {
 fn must_be_denied(error: &StoreError, words: &[&str]) {
     assert_eq!(error.failure(), Some(Failure::Denied), "{error}");
     assert!(!error.is_retryable());
-    let said = error.to_string();
+    let message = error.to_string();
     for word in words {
-        assert!(said.contains(word), "{word}: {said}");
+        assert!(message.contains(word), "{word}: {message}");
     }
 }
 
 #[tokio::test]
-async fn every_way_of_being_denied_says_what_to_do() {
+async fn every_denial_says_what_to_do() {
     let server = server();
     let open = Home::on(&server, 1);
     user(&server, "bob", &["-function|load"]);

@@ -1,4 +1,5 @@
-//! Engine processes divide the partitions among themselves, and a dead one's share is taken over.
+//! Engine processes divide the partitions among themselves, and the share of a dead one is taken
+//! over.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ async fn a_silent_process_is_not_alive_any_more() {
     assert_eq!(
         subject.store.engine_heartbeat(other).await.unwrap().len(),
         2,
-        "it has just been heard of"
+        "its heartbeat has just arrived"
     );
     subject.clock.advance(Millis::new(1)).await;
     assert_eq!(subject.store.engine_heartbeat(other).await.unwrap(), [other]);
@@ -81,7 +82,7 @@ async fn the_timer_loop_acts_on_its_share_alone() {
         subject.store.execute(vec![mint::command(submit)]).await.remove(0).unwrap();
     }
     subject.clock.advance(Millis::new(10)).await;
-    // The second one has heard of the first; each partition has one of the timers.
+    // The second one knows the first; each partition has one of the timers.
     let fired = loops[1].run_once().await.unwrap().fired;
     let left = subject.store.due(&PartitionSet::All, None, 100).await.unwrap().due.len() as u64;
     assert_eq!(fired + left, 64);
@@ -90,11 +91,11 @@ async fn the_timer_loop_acts_on_its_share_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_share_of_a_process_that_stops_is_taken_over_at_once() {
-    // The store's time stands still: nobody is ever silent for too long.
+    // The store's time is stopped: no process is ever silent for too long.
     let home = Home::on(Server::shared(), 64);
     let (home, process, clock) = home.open_with_clock(Server::shared()).await;
     let other = home.open().await;
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let (stays, leaves) =
         (Services::new(Arc::new(process.clone())), Services::new(Arc::new(other)));
     let (stays, leaves) = (stays.start(), leaves.start());
@@ -140,6 +141,6 @@ async fn all_services_of_a_process_have_one_share() {
 }
 
 #[test]
-fn one_lost_word_does_not_end_a_share() {
+fn one_lost_heartbeat_does_not_end_a_share() {
     assert!(ff_store::partition_set::ENGINE_BEAT * 2 < ENGINE_TTL);
 }

@@ -1,4 +1,4 @@
-//! A change of a lane is copied to all partitions side by side.
+//! A change of a lane is copied to all partitions concurrently.
 
 use ff_core::{Lane, Namespace, Patch};
 use ff_store::ClientBackend;
@@ -7,7 +7,7 @@ use ff_testkit::valkey::Server;
 
 use crate::fixture::Home;
 
-/// Tells how many reads came at most before a write that followed one of them.
+/// Reports the most reads before a write that followed one of them.
 const READS: &str = "
     -- The global is looked up when it runs: the table seen while a library loads has no call.
     local server = {

@@ -19,7 +19,7 @@ use ff_core::{
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
 
-/// Whether `key` is named as `pattern` says, under another prefix.
+/// Whether `key` matches `pattern`, under another prefix.
 fn matches(pattern: &str, key: &str, prefix: &str) -> bool {
     let pattern = pattern.replacen("ff:", &format!("{prefix}:"), 1);
     let (mut pattern, mut key) = (pattern.as_str(), key);

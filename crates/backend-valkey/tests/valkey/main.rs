@@ -1,8 +1,8 @@
-//! What only Valkey has: partitions, connections, processes that hear of each other, full memory.
+//! What only Valkey has: partitions, connections, processes that wake each other, full memory.
 //!
-//! Each test has a prefix of its own on the server that all share, or a server of its own where it
+//! Each test has a unique prefix on the server that all share, or a separate server where it
 //! stops it, fills it or counts what it does.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 mod audit;
 mod claims;

@@ -1,5 +1,5 @@
 //! Many lanes, namespaces, budgets and quotas: while a function runs the server does nothing else, so
-//! no call visits more than a bounded number of entries, however much is there.
+//! no call visits more than a bounded number of entries, however many there are.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::fixture::{Counted, Home, Process, claim, counted, counting, until, wo
 /// Commands, and elements in their answers, of one call: some milliseconds of a server's time.
 const VISITS: i64 = 10_000;
 
-/// How much there is of everything.
+/// How many there are of each.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     lanes: usize,
@@ -32,7 +32,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Bounded, unless somebody gives it time.
+    /// Bounded, unless the run has more time.
     fn of_this_run() -> Scale {
         match std::env::var("FF_EDGES_MINUTES") {
             Ok(_) => Scale { lanes: 10_000, namespaces: 1_000, quotas: 1_000, queued: 500_000 },
@@ -71,7 +71,7 @@ async fn fill(process: &Process, scale: Scale) {
     submit(process, tenants.collect()).await;
 }
 
-/// Quotas without room, and work that waits for each.
+/// Full quotas, and work that waits for each.
 async fn block(process: &Process, scale: Scale) {
     let limits = QuotaLimits {
         max_requests: None,
@@ -89,14 +89,14 @@ async fn block(process: &Process, scale: Scale) {
         works.extend([again(), again(), again()]);
     }
     submit(process, works).await;
-    // One of each is taken, and the others have to wait for it.
+    // One of each is claimed, and the others have to wait for it.
     let limited = ClaimRequest { lane: lane(scale.lanes), ..claim(256) };
     let mut taken = 0;
     while taken < scale.quotas {
         let mine = ClaimRequest { request: ff_store::mint::request_id(), ..limited.clone() };
         taken += process.claim(mine, CLAIM_WAIT_MAX).await.unwrap().assignments.len();
     }
-    assert_eq!(taken, scale.quotas, "each quota lets one through");
+    assert_eq!(taken, scale.quotas, "each quota admits one");
     until("the others to wait", async || {
         let again = ClaimRequest { request: ff_store::mint::request_id(), ..limited.clone() };
         assert_eq!(process.claim(again, Millis::ZERO).await.unwrap().assignments, []);
@@ -106,7 +106,7 @@ async fn block(process: &Process, scale: Scale) {
     .await;
 }
 
-/// Everything that reads over all that is there.
+/// Everything that reads over all partitions.
 async fn read_all(process: &Process, scale: Scale) {
     let backlog = process.backlog().await.unwrap();
     assert_eq!(backlog.queues.len(), scale.lanes + scale.namespaces);
@@ -152,7 +152,7 @@ async fn edge_many_lanes_namespaces_and_quotas_cost_no_call_more_than_its_bound(
     let process = home.open().await;
     fill(&process, scale).await;
     block(&process, scale).await;
-    // A process that has heard of nothing finds work in lanes that somebody asks for.
+    // A process that has received no announcement finds work in the lanes of its claims.
     let other = home.open().await;
     for number in (0..scale.lanes).step_by(scale.lanes / 50) {
         let one = ClaimRequest { lane: lane(number), ..claim(2) };
@@ -168,15 +168,15 @@ async fn edge_many_lanes_namespaces_and_quotas_cost_no_call_more_than_its_bound(
             (process.clone(), ClaimRequest { lane: Lane::default(), ..claim(1) });
         tokio::spawn(async move { process.claim(empty, CLAIM_WAIT_MAX).await })
     };
-    until("somebody to wait", async || process.wakeups().anybody_waits().then_some(())).await;
+    until("a claim to wait", async || process.wakeups().anybody_waits().then_some(())).await;
     let sum = || counted().values().map(|counted| counted.calls).sum::<i64>();
-    let looks = calls("peek");
-    until("a look", async || (calls("peek") > looks).then_some(())).await;
-    let (looks, before) = (calls("peek"), sum());
-    until("three looks", async || (calls("peek") >= looks + 3).then_some(())).await;
-    let (looks, all) = (calls("peek") - looks, sum() - before);
-    eprintln!("idle: {looks} looks, {all} calls in all");
-    assert!(all <= looks + 1, "{:?}", counted());
+    let scans = calls("peek");
+    until("a scan", async || (calls("peek") > scans).then_some(())).await;
+    let (scans, before) = (calls("peek"), sum());
+    until("three scans", async || (calls("peek") >= scans + 3).then_some(())).await;
+    let (scans, all) = (calls("peek") - scans, sum() - before);
+    eprintln!("idle: {scans} scans, {all} calls in total");
+    assert!(all <= scans + 1, "{:?}", counted());
     waiting.abort();
 
     let counted = counted();
@@ -185,7 +185,7 @@ async fn edge_many_lanes_namespaces_and_quotas_cost_no_call_more_than_its_bound(
     assert!(long.is_empty(), "{long:?}");
 }
 
-/// The timers that are due, once there are some.
+/// The due timers, once there are some.
 async fn due(process: &Process) -> Vec<ExecutionId> {
     until("a timer to be due", async || {
         let due = process.due(&PartitionSet::All, None, 10).await.unwrap().due;
@@ -195,7 +195,7 @@ async fn due(process: &Process) -> Vec<ExecutionId> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_is_finished_is_asked_to_retire() {
+async fn only_finished_executions_are_retired() {
     let home = Home::on(Server::shared(), 4);
     let name = home.options.prefix.as_str().to_owned();
     let home = home.with_prelude(&counting(&name));

@@ -18,7 +18,7 @@ fn call(server: &Server, times: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_of_clients_are_counted_apart_from_what_functions_do() {
+async fn calls_of_clients_are_counted_apart_from_those_of_functions() {
     let server = Server::start(Config::default());
     server.command(&["FUNCTION", "LOAD", LIBRARY]).unwrap();
     let mut probe = Probe::connect(server.url().parse().unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! A server whose memory is full takes no new work, and what is under way goes on to its end.
+//! A server whose memory is full accepts no new work, and work in progress continues to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +62,7 @@ fn holder_calls(held: &[Assignment]) -> Vec<(&'static str, Action)> {
     ]
 }
 
-/// Every call of an operator who steers or ends one execution each.
+/// Every call of an operator who changes or ends one execution each.
 fn operator_calls(queued: &[ExecutionId], held: &Assignment) -> Vec<(&'static str, Action)> {
     let set = Tags::from([("team".parse().unwrap(), "blue".parse().unwrap())]);
     let cancelled = target(queued[0]);
@@ -75,7 +75,7 @@ fn operator_calls(queued: &[ExecutionId], held: &Assignment) -> Vec<(&'static st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_store_refuses_work_and_lets_everything_else_go_on() {
+async fn a_full_store_refuses_work_and_accepts_everything_else() {
     let server = server();
     let home = Home::on(&server, 4);
     let process = home.open().await;
@@ -108,7 +108,7 @@ async fn a_full_store_refuses_work_and_lets_everything_else_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn time_does_its_work_while_the_store_is_full() {
+async fn timers_fire_while_the_store_is_full() {
     let server = server();
     let home = Home::on(&server, 4);
     let process = home.open().await;
@@ -154,7 +154,7 @@ async fn a_process_that_starts_while_the_store_is_full_ends_work() {
 
 /// How much more than at the start the server may use, in bytes.
 const ROOM: usize = 8 << 20;
-/// How much work is under way when the memory is full.
+/// How much work is in progress when the memory is full.
 const UNDER_WAY: u16 = 200;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,7 +174,7 @@ async fn under_load_the_limit_costs_submits_and_no_lease() {
         let (process, refused) = (process.clone(), refused.clone());
         producers.spawn(async move {
             let mut accepted = Vec::new();
-            // Each meets the limit some times, with others in between.
+            // Each reaches the limit some times, with others in between.
             for _ in 0..10 {
                 let error = loop {
                     let input = Payload::bytes(vec![7; 4_000]);
@@ -200,7 +200,7 @@ async fn under_load_the_limit_costs_submits_and_no_lease() {
         }
     }
     let accepted: Vec<_> = producers.join_all().await.into_iter().flatten().collect();
-    assert!(used_memory(&server) >= limit, "that was not full");
+    assert!(used_memory(&server) >= limit, "the memory was not full");
 
     for assignment in &held {
         complete(&process, assignment).await.unwrap();

@@ -1,4 +1,4 @@
-//! Servers that go away and come back, and replies that never come.
+//! Servers that go down and return, and lost replies.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use ff_testkit::valkey::{Config, Server};
 use tokio::task::yield_now;
 
 use crate::fixture::{
-    self, Home, PATIENCE, Process, claim, complete, held, submit_many, take, target, try_submit,
+    self, Home, Process, TIMEOUT, claim, complete, held, submit_many, take, target, try_submit,
     until, work,
 };
 
@@ -26,7 +26,7 @@ async fn run(process: &Process, action: Action) -> Result<Reply, StoreError> {
     process.store().execute(vec![mint::command(action)]).await.remove(0)
 }
 
-/// What a call concerns, and how it is held if it is.
+/// The execution of a call, and its hold if it has one.
 #[derive(Clone)]
 struct Of {
     id: ExecutionId,
@@ -43,7 +43,7 @@ enum State {
     Finished,
 }
 
-/// Every call that changes an execution that is there.
+/// Every call that changes an existing execution.
 const CALLS: &[Row] = &[
     ("complete", "_complete", State::Held, |of| {
         Complete { hold: hold(of), result: Payload::bytes("done") }.into()
@@ -136,7 +136,7 @@ impl BehindProxy {
 async fn a_call_whose_reply_was_lost_can_be_repeated() {
     let behind = BehindProxy::new().await;
     for (name, function, state, call) in CALLS {
-        // What the answer would have been, from a twin whose reply is not lost.
+        // The expected answer, from a twin whose reply is not lost.
         let twin = prepared(&behind.near, *state).await;
         let expected = run(&behind.near, call(&twin)).await.unwrap();
         behind.settle(&twin).await;
@@ -158,7 +158,7 @@ async fn a_call_whose_reply_was_lost_can_be_repeated() {
 }
 
 impl BehindProxy {
-    /// Ends what a call left, so that the next one meets nothing of it.
+    /// Ends what a call left, so that it does not affect the next one.
     async fn settle(&self, of: &Of) {
         let _ = run(&self.near, cancel(of, None)).await;
     }
@@ -223,18 +223,18 @@ async fn a_grant_whose_reply_was_lost_is_answered_again() {
     fixture::everything(&behind.near).await.assert_same(&after);
 }
 
-/// A server that has on disk what it acknowledges: one that syncs every second may put off writing
+/// A server that has on disk what it acknowledges: one that syncs every second may delay writing
 /// while it does, and a kill then loses what it has acknowledged meanwhile.
 fn durable() -> Server {
     Server::start(Config::default().with("appendfsync", "always"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_claim_goes_on_when_the_server_was_killed_and_restarted() {
+async fn a_waiting_claim_survives_a_restart_of_the_server() {
     let server = durable();
     let home = Home::on(&server, 64);
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(&server, 2).await;
+    home.until_subscribed_by(&server, 2).await;
     for round in 0..5 {
         let waiting = tokio::spawn({
             let consumer = consumer.clone();
@@ -247,7 +247,7 @@ async fn a_waiting_claim_goes_on_when_the_server_was_killed_and_restarted() {
         server.restart();
         // The call waits for the connection.
         let id = fixture::submit(&producer).await;
-        let claimed = tokio::time::timeout(PATIENCE, waiting).await.expect("it is called");
+        let claimed = tokio::time::timeout(TIMEOUT, waiting).await.expect("it is called");
         let taken = claimed.unwrap().unwrap().assignments;
         assert_eq!(
             taken[0].execution,
@@ -262,7 +262,7 @@ async fn a_waiting_claim_goes_on_when_the_server_was_killed_and_restarted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_whose_server_stays_away_says_so_and_comes_back_with_it() {
+async fn a_store_reports_an_outage_of_its_server_and_recovers_with_it() {
     let server = durable();
     let mut home = Home::on(&server, 4);
     home.options.request_timeout = Duration::from_millis(500);

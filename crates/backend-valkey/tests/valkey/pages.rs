@@ -10,7 +10,7 @@ use ff_testkit::valkey::{Config, Server};
 
 use crate::fixture::{self, Home, claim, submit_many, take, try_submit, work};
 
-/// How many bytes the server has sent to anybody.
+/// How many bytes the server has sent in total.
 fn sent(server: &Server) -> u64 {
     let stats = server.command(&["INFO", "stats"]).unwrap().to_string();
     let line = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));

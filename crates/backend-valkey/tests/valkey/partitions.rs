@@ -1,4 +1,4 @@
-//! Claims over several partitions: everything once, the urgent first, and found again.
+//! Claims over several partitions: every execution once, the urgent first, and leases found again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use ff_testkit::report;
 use ff_testkit::valkey::Server;
 use tokio::task::JoinSet;
 
-use crate::fixture::{self, Home, PATIENCE, Process, claim, submit_many, take, try_submit, work};
+use crate::fixture::{self, Home, Process, TIMEOUT, claim, submit_many, take, try_submit, work};
 
-/// Takes whatever there is until `left` is used up.
+/// Claims everything until `left` is used up.
 async fn work_off(process: Process, left: Arc<AtomicUsize>) -> Vec<ExecutionId> {
-    let by = Instant::now() + PATIENCE;
+    let by = Instant::now() + TIMEOUT;
     let mut taken = Vec::new();
     while left.load(Ordering::SeqCst) > 0 && Instant::now() < by {
         let max = fastrand::u16(1..=8);
@@ -72,7 +72,7 @@ async fn of_ten_priorities(process: &Process, count: usize) {
     }
 }
 
-/// The priority and age of what a process takes, in the order in which it does.
+/// The priority and age of what a process claims, in that order.
 async fn taken_in_order(process: &Process, max: u16) -> Vec<(i16, u64)> {
     let mut order = Vec::new();
     loop {
@@ -109,7 +109,7 @@ async fn two_processes_take_nearly_in_order_of_priority() {
     for partitions in [4, 64] {
         let home = Home::on(Server::shared(), partitions);
         let (producer, other) = (home.open().await, home.open().await);
-        home.until_heard_by(Server::shared(), 2).await;
+        home.until_subscribed_by(Server::shared(), 2).await;
         of_ten_priorities(&producer, COUNT).await;
         let mut order: Vec<i16> = Vec::new();
         while order.len() < COUNT {
@@ -121,7 +121,7 @@ async fn two_processes_take_nearly_in_order_of_priority() {
             }
         }
         // Of the best tenth, the best two tenths and so on: how many were not among as many
-        // first taken. Nobody is told that a head was taken, so a process learns at its next
+        // first claimed. Taking a head is not announced, so a process learns at its next
         // claim there that the other was first.
         let late = |tenths: i16| {
             let place = COUNT / 10 * tenths as usize;
@@ -138,7 +138,7 @@ async fn an_urgent_execution_behind_ten_thousand_is_taken_within_two_claims() {
     const ROUNDS: usize = 100;
     let home = Home::on(Server::shared(), 64);
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     submit_many(&producer, 10_000).await;
     let mut second = 0;
     for _ in 0..ROUNDS {

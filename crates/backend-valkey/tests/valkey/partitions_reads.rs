@@ -1,4 +1,4 @@
-//! Reads over several partitions, and what belongs to which.
+//! Reads over several partitions, and which partition owns what.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ async fn pages_of_a_listing_neither_skip_nor_repeat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listing_goes_on_behind_its_cursor_while_others_submit() {
+async fn a_listing_continues_after_its_cursor_while_others_submit() {
     let home = Home::on(Server::shared(), 64);
     let process = home.open().await;
     let mut before = submit_many(&process, 300).await;
@@ -74,7 +74,7 @@ async fn a_listing_goes_on_behind_its_cursor_while_others_submit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_needs_attention_is_listed_over_all_partitions() {
+async fn failed_executions_are_listed_over_all_partitions() {
     let home = Home::on(Server::shared(), 64);
     let process = home.open().await;
     submit_many(&process, 60).await;
@@ -169,7 +169,7 @@ async fn an_id_that_does_not_go_with_its_key_is_refused_by_name() {
                 );
                 assert!(error.to_string().contains("idempotency key"), "{error}");
                 refused += 1;
-                // An id that was made for the key is welcome, and the key then names it.
+                // An id that was made for the key is accepted, and the key then names it.
                 let mended = Submit { id: home_of_key, ..submit };
                 assert_eq!(try_submit(&process, mended.clone()).await.unwrap(), home_of_key);
                 let again = process.new_id(&Namespace::default(), mended.key.as_ref());
@@ -187,13 +187,16 @@ async fn an_id_that_does_not_go_with_its_key_is_refused_by_name() {
 async fn a_store_keeps_the_number_of_partitions_it_began_with() {
     let home = Home::on(Server::shared(), 4);
     let id = fixture::submit(&home.open().await).await;
-    for asked in [1, 64] {
+    for requested in [1, 64] {
         let mut other = home.clone();
-        other.options.partitions = Some(asked);
+        other.options.partitions = Some(requested);
         let error = other.try_open().await.unwrap_err();
         assert_eq!((error.code(), error.is_retryable()), ("store_incompatible", false));
-        let said = error.to_string();
-        assert!(said.contains("4 partitions") && said.contains(&asked.to_string()), "{said}");
+        let refused = error.to_string();
+        assert!(
+            refused.contains("4 partitions") && refused.contains(&requested.to_string()),
+            "{refused}"
+        );
     }
     let mut unsaid = home.clone();
     unsaid.options.partitions = None;
@@ -201,9 +204,9 @@ async fn a_store_keeps_the_number_of_partitions_it_began_with() {
     assert_eq!(take(&process, 1).await[0].execution, id);
 }
 
-/// What must be admitted is found in every partition, the best first, and nothing else is.
+/// What needs admission is found in every partition, the best first, and nothing else is.
 #[tokio::test(flavor = "multi_thread")]
-async fn all_that_must_be_admitted_is_a_candidate() {
+async fn everything_that_needs_admission_is_a_candidate() {
     let home = Home::on(Server::shared(), 64);
     let process = home.open().await;
     let limits = ExecutionLimits {

@@ -16,7 +16,7 @@ use crate::fixture::{self, Home, Process, check};
 
 const RETENTION: Millis = Millis::from_days(2);
 
-/// How many timers are acted on at a time.
+/// How many timers fire at a time.
 const SLICE: usize = 100;
 
 /// More bytes than a record keeps.
@@ -24,7 +24,7 @@ fn long() -> Payload {
     Payload::bytes(vec![7; 1_000])
 }
 
-/// Work of a tenant's, in a lane that some others share.
+/// Work of a tenant, in a lane that others share.
 fn work(process: &Process, n: usize) -> Submit {
     let namespace = Namespace::new(["acme", "rival", "third"][n % 3]).unwrap();
     let retry = Retry { max_attempts: 3, backoff: Backoff::none(), categories: None };
@@ -58,7 +58,7 @@ async fn fail(process: &Process, of: &Submit, retryable: bool) {
     process.fail(Fail { hold, failure }).await.unwrap();
 }
 
-/// An execution that has come to one of its ends, with what it has gathered on the way.
+/// An execution that has reached one of its ends, with everything it has gathered.
 async fn end(process: &Process, n: usize) {
     let submit = work(process, n);
     let target = Target { namespace: submit.namespace.clone(), execution: submit.id };
@@ -110,8 +110,8 @@ fn keys(server: &Server, prefix: &str) -> Vec<String> {
     }
 }
 
-/// Acts on all that is due, a slice at a time. Answers how many timers each slice had.
-async fn let_time_act(process: &Process) -> Vec<usize> {
+/// Fires all due timers, a slice at a time. Answers how many timers each slice had.
+async fn fire_due_timers(process: &Process) -> Vec<usize> {
     let mut slices = Vec::new();
     loop {
         let due = process.due(&PartitionSet::All, None, SLICE).await.unwrap().due;
@@ -138,18 +138,18 @@ async fn after_retention_only_configuration_is_left() {
     check(&process).await;
     assert!(keys(server, prefix).len() > COUNT);
     clock.advance(RETENTION).await;
-    let slices = let_time_act(&process).await;
+    let slices = fire_due_timers(&process).await;
     assert_eq!(slices.iter().sum::<usize>(), COUNT);
     assert!(slices.iter().all(|slice| *slice <= 6 * SLICE), "{slices:?}");
     assert_eq!(keys(server, prefix), [format!("{prefix}:config:partitions")]);
-    // The store goes on, with everything to register again.
+    // The store continues, with everything to register again.
     end(&process, 3).await;
     check(&process).await;
     assert_eq!(fixture::everything(&process).await.records.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn retention_takes_nothing_that_others_need() {
+async fn retention_removes_nothing_that_others_need() {
     let server = Server::shared();
     let (home, process, clock) = Home::on(server, 1).open_with_clock(server).await;
     let prefix = home.options.prefix.as_str();
@@ -161,7 +161,7 @@ async fn retention_takes_nothing_that_others_need() {
     process.submit(vec![gone.clone()]).await.unwrap().remove(0).unwrap();
     complete(&process, &gone, long()).await;
     clock.advance(RETENTION).await;
-    assert_eq!(let_time_act(&process).await, [1]);
+    assert_eq!(fire_due_timers(&process).await, [1]);
     fixture::everything(&process).await.assert_same(&before.0);
     assert_eq!(keys(server, prefix).len(), before.1.len());
     assert_eq!(process.store().repair().await.unwrap().fixed(), 0);

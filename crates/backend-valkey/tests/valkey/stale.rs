@@ -1,6 +1,6 @@
 //! A process that is stopped between its load and its commit, past its lease, changes nothing.
 //!
-//! The proxy holds the commit back, as a process does that is stopped with the decision made.
+//! The proxy delays the commit, like a process that is stopped after its decision.
 
 use ff_conformance::TestClock;
 use ff_core::machine::{
@@ -82,19 +82,19 @@ impl BehindProxy {
         call.await.unwrap()
     }
 
-    /// Lets the engine do what is due.
+    /// Fires due timers.
     async fn tick(&self, id: ExecutionId) {
         self.other.tick(vec![id]).await.unwrap().remove(0).unwrap();
     }
 
-    /// Takes over what the stopped process held.
+    /// Claims what the stopped process held.
     async fn take_over(&self) -> Assignment {
         take(&self.other, 1).await.pop().expect("the lease is over")
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_that_comes_after_its_lease_is_refused_as_stale() {
+async fn a_commit_after_its_lease_is_refused_as_stale() {
     let behind = BehindProxy::new().await;
     let mut tried = 0;
     for case in ["the lease is over", "another holds it", "another has completed it"] {
@@ -130,7 +130,7 @@ async fn a_commit_that_comes_after_its_lease_is_refused_as_stale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_that_grew_old_is_made_anew_while_the_lease_lasts() {
+async fn an_old_decision_is_made_again_while_the_lease_lasts() {
     let behind = BehindProxy::new().await;
     let assignment = behind.hold().await;
     let (category, message) = (Category::error(), "broken".into());

@@ -1,4 +1,4 @@
-//! One primary of three stops: what lies on the others goes on.
+//! One primary of three stops: the partitions of the others continue.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::fixture::{self, Home, Process, claim, complete, until};
 
 const PARTITIONS: u16 = 64;
 
-/// A cluster of which a part can be lost, and the partitions on each side of the line.
+/// A cluster of which a part can be lost, and the partitions on each side.
 struct Divided {
     cluster: Cluster,
     lost: u16,
@@ -39,7 +39,7 @@ impl Divided {
         home.options.request_timeout = Duration::from_secs(1);
         let prefix = home.options.prefix.as_str();
         let port = |key: &str| cluster.primary_of(cluster.slot_of(key)).port();
-        // The worst one to lose: engine processes meet there.
+        // The worst one to lose: it has the set of engine processes.
         let lost = port(&format!("{prefix}:engines"));
         let is_lost = |at: &u16| port(&format!("{prefix}:{{p:{at}}}")) == lost;
         let (dead, living) = (0..PARTITIONS).partition(is_lost);
@@ -50,7 +50,7 @@ impl Divided {
         self.cluster.nodes().iter().find(|node| node.port() == self.lost).unwrap()
     }
 
-    /// A namespace whose budgets and quotas lie on the side that lives.
+    /// A namespace whose budgets and quotas are on the living side.
     fn tenant(&self) -> Namespace {
         let names = (0..).map(|number| Namespace::new(format!("tenant-{number}")).unwrap());
         let lives =
@@ -63,8 +63,8 @@ fn work_in(partition: u16) -> Submit {
     Submit::new(mint::execution_id(Partition::new(partition).unwrap()))
 }
 
-/// Claims and completes until so many are done. Claims that fail are left to be repeated: what one
-/// took before it was cut off is its own until then.
+/// Claims and completes until this many are done. Claims that fail are left to be repeated: what one
+/// took before it was cut off is held until then.
 async fn work_off(
     process: &Process,
     namespace: &Namespace,
@@ -144,7 +144,7 @@ async fn edge_one_primary_stopped_costs_its_own_partitions_alone() {
         .await;
     }
 
-    // Releases: one at a time, each lets the next one go.
+    // Releases: one at a time, each releases the next one.
     let (tenant, quota) = (divided.tenant(), ResourceName::new("one").unwrap());
     let limits = QuotaLimits {
         max_requests: None,
@@ -168,7 +168,7 @@ async fn edge_one_primary_stopped_costs_its_own_partitions_alone() {
         delayed.len(),
         refused.len()
     );
-    report::count("calls beside a stopped primary", 2 * divided.living.len() as u64 + 16);
+    report::count("calls with a stopped primary", 2 * divided.living.len() as u64 + 16);
 
     divided.lost().resume();
     divided.cluster.wait_ok();

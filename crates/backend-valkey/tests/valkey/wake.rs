@@ -1,5 +1,5 @@
-//! Processes hear of each other's work: at once while announcements flow, within a second when
-//! none does, and never not at all.
+//! Processes wake each other: at once while announcements flow, within a second when
+//! none does, and always in the end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinHandle, yield_now};
 
 use crate::fixture::{
-    self, Home, PATIENCE, Process, claim, complete, submit, target, try_submit, until, work,
+    self, Home, Process, TIMEOUT, claim, complete, submit, target, try_submit, until, work,
 };
 
 /// Nothing is announced.
@@ -53,7 +53,7 @@ async fn until_waiting(process: &Process) {
 /// How long work that one process submits takes to reach a claim that waits in another.
 async fn hand_offs(home: &Home, rounds: usize) -> Vec<Duration> {
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let mut spans = Vec::new();
     for _ in 0..rounds {
         let waiting = waiter(&consumer);
@@ -75,12 +75,12 @@ async fn work_reaches_a_waiting_claim_of_another_process_at_once() {
     let (median, most) = (spans[150], spans[299]);
     eprintln!("hand-off between processes: median {median:?}, most {most:?}");
     assert!(median < POLL_INTERVAL / 20, "{spans:?}");
-    // One may meet a busy machine; if it were the net that finds work, half would be late.
+    // One may be delayed by a busy machine; if polling found the work, half would be late.
     assert!(spans[294] < POLL_INTERVAL / 4, "{spans:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_that_nobody_announces_is_found_within_the_net() {
+async fn unannounced_work_is_found_by_polling() {
     let home = Home::on(Server::shared(), 64).with_prelude(MUTE);
     let spans = hand_offs(&home, 5).await;
     eprintln!("hand-off without announcements: {spans:?}");
@@ -88,38 +88,38 @@ async fn work_that_nobody_announces_is_found_within_the_net() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_timer_that_is_due_soon_is_heard_of_in_another_process() {
+async fn a_timer_that_is_due_soon_wakes_another_process() {
     let home = Home::on(Server::shared(), 64);
     let (producer, engine) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let far = engine.due(&ff_store::PartitionSet::All, None, 1).await.unwrap().now
         + Millis::from_hours(1);
     engine.wakeups().disarm_timer();
     engine.wakeups().arm_timer(Some(far));
     let start = When::After(Millis::new(500));
     try_submit(&producer, Submit { start, ..work(&producer) }).await.unwrap();
-    let heard = tokio::time::timeout(PATIENCE, engine.wakeups().timer_changed());
-    heard.await.expect("the timer loop hears of it");
+    let woken = tokio::time::timeout(TIMEOUT, engine.wakeups().timer_changed());
+    woken.await.expect("the timer loop is woken");
 }
 
 /// How an execution ended: its state, how many attempts it took, and its result.
 type Ending = (PublicState, u32, Option<Vec<u8>>);
 
-/// Work of every sort, done by four workers of another process. What becomes of it, by its input.
+/// Work of every kind, done by four workers of another process. Its outcomes, by input.
 async fn play(home: &Home) -> BTreeMap<String, Ending> {
     let (producer, consumer) = (home.open().await, home.open().await);
-    home.until_heard_by(Server::shared(), 2).await;
+    home.until_subscribed_by(Server::shared(), 2).await;
     let mut tasks: Vec<_> = (0..4).map(|_| tokio::spawn(serve(consumer.clone()))).collect();
     tasks.push(tokio::spawn(let_time_pass(consumer.clone())));
     until_waiting(&consumer).await;
     let mut all = BTreeMap::new();
     for number in 0..60 {
-        let (sort, priority) = (["done", "retry", "delay", "later"][number % 4], number as i16 % 3);
-        let input = format!("{sort} {number}");
+        let (kind, priority) = (["done", "retry", "delay", "later"][number % 4], number as i16 % 3);
+        let input = format!("{kind} {number}");
         let mut submit = Submit { input: Payload::bytes(input.clone()), ..work(&producer) };
         submit.priority = priority;
         submit.policy.backoff = Backoff::none().into();
-        if sort == "later" {
+        if kind == "later" {
             submit.start = When::After(Millis::new(50));
         }
         all.insert(input, try_submit(&producer, submit).await.unwrap());
@@ -144,7 +144,7 @@ async fn ended(process: &Process, id: ExecutionId) -> Ending {
     (view.public_state(), attempts, result.map(|result| result.bytes.to_vec()))
 }
 
-/// A worker: does what the input says, and takes the next.
+/// A worker: does what the input says, and claims the next.
 async fn serve(process: Process) {
     loop {
         let claimed = process.claim(claim(2), CLAIM_WAIT_MAX).await.unwrap();
@@ -164,7 +164,7 @@ async fn serve(process: Process) {
     }
 }
 
-/// What the engine does.
+/// The work of the engine.
 async fn let_time_pass(process: Process) {
     loop {
         let due = process.due(&ff_store::PartitionSet::All, None, 100).await.unwrap().due;
@@ -181,30 +181,33 @@ async fn without_announcements_every_outcome_is_the_same() {
     let loud = Home::on(Server::shared(), 64);
     let mute = Home::on(Server::shared(), 64).with_prelude(MUTE);
     let started = Instant::now();
-    let heard = play(&loud).await;
+    let announced = play(&loud).await;
     let between = Instant::now();
-    assert_eq!(play(&mute).await, heard);
-    eprintln!("heard: {:?}, not heard: {:?}", between - started, between.elapsed());
-    assert!(heard.values().all(|(state, ..)| *state == PublicState::Completed), "{heard:?}");
+    assert_eq!(play(&mute).await, announced);
+    eprintln!("announced: {:?}, silent: {:?}", between - started, between.elapsed());
+    assert!(
+        announced.values().all(|(state, ..)| *state == PublicState::Completed),
+        "{announced:?}"
+    );
 }
 
-/// How often the last claim of a partition races a submit. `FF_RACES` says otherwise.
+/// How often the last claim of a partition races a submit, unless `FF_RACES` is set.
 const RACES: u64 = 10_000;
-/// How long a wake may take to be called lost: in the waiting process no time passes, so nothing
-/// but an announcement ever wakes it.
+/// How long a wake may take to be called lost: in the waiting process the clock is stopped, so
+/// only an announcement ever wakes it.
 const LOST: Duration = Duration::from_secs(20);
 
 #[test]
 fn no_wake_is_lost_when_the_last_claim_of_a_partition_races_a_submit() {
     let races = std::env::var("FF_RACES").map_or(RACES, |races| races.parse().unwrap());
     let home = Home::on(Server::shared(), 1);
-    let (claimed, mut hears) = unbounded_channel::<ExecutionId>();
+    let (claimed, mut woken) = unbounded_channel::<ExecutionId>();
     let counted = Arc::new(AtomicU64::new(0));
     let started = Instant::now();
 
     let (consumer_home, count) = (home.clone(), counted.clone());
     let consumer = std::thread::spawn(move || {
-        standing_still(async {
+        with_stopped_clock(async {
             let consumer = consumer_home.open().await;
             for _ in 0..races {
                 let mut taken = consumer.claim(claim(1), CLAIM_WAIT_MAX).await.unwrap().assignments;
@@ -217,15 +220,15 @@ fn no_wake_is_lost_when_the_last_claim_of_a_partition_races_a_submit() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let producer = home.open().await;
-            home.until_heard_by(Server::shared(), 2).await;
+            home.until_subscribed_by(Server::shared(), 2).await;
             let mut pending = Vec::new();
             for round in 0..races {
                 pending.push(submit(&producer).await);
-                // Now the queue is emptied before the next submit, and now while that is made.
+                // Sometimes the queue is emptied before the next submit, sometimes during it.
                 let most = if round % 3 == 0 { 0 } else { 1 };
                 while pending.len() > most {
                     // Of two of the same millisecond, either comes first.
-                    let id = hears.recv().await.unwrap();
+                    let id = woken.recv().await.unwrap();
                     let place = pending.iter().position(|other| *other == id);
                     pending.swap_remove(place.expect("it is claimed once"));
                 }
@@ -259,11 +262,11 @@ fn no_wake_is_lost_when_the_last_claim_of_a_partition_races_a_submit() {
     report::count("wake_races", races);
 }
 
-/// Runs `work` on a clock that stands still: whatever waits for a moment waits for ever.
-fn standing_still(work: impl Future<Output = ()>) {
+/// Runs `work` with a stopped clock: a wait for a time never ends.
+fn with_stopped_clock(work: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let (until_dropped, hold) = std::sync::mpsc::channel::<()>();
-    // A paused clock jumps when there is nothing to do, unless a blocking task is under way.
+    // A paused clock jumps when there is nothing to do, unless a blocking task is running.
     runtime.spawn_blocking(move || hold.recv());
     runtime.block_on(work);
     drop(until_dropped);

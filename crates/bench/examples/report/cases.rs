@@ -1,4 +1,4 @@
-//! What is measured, and what it should reach.
+//! The benchmarks of the report, and their goals.
 
 /// A benchmark on a store.
 pub(crate) struct Case {
@@ -6,9 +6,9 @@ pub(crate) struct Case {
     pub(crate) store: Store,
     /// The words after `ff bench`.
     pub(crate) words: &'static str,
-    /// The same for a quick look.
+    /// The same for a quick run.
     pub(crate) quick: &'static str,
-    /// What is told of it.
+    /// The figures on the page.
     pub(crate) figures: &'static [Figure],
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Goal {
 use Goal::{AtLeast, AtMost};
 use Store::{Sqlite, Valkey, ValkeyAof};
 
-const fn told(key: &'static str, is: &'static str) -> Figure {
+const fn reported(key: &'static str, is: &'static str) -> Figure {
     Figure { key, is, goal: Goal::None }
 }
 
@@ -79,21 +79,21 @@ const fn cpu(most: f64) -> Figure {
 }
 
 const CPU_TO_LIMIT: Figure = goal("cpu_to_limit", "of the bare store's CPU", AtMost(1.3));
-const LIST: Figure = told("baseline_per_second", "executions/s of a plain list queue");
+const LIST: Figure = reported("baseline_per_second", "executions/s of a plain list queue");
 const CLAIM_P50: Figure = goal("claim_p50_ms", "ms claim under load, p50", AtMost(1.0));
 const CLAIM_P99: Figure = goal("claim_p99_ms", "ms claim under load, p99", AtMost(3.0));
-const REWRITES: Figure = told("store_rewrites", "rewrites of the file during the run");
+const REWRITES: Figure = reported("store_rewrites", "rewrites of the file during the run");
 
 const LATENCY: &[Figure] = &[
     goal("p50_ms", "ms submit to waiting worker, p50", AtMost(2.0)),
     goal("p99_ms", "ms submit to waiting worker, p99", AtMost(10.0)),
 ];
 const HTTP: &[Figure] = &[
-    told("per_second", "executions/s"),
+    reported("per_second", "executions/s"),
     goal("fraction_of_baseline", "of the same in process", AtLeast(0.4)),
 ];
 const BACKLOG: &[Figure] = &[
-    told("p50_ms", "ms claim behind a long queue, p50"),
+    reported("p50_ms", "ms claim behind a long queue, p50"),
     goal("p50_ratio", "times the p50 behind 1,000 others", AtMost(1.5)),
     goal("p99_ratio", "times the p99 behind 1,000 others", AtMost(1.5)),
 ];
@@ -103,15 +103,15 @@ const MANY: &[Figure] = &[
     goal("p99_ratio", "times the p99 of a claim with one lane", AtMost(1.5)),
 ];
 const CLASSES: &[Figure] = &[
-    told("per_second", "executions/s of 10 classes, 100 workers"),
+    reported("per_second", "executions/s of 10 classes, 100 workers"),
     goal("fraction_of_baseline", "of the same without classes", AtLeast(0.7)),
 ];
 const SCARCE: &[Figure] = &[
-    told("p99_ms", "ms of plentiful work beside scarce work, p99"),
+    reported("p99_ms", "ms of common work while rare work waits, p99"),
     goal("p99_ratio", "times the same without it", AtMost(1.5)),
 ];
 const ADMISSION: &[Figure] = &[
-    told("per_second", "executions/s with a budget and a quota"),
+    reported("per_second", "executions/s with a budget and a quota"),
     goal("fraction_of_baseline", "of the same without", AtLeast(0.4)),
 ];
 const RAISE: &[Figure] = &[goal(
@@ -149,9 +149,9 @@ pub(crate) const CASES: &[Case] = &[
         &[
             speed(10_000.0),
             fraction(0.4),
-            told("syncs_per_execution", "syncs per execution"),
-            told("claim_p50_ms", "ms claim under load, p50"),
-            told("claim_p99_ms", "ms claim under load, p99"),
+            reported("syncs_per_execution", "syncs per execution"),
+            reported("claim_p50_ms", "ms claim under load, p50"),
+            reported("claim_p99_ms", "ms claim under load, p99"),
         ],
     ),
     case(
@@ -164,7 +164,7 @@ pub(crate) const CASES: &[Case] = &[
         Sqlite,
         "cycle --workers 64 --batch 16",
         "cycle --workers 64 --batch 16 --executions 2000",
-        &[told("per_second", "executions/s"), fraction(0.4)],
+        &[reported("per_second", "executions/s"), fraction(0.4)],
     ),
     case(Sqlite, "latency", "latency --executions 200", LATENCY),
     case(Sqlite, "http", "http --executions 2000", HTTP),
@@ -213,10 +213,10 @@ pub(crate) const CASES: &[Case] = &[
         "cycle --workers 16 --retention 1s",
         "cycle --workers 16 --retention 1s --executions 2000",
         &[
-            told("per_second", "executions/s"),
+            reported("per_second", "executions/s"),
             cpu(60.0),
             CPU_TO_LIMIT,
-            told("store_calls_per_execution", "calls per execution, removal included"),
+            reported("store_calls_per_execution", "calls per execution, removal included"),
         ],
     ),
     case(
@@ -224,10 +224,10 @@ pub(crate) const CASES: &[Case] = &[
         "cycle --workers 16 --batch 16 --retention 1s",
         "cycle --workers 16 --batch 16 --retention 1s --executions 2000",
         &[
-            told("per_second", "executions/s"),
+            reported("per_second", "executions/s"),
             cpu(40.0),
             CPU_TO_LIMIT,
-            told("store_calls_per_execution", "calls per execution, removal included"),
+            reported("store_calls_per_execution", "calls per execution, removal included"),
         ],
     ),
     case(Valkey, "latency", "latency --executions 200", LATENCY),

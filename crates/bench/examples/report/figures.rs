@@ -1,4 +1,4 @@
-//! Figures of several runs, as they stand on the page.
+//! Figures of several runs, as the page shows them.
 
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn yes(met: bool) -> String {
     if met { "yes" } else { "**no**" }.to_owned()
 }
 
-/// With as many digits as mean something.
+/// With as many digits as are significant.
 fn shown(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.1 {
         return format!("{value:.3}");

@@ -8,8 +8,8 @@ use ff_testkit::valkey::binary;
 
 use crate::Result;
 
-/// The machine, the server and the commit, in a sentence each. It is asked before the first run, to
-/// tell what else the machine had to do.
+/// The machine, the server and the commit, in a sentence each. It is read before the first run, to
+/// show the other load on the machine.
 pub(crate) fn described() -> Result<String> {
     let cores = available_parallelism().map_err(|error| error.to_string())?;
     let processor = line("/proc/cpuinfo", "model name").unwrap_or("unknown processor".into());
@@ -20,10 +20,10 @@ pub(crate) fn described() -> Result<String> {
     let memory = memory.unwrap_or_default();
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();
-    let server = said(Command::new(binary::valkey()).arg("--version"))?;
+    let server = output_of(Command::new(binary::valkey()).arg("--version"))?;
     let version = server.split("v=").nth(1).and_then(|rest| rest.split(' ').next());
-    let commit = said(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?;
-    let changed = said(Command::new("git").args(["status", "--porcelain", "-uno"]))?;
+    let commit = output_of(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?;
+    let changed = output_of(Command::new("git").args(["status", "--porcelain", "-uno"]))?;
     let changed = if changed.is_empty() { "" } else { " with changes" };
     Ok(format!(
         "{cores} cores ({processor}){memory}, shared by client, engine and store; load average \
@@ -41,7 +41,7 @@ fn line(file: &str, name: &str) -> Option<String> {
 }
 
 /// What a command prints.
-fn said(command: &mut Command) -> Result<String> {
+fn output_of(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

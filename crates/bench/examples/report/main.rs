@@ -1,4 +1,4 @@
-//! Runs every benchmark on stores of its own and writes the page of what was measured.
+//! Runs every benchmark on new stores and writes the page of results.
 //!
 //! `cargo xtask bench` builds `ff` and starts this. With `--quick` each benchmark runs once and
 //! short, and the page goes to stdout.

@@ -1,4 +1,4 @@
-//! The page of what was measured. What stands outside its two marks is written by people.
+//! The page of results. The text outside its two marks is written by hand.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ const END: &str = "<!-- measured: to here -->\n";
 pub(crate) fn measured(machine: &str, rows: &[Row], runs: usize) -> String {
     let mut text = format!("{machine}\n");
     text += &match runs {
-        1 => "Each figure is from one short run: a look, not a measurement.\n".to_owned(),
+        1 => "Each figure is from one short run: a rough check, not a measurement.\n".to_owned(),
         _ => format!("Each figure is the median of {runs} runs [lowest to highest].\n"),
     };
     for store in [Store::Sqlite, Store::Valkey, Store::ValkeyAof] {

@@ -1,4 +1,4 @@
-//! One run of a benchmark, on a store that nobody has used.
+//! One run of a benchmark, on a new store.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Result;
 use crate::cases::Store;
 
-/// What `ff bench` says.
+/// The report of `ff bench`.
 pub(crate) fn once(ff: &Path, store: Store, words: &str) -> Result<Value> {
     match store {
         Store::Sqlite => {
@@ -27,7 +27,7 @@ pub(crate) fn once(ff: &Path, store: Store, words: &str) -> Result<Value> {
 fn bench(ff: &Path, words: &str, url: &str) -> Result<Value> {
     let mut command = Command::new(ff);
     command.arg("bench").args(words.split(' ')).args(["--json", "--store", url]);
-    // A server without a file warns, and here it is meant.
+    // A server without a file warns; here that is intended.
     command.env("FF_LOG", "error").stderr(Stdio::inherit());
     let done =
         command.output().map_err(|error| format!("cannot start {}: {error}", ff.display()))?;
@@ -35,5 +35,5 @@ fn bench(ff: &Path, words: &str, url: &str) -> Result<Value> {
         return Err(format!("`ff bench {words}` failed ({})", done.status));
     }
     serde_json::from_slice(&done.stdout)
-        .map_err(|error| format!("`ff bench {words}` said something else than JSON: {error}"))
+        .map_err(|error| format!("`ff bench {words}` printed something else than JSON: {error}"))
 }

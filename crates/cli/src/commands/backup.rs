@@ -12,8 +12,8 @@ use crate::session::Session;
 /// `ff backup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The copy is of one moment and is checked like `ff check` does. It is a store: open it \
-                  with --store sqlite:FILE. Servers and workers go on meanwhile.\n\nA store on Valkey \
+    after_help = "The copy is a consistent snapshot, checked as by `ff check`. It is a store: open it \
+                  with --store sqlite:FILE. Servers and workers may keep running.\n\nA store on Valkey \
                   is copied by its servers; see docs/backup.md."
 )]
 pub(crate) struct Backup {
@@ -47,7 +47,9 @@ impl Backup {
             session.output.talk("the copy is sound");
             return Ok(Verdict::Good);
         }
-        session.output.talk("the copy is whole, and as unsound as the store: run `ff check` on it");
+        session
+            .output
+            .talk("the copy is complete, and as unsound as the store: run `ff check` on it");
         Ok(Verdict::Bad)
     }
 }

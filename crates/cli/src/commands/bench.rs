@@ -1,4 +1,4 @@
-//! `ff bench`: what the engine does on a store, beside what the store could do at best.
+//! `ff bench`: what the engine does on a store, compared with what the store could do at best.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     scenario: Which,
 
-    /// How many executions in all.
+    /// How many executions in total.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
@@ -230,7 +230,7 @@ fn bar() -> Progress {
         if shown.swap(percent, Ordering::Relaxed) != percent {
             let full = "#".repeat((percent * WIDTH / 100) as usize);
             let empty = ".".repeat((WIDTH - percent * WIDTH / 100) as usize);
-            // A bar that nobody sees is not missed.
+            // A bar that is not visible is not missed.
             let _ = write!(std::io::stderr().lock(), "\r[{full}{empty}] {percent:3} %");
         }
     })

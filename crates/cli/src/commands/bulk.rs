@@ -1,4 +1,4 @@
-//! One thing done to many executions, chosen by what they are: the part that `ff cancel`, `ff replay`
+//! One action on many executions, chosen by a filter: the part that `ff cancel`, `ff replay`
 //! and `ff delete` share.
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -8,7 +8,7 @@ use ff_api::BulkView;
 use ff_core::bounds::PAGE;
 use ff_core::{Kind, Lane, TagKey, TagValue, Time};
 use ff_store::ClientAndWorker;
-use ff_store::listing::{Filter, Standing};
+use ff_store::listing::{Filter, StateFilter};
 use ff_store::roles::{Bulk, BulkAction, BulkSlice};
 
 use super::{Verdict, parse};
@@ -17,7 +17,7 @@ use crate::id::Id;
 use crate::output::{amount, terminal};
 use crate::session::Session;
 
-/// How many executions one call concerns, so that the line of progress moves.
+/// How many executions one call concerns, so that the progress line moves.
 const SLICE: usize = 200;
 
 /// Which executions, and how.
@@ -33,7 +33,7 @@ pub(crate) struct BulkFlags {
 
     /// All in these states, separated by commas [default: every state the command applies to].
     #[arg(long, value_name = "STATE", value_delimiter = ',', conflicts_with = "id")]
-    state: Vec<Standing>,
+    state: Vec<StateFilter>,
 
     /// All with this tag; may be repeated.
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse::tag, conflicts_with = "id")]
@@ -76,7 +76,7 @@ impl BulkFlags {
             to: self.to,
             ..Filter::default()
         }
-        .standing(self.state.iter().copied())
+        .in_states(self.state.iter().copied())
     }
 
     /// Does `action` to all that match, slice by slice, and prints how many.

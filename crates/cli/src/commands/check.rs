@@ -34,8 +34,8 @@ impl Check {
         session.output.answer(&view, lines)?;
         if clock_offset_ms.is_some() {
             session.output.talk(format_args!(
-                "the store's time is {} ahead of the system clock, which was set back; it goes on, and \
-                 comes closer by a tenth of the time that passes",
+                "the store's time is {} ahead of the system clock, which was set back; it continues \
+                 from there, and comes closer by a tenth of the time that passes",
                 duration::rough(offset)
             ));
         }

@@ -1,4 +1,4 @@
-//! `ff dev`: everything, on a fresh file, with work already moving.
+//! `ff dev`: everything, on a fresh file, with demo work.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,11 +62,11 @@ impl Dev {
     }
 }
 
-/// Where the file is.
+/// The directory of the store.
 enum Home {
-    /// In a directory that stays.
+    /// A directory that stays.
     Kept(PathBuf),
-    /// In a directory that goes with the process.
+    /// A directory that is removed with the process.
     Temporary(tempfile::TempDir),
 }
 
@@ -89,7 +89,7 @@ impl Home {
     }
 }
 
-/// What a script is told of it.
+/// What is printed with `--json`.
 #[derive(Serialize)]
 struct Started<'a> {
     url: &'a str,

@@ -1,4 +1,4 @@
-//! `ff explain`: why an execution stands where it stands.
+//! `ff explain`: why an execution is in its state.
 
 use clap::Args;
 use ff_api::ExplanationView;

@@ -1,4 +1,4 @@
-//! The flags that say what limits an execution besides workers.
+//! The flags for the budgets and quotas of an execution.
 
 use clap::Args;
 use ff_core::limits::ExecutionLimits;
@@ -7,7 +7,7 @@ use ff_core::{Dimension, ResourceName};
 use super::parse;
 use crate::error::Error;
 
-/// What an execution spends from and counts against.
+/// The budgets that an execution is charged to, and the quotas that must admit it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitFlags {

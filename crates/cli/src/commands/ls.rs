@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ff_api::ListPageView;
 use ff_core::bounds::PAGE;
 use ff_core::{Kind, Lane, Millis, TagKey, TagValue, Time};
-use ff_store::listing::{Cursor, Filter, ListPage, Listing, Standing};
+use ff_store::listing::{Cursor, Filter, ListPage, Listing, StateFilter};
 use ff_store::{ClientAndWorker, Clock, SystemClock};
 
 use super::{Verdict, parse};
@@ -23,7 +23,7 @@ pub(crate) struct Ls {
     /// completed, failed, cancelled, expired; or waiting_for_capable_worker, queued while no live worker
     /// can run it.
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
-    state: Vec<Standing>,
+    state: Vec<StateFilter>,
 
     /// Only in this lane.
     #[arg(long, value_name = "NAME")]
@@ -140,7 +140,7 @@ impl Ls {
                         false => self.table(&view, session.output),
                     };
                     let title = session.output.style().dim(&title);
-                    // To the upper left, and away with what is there.
+                    // To the upper left, and clear the screen.
                     session.output.bytes(format!("\x1b[H\x1b[2J{title}{table}").as_bytes())?;
                 }
                 Ok(page) if last.as_ref() != Some(&page) => {
@@ -192,7 +192,7 @@ impl Ls {
             to: self.to,
             ..Filter::default()
         }
-        .standing(self.state.iter().copied())
+        .in_states(self.state.iter().copied())
     }
 
     /// The command for the next page.

@@ -42,10 +42,10 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::session::Session;
 
-/// What a command that was carried out found.
+/// The result of a command that was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// All is well.
+    /// Success.
     Good,
     /// An execution that was waited for did not complete, or a store is not sound.
     Bad,
@@ -60,7 +60,7 @@ impl From<Verdict> for ExitCode {
     }
 }
 
-/// Does what the command line asks for.
+/// Runs the command of the command line.
 pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
     let session = Session::new(cli.global, output);
     let verdict = carry_out(cli.command, &session).await;

@@ -28,7 +28,7 @@ pub(crate) fn amount(text: &str) -> Result<(Dimension, u64), Refusal> {
     Ok((dimension, number.map_err(|why| Refusal::invalid("amount", why))?))
 }
 
-/// A moment in RFC 3339.
+/// A time in RFC 3339.
 pub(crate) fn moment(text: &str) -> Result<Time, Refusal> {
     text.parse::<Timestamp>().map(|timestamp| timestamp.0)
 }
@@ -110,7 +110,7 @@ mod tests {
         let (dimension, number) = amount("tokens=2000").unwrap();
         assert_eq!((dimension.as_str(), number), ("tokens", 2_000));
         assert_eq!(amount("t=9007199254740992").unwrap().1, AMOUNT);
-        for (bad, told) in [
+        for (bad, part) in [
             ("tokens", "DIMENSION=AMOUNT"),
             ("=5", "dimension is empty"),
             ("a b=5", "dimension has a character"),
@@ -123,7 +123,7 @@ mod tests {
             ("t=5=5", "from 1 to"),
         ] {
             let why = amount(bad).unwrap_err().to_string();
-            assert!(why.contains(told), "{bad}: {why}");
+            assert!(why.contains(part), "{bad}: {why}");
         }
     }
 

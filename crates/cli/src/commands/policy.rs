@@ -53,7 +53,7 @@ pub(crate) struct PolicyFlags {
     #[arg(allow_hyphen_values = true)]
     attempt_timeout: Option<Patch<Millis>>,
 
-    /// How long the execution may take in all before it expires, or none [default: none].
+    /// How long the execution may take in total before it expires, or none [default: none].
     #[arg(long, value_name = "DURATION", value_parser = span_or_none)]
     #[arg(allow_hyphen_values = true)]
     deadline: Option<Patch<Millis>>,
@@ -82,7 +82,7 @@ fn span_or_none(text: &str) -> Result<Patch<Millis>, String> {
 }
 
 impl PolicyFlags {
-    /// What was given. Bounds are the machine's to check.
+    /// The overrides that were given. The machine checks their bounds.
     pub(crate) fn ask(self) -> PolicyOverrides {
         let growth = match (self.backoff_fixed, self.backoff_doubling) {
             (true, _) => Some(Growth::Fixed),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_nothing_is_said() {
+    fn without_flags_nothing_is_overridden() {
         assert!(ask(&[]).is_empty());
     }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lane_says_can_be_taken_back() {
+    fn a_default_of_a_lane_can_be_cleared() {
         let ask = ask(&[
             "--backoff-doubling",
             "--retry-all",

@@ -1,4 +1,4 @@
-//! `ff progress`: a program tells how far it is.
+//! `ff progress`: a program reports how far it is.
 
 use clap::Args;
 use ff_core::machine::ReportProgress;
@@ -17,14 +17,14 @@ FF_PROGRESS and FF_PROGRESS_MESSAGE.";
 /// `ff progress`.
 #[derive(Debug, Args)]
 #[command(after_help = INSIDE)]
-#[command(group = clap::ArgGroup::new("told").required(true).multiple(true))]
+#[command(group = clap::ArgGroup::new("report").required(true).multiple(true))]
 pub(crate) struct Progress {
     /// Percent done: 0 to 100.
-    #[arg(value_parser = parse::number::<u8>(0, 100), group = "told")]
+    #[arg(value_parser = parse::number::<u8>(0, 100), group = "report")]
     percent: Option<u8>,
 
     /// What it is doing, shown to people.
-    #[arg(long, value_name = "TEXT", group = "told")]
+    #[arg(long, value_name = "TEXT", group = "report")]
     message: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `ff revoke`: take an execution from its holder.
+//! `ff revoke`: end the lease of an execution.
 
 use clap::Args;
 use ff_api::RevokedView;

@@ -1,4 +1,4 @@
-//! `ff show`: all that is known of an execution.
+//! `ff show`: all that is known about an execution.
 
 use clap::Args;
 use ff_api::ExecutionView;

@@ -158,7 +158,8 @@ impl Submit {
     }
 }
 
-/// Submits. Whoever repeats a call that may have been carried out needs the id it was sent with.
+/// Submits. To repeat a call that may have been carried out, the caller needs the id it was sent
+/// with.
 async fn send(
     session: &Session<'_>,
     backend: &Arc<dyn ClientAndWorker>,

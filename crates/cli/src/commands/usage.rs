@@ -1,4 +1,4 @@
-//! `ff usage`: a program tells what it has used.
+//! `ff usage`: a program reports what it has used.
 
 use clap::Args;
 use ff_api::http::UsedView;

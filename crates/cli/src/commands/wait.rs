@@ -40,9 +40,9 @@ impl Wait {
     }
 }
 
-/// How often the record is read: often at first, then less and less.
-const FIRST_LOOK: Duration = Duration::from_millis(10);
-const LATER_LOOKS: Duration = Duration::from_millis(500);
+/// How often the record is read: often at first, then less often.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(10);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Waits until `target` has ended, prints its result, and returns whether it completed.
 pub(super) async fn for_end(
@@ -69,21 +69,21 @@ pub(super) async fn for_end(
 
 fn not_yet(target: &Target, timeout: Millis) -> Error {
     let id = target.execution;
-    Error::WaitTimeout(format!("execution {id} has not ended after {timeout}; it goes on"))
+    Error::WaitTimeout(format!("execution {id} has not ended after {timeout}; it keeps running"))
 }
 
 async fn ended(backend: &dyn ClientAndWorker, target: &Target) -> Result<Description, Error> {
-    let mut pause = FIRST_LOOK;
+    let mut pause = FIRST_POLL_INTERVAL;
     loop {
-        let looked = Instant::now();
+        let polled = Instant::now();
         match backend.describe(target).await {
             Ok(record) if record.outcome().is_some() => return Ok(record),
             Ok(_) => {}
             Err(error) if error.is_retryable() => {}
             Err(error) => return Err(error.into()),
         }
-        tokio::time::sleep_until(looked + pause).await;
-        pause = (pause * 2).min(LATER_LOOKS);
+        tokio::time::sleep_until(polled + pause).await;
+        pause = (pause * 2).min(MAX_POLL_INTERVAL);
     }
 }
 

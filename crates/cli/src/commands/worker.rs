@@ -89,7 +89,7 @@ pub(crate) struct Worker {
     #[arg(allow_hyphen_values = true)]
     grace: Millis,
 
-    /// How long running programs may go on after the worker is told to stop.
+    /// How long running programs may continue after the worker is told to stop.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     drain: Millis,

@@ -1,4 +1,4 @@
-//! `ff workers`: who works.
+//! `ff workers`: the registered workers.
 
 use clap::Args;
 use ff_api::WorkerPageView;

@@ -1,4 +1,4 @@
-//! The demo's workers: most do as they are told, some stop breathing.
+//! The demo's workers: most run their tasks, some go silent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Lane, Millis, Namespace, Payload, Refusal, WorkerId, WorkerInstanceId,
 };
-use ff_sdk::{Json, Presence, Running, TaskContext, TaskError, WorkerRuntime};
+use ff_sdk::{Json, RegistrationGuard, Running, TaskContext, TaskError, WorkerRuntime};
 use ff_store::roles::Registering;
 use ff_store::{EngineBackend, StoreError, mint};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -83,12 +83,12 @@ async fn summarize(task: TaskContext, Json(name): Json<String>) -> Result<Json<S
     Ok(Json(format!("{name}, in a few words")))
 }
 
-/// Serves the lane that loses its workers. Who claims something that was never tried stops
-/// breathing, as a killed process does: the lease runs out, and whoever comes next gets it as a
-/// second attempt and does it.
+/// Serves the lane that loses its workers. A worker that claims a first attempt goes silent,
+/// like a killed process: the lease expires, and the next worker gets the execution as a
+/// second attempt and completes it.
 async fn fragile(backend: Arc<dyn EngineBackend>, name: WorkerId) {
     let _presence = match registering(&name) {
-        Ok(worker) => Some(Presence::register_later(backend.clone(), worker)),
+        Ok(worker) => Some(RegistrationGuard::register_later(backend.clone(), worker)),
         Err(_) => None,
     };
     for number in 1.. {
@@ -99,7 +99,7 @@ async fn fragile(backend: Arc<dyn EngineBackend>, name: WorkerId) {
     }
 }
 
-/// How those who serve the fragile lane are registered, together.
+/// The shared registration of the workers of the fragile lane.
 fn registering(name: &WorkerId) -> Result<Registering, Refusal> {
     let instance = WorkerInstanceId::new(format!("{name}-fragile-{:04x}", fastrand::u16(..)))?;
     Ok(Registering {

@@ -1,4 +1,4 @@
-//! A trickle of demo work, one of each sort first.
+//! A trickle of demo work, one of each kind first.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use ff_core::policy::Backoff;
 use ff_core::{Dimension, Millis, Namespace, ResourceName, When};
 use ff_sdk::{Client, SdkError};
 
-/// The lane of most of the demo's work. The demo takes nothing of lane `default`, or of any other lane
-/// than its own two: those are for whoever tries things out.
+/// The lane of most of the demo's work. The demo claims nothing from lane `default`, or from any
+/// other lane than its own two: those are for experiments.
 pub(crate) const LANE: &str = "demo";
 /// The lane whose work loses a worker now and then.
 pub(crate) const FRAGILE: &str = "fragile";
@@ -16,8 +16,8 @@ pub(crate) const FRAGILE: &str = "fragile";
 pub(crate) const BUDGET: &str = "demo";
 pub(crate) const TOKENS: &str = "tokens";
 
-/// What one summary may use, and what the budget allows within its period: two of them wait from time
-/// to time.
+/// What one summary may use, and what the budget allows within its period: two of them have to wait
+/// from time to time.
 const ESTIMATE: u64 = 300;
 const ALLOWED: u64 = 1_000;
 const PERIOD: Millis = Millis::from_secs(20);
@@ -25,9 +25,9 @@ const PERIOD: Millis = Millis::from_secs(20);
 const NAMES: &[&str] = &["Ada", "Grace", "Edsger", "Barbara", "Alan", "Katherine", "Donald"];
 const PAUSE: Duration = Duration::from_millis(700);
 
-/// A sort of demo work.
+/// A scenario of the demo.
 #[derive(Debug, Clone, Copy)]
-enum Sort {
+enum Scenario {
     Success,
     Retry,
     Failure,
@@ -41,22 +41,28 @@ pub(crate) async fn run(client: &Client) {
     if let Err(error) = set_budget(client).await {
         tracing::warn!(%error, "the demo has no budget");
     }
-    let first =
-        [Sort::Success, Sort::Retry, Sort::Failure, Sort::Delay, Sort::LostWorker, Sort::Budget];
-    for sort in first {
-        submit(client, sort).await;
+    let first = [
+        Scenario::Success,
+        Scenario::Retry,
+        Scenario::Failure,
+        Scenario::Delay,
+        Scenario::LostWorker,
+        Scenario::Budget,
+    ];
+    for scenario in first {
+        submit(client, scenario).await;
     }
     loop {
         tokio::time::sleep(PAUSE).await;
-        let sort = match fastrand::u8(..12) {
-            0 => Sort::Failure,
-            1 | 2 => Sort::Retry,
-            3 => Sort::Delay,
-            4 => Sort::LostWorker,
-            5..8 => Sort::Budget,
-            _ => Sort::Success,
+        let scenario = match fastrand::u8(..12) {
+            0 => Scenario::Failure,
+            1 | 2 => Scenario::Retry,
+            3 => Scenario::Delay,
+            4 => Scenario::LostWorker,
+            5..8 => Scenario::Budget,
+            _ => Scenario::Success,
         };
-        submit(client, sort).await;
+        submit(client, scenario).await;
     }
 }
 
@@ -72,43 +78,43 @@ async fn set_budget(client: &Client) -> Result<(), SdkError> {
     Ok(())
 }
 
-async fn submit(client: &Client, sort: Sort) {
-    if let Err(error) = try_submit(client, sort).await {
+async fn submit(client: &Client, scenario: Scenario) {
+    if let Err(error) = try_submit(client, scenario).await {
         tracing::warn!(%error, "demo work was not submitted");
     }
 }
 
-async fn try_submit(client: &Client, sort: Sort) -> Result<(), SdkError> {
+async fn try_submit(client: &Client, scenario: Scenario) -> Result<(), SdkError> {
     let name = NAMES[fastrand::usize(..NAMES.len())];
-    let kind = match sort {
-        Sort::Success | Sort::Delay | Sort::LostWorker => "greet",
-        Sort::Retry => "flaky",
-        Sort::Failure => "doomed",
-        Sort::Budget => "summarize",
+    let kind = match scenario {
+        Scenario::Success | Scenario::Delay | Scenario::LostWorker => "greet",
+        Scenario::Retry => "flaky",
+        Scenario::Failure => "doomed",
+        Scenario::Budget => "summarize",
     };
-    let mut task = client.task(kind)?.lane(LANE)?.input(name)?.tag("demo", word(sort))?;
-    task = match sort {
-        Sort::Delay => task.start(When::After(Millis::from_secs(5))),
-        Sort::LostWorker => {
+    let mut task = client.task(kind)?.lane(LANE)?.input(name)?.tag("demo", word(scenario))?;
+    task = match scenario {
+        Scenario::Delay => task.start(When::After(Millis::from_secs(5))),
+        Scenario::LostWorker => {
             let task = task.lane(FRAGILE)?;
             task.policy(|policy| policy.lease_ttl = Some(Millis::from_secs(2)))
         }
-        Sort::Retry => task.policy(|policy| {
+        Scenario::Retry => task.policy(|policy| {
             policy.backoff = Backoff::fixed(Millis::from_secs(1)).into();
         }),
-        Sort::Budget => task.budget(BUDGET)?.estimate(&[(TOKENS, ESTIMATE)])?,
-        Sort::Success | Sort::Failure => task,
+        Scenario::Budget => task.budget(BUDGET)?.estimate(&[(TOKENS, ESTIMATE)])?,
+        Scenario::Success | Scenario::Failure => task,
     };
     task.send().await.map(drop)
 }
 
-fn word(sort: Sort) -> &'static str {
-    match sort {
-        Sort::Success => "success",
-        Sort::Retry => "retry",
-        Sort::Failure => "failure",
-        Sort::Delay => "delay",
-        Sort::LostWorker => "lost-worker",
-        Sort::Budget => "budget",
+fn word(scenario: Scenario) -> &'static str {
+    match scenario {
+        Scenario::Success => "success",
+        Scenario::Retry => "retry",
+        Scenario::Failure => "failure",
+        Scenario::Delay => "delay",
+        Scenario::LostWorker => "lost-worker",
+        Scenario::Budget => "budget",
     }
 }

@@ -1,4 +1,4 @@
-//! What happens, on one screen: how many executions stand where, a budget at work, and the newest
+//! A live view on one screen: how many executions are in each state, a budget, and the newest
 //! executions. Every line fits 80 columns.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ const SHARE: u32 = 10;
 /// How many executions are in each state.
 type Counts = BTreeMap<PublicState, u64>;
 
-/// Shows what happens until it is dropped. On a terminal the picture is drawn in place; elsewhere it
+/// Shows the view until it is dropped. On a terminal it is drawn in place; elsewhere it
 /// is one line now and then.
 pub(crate) async fn run(client: &Client, output: &Output) {
     let counts = Mutex::new(None);
@@ -44,7 +44,7 @@ pub(crate) async fn run(client: &Client, output: &Output) {
     }
 }
 
-/// Counts every execution, again and again: all of them, so that the numbers are true after days too.
+/// Counts every execution periodically: all of them, so that the numbers are true after days too.
 async fn keep_counting(client: &Client, counts: &Mutex<Option<Counts>>) {
     loop {
         let started = Instant::now();
@@ -92,7 +92,7 @@ async fn keep_drawing(client: &Client, output: &Output, counts: &Mutex<Option<Co
         let mut text = picture(&counted, budget.as_ref(), &page, columns);
         let lines = text.lines().count();
         if drawn > 0 {
-            // Back to the top of the picture, and away with it.
+            // Back to the top of the view, and clear it.
             text.insert_str(0, &format!("\x1b[{drawn}A\x1b[J"));
         }
         drawn = lines;

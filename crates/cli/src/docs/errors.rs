@@ -14,8 +14,8 @@ pub(crate) fn page() -> String {
          whether the same call may succeed later. `ff` prints `error: MESSAGE (CODE)` on stderr, or \
          with `--json` an object with `code`, `message`, `field` and `retryable`, and ends with the \
          exit code of the table below.\n\nOver HTTP an error is `application/problem+json` with the \
-         same code and field, and `GET /errors/CODE` says what stands here. What is worth another try \
-         carries `Retry-After`.\n\n## Exit codes\n\n",
+         same code and field, and `GET /errors/CODE` gives the text of this page. A retryable \
+         error carries `Retry-After`.\n\n## Exit codes\n\n",
     );
     page.push_str(&table(
         ["exit code", "meaning"],

@@ -25,7 +25,7 @@ pub(crate) fn page() -> String {
         .iter()
         .map(|(from, verb, to)| [code(from.as_str()), verb.to_string(), code(to.as_str())]);
     page.push_str(&table(["from", "by", "to"], rows));
-    page.push_str("\n## What is seen of a state\n\n");
+    page.push_str("\n## How a state is shown\n\n");
     page.push_str(
         "`state` is the public word; the six columns after it are the `state_vector`. All are \
          derived from the stored state in one function.\n\n",

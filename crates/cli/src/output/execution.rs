@@ -8,7 +8,7 @@ use super::style::Style;
 use super::table::Sheet;
 use super::{amount, text, when};
 
-/// All that is known of an execution, one fact a line; what does not apply is left out.
+/// All that is known about an execution, one fact a line; what does not apply is left out.
 pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
     let at = |timestamp| when::full(timestamp, now);
     let mut sheet = Sheet::new();
@@ -54,7 +54,7 @@ fn joined(words: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// What limits it besides workers, and what it has used.
+/// Its budgets and quotas, and what it has used.
 fn limits(sheet: &mut Sheet, view: &ExecutionView) {
     let limits = &view.limits;
     for (name, limits) in [("budgets", &limits.budgets), ("quotas", &limits.quotas)] {

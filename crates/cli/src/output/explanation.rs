@@ -1,4 +1,4 @@
-//! Why an execution stands where it stands, for people.
+//! Why an execution is in its state, for people.
 
 use ff_api::{ExplanationView, ReasonView, Timestamp};
 use ff_core::{ResourceName, Time};
@@ -7,7 +7,7 @@ use super::style::Style;
 use super::table::Sheet;
 use super::{text, when};
 
-/// The sentence, in lines of at most so many characters, if any, and under it one reason a line.
+/// The sentence, wrapped to `columns` if given, and under it one reason a line.
 pub(crate) fn list(
     view: &ExplanationView,
     now: Time,
@@ -16,15 +16,15 @@ pub(crate) fn list(
 ) -> String {
     let mut sheet = Sheet::new();
     for reason in &view.reasons {
-        let (word, told) = told(reason, now);
-        sheet.row(word, told);
+        let (word, details) = details(reason, now);
+        sheet.row(word, details);
     }
     let sentence = text::wrapped(&text::lines(&view.explanation, ""), columns);
     format!("{}\n\n{}", style.bold(&sentence), sheet.show(style))
 }
 
-/// The word for a reason, and what is to be known of it.
-fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
+/// The word for a reason, and its details.
+fn details(reason: &ReasonView, now: Time) -> (&'static str, String) {
     match reason {
         ReasonView::LanePaused { lane, said, since } => {
             let said = said.as_deref().map(|said| format!(": {}", text::lines(said, "")));
@@ -67,7 +67,7 @@ fn told(reason: &ReasonView, now: Time) -> (&'static str, String) {
     }
 }
 
-/// What a budget or a quota has no room for.
+/// What a budget or a quota lacks.
 fn short(name: &ResourceName, detail: &str, until: Option<Timestamp>, now: Time) -> String {
     let until = until.map(|at| format!("\nmay clear {}", when::full(at, now)));
     format!("{name}: {detail}{}", until.unwrap_or_default())

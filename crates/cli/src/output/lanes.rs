@@ -9,7 +9,7 @@ use super::style::Style;
 use super::table::{Sheet, Table};
 use super::{amount, text, when};
 
-/// One lane a line, cut to fit so many characters, if any.
+/// One lane a line, cut to `width` if given.
 pub(crate) fn table(
     page: &LanePageView,
     now: Time,
@@ -43,14 +43,14 @@ pub(crate) fn table(
     table.show(style)
 }
 
-/// What else is to be known of a lane: why it is closed, what nobody can run, its defaults.
+/// A note about a lane: why it is closed, how much no worker can run, its defaults.
 fn note(view: &LaneView, unroutable: u64) -> String {
-    let nobody = match unroutable {
+    let no_worker = match unroutable {
         0 => None,
         count => Some(format!("no worker can run {}", amount::grouped(count))),
     };
     let reason = view.reason.as_deref().map(|reason| text::one_line(reason, usize::MAX));
-    let parts: Vec<_> = reason.into_iter().chain(nobody).chain(defaults(view)).collect();
+    let parts: Vec<_> = reason.into_iter().chain(no_worker).chain(defaults(view)).collect();
     parts.join("; ")
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn sheet(view: &LaneView, now: Time, style: Style) -> String {
     sheet.show(style)
 }
 
-/// What is said for submits that say nothing, a phrase for each thing said.
+/// The defaults of a lane, one phrase each.
 fn defaults(view: &LaneView) -> Vec<String> {
     let Some(policy) = &view.policy else { return Vec::new() };
     let span = |ms| Millis::new(ms).to_string();

@@ -8,8 +8,8 @@ use super::table::Table;
 use super::{text, when};
 use crate::id;
 
-/// One execution a line, in lines of at most so many characters: ids are as long as they must be to
-/// tell them apart, and reasons are cut.
+/// One execution a line, cut to the width: ids are as long as they must be to
+/// be unique, and reasons are cut.
 pub(crate) fn fitted(page: &ListPageView, now: Time, style: Style, columns: usize) -> String {
     if page.executions.is_empty() {
         return String::new();

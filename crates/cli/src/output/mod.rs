@@ -1,5 +1,5 @@
-//! Everything that is printed. stdout is data, stderr is talk; nothing here panics when nobody
-//! listens.
+//! Everything that is printed. stdout is data, stderr is messages; nothing here panics when a stream
+//! is closed.
 
 pub(crate) mod amount;
 pub(crate) mod attempts;
@@ -37,7 +37,7 @@ impl Output {
         Output { json, style: Style::of_stdout() }
     }
 
-    /// Whether data is asked for as JSON.
+    /// Whether the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
@@ -67,7 +67,7 @@ impl Output {
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Error::Output)
     }
 
-    /// Says something to a person; with `--json` nobody is there.
+    /// Prints a message for people; nothing with `--json`.
     pub(crate) fn talk(&self, line: impl Display) {
         if !self.json {
             talk(line);
@@ -79,7 +79,7 @@ impl Output {
         self.talk(Style::of_stderr().dim(&line.to_string()));
     }
 
-    /// Tells what went wrong.
+    /// Prints an error.
     pub(crate) fn error(&self, view: &ErrorView) {
         let json = self.json.then(|| serde_json::to_string(view).ok()).flatten();
         match json {
@@ -92,7 +92,7 @@ impl Output {
     }
 }
 
-/// One line on stderr. When nobody reads it, it is lost.
+/// One line on stderr. It is lost if stderr is closed.
 pub(crate) fn talk(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

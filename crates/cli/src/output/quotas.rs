@@ -51,14 +51,14 @@ fn of(count: u64, most: Option<u32>) -> String {
     }
 }
 
-/// How many of how many were let through in the last window, if that is limited.
+/// How many of how many were admitted in the last window, if that is limited.
 fn admitted(view: &QuotaView) -> Option<String> {
     view.max_requests?;
     let window = Millis::new(view.window_ms);
     Some(format!("{} in {window}", of(view.admitted, view.max_requests)))
 }
 
-/// When one more may start; `free` is when the window has room.
+/// When one more may start; `free` is when the window has capacity.
 fn next(view: &QuotaView, free: String) -> String {
     match view.max_active.is_some_and(|most| view.active >= most) {
         true => "when one ends".to_owned(),

@@ -9,7 +9,7 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     /// The column that holds a state word, if one does.
     state_column: Option<usize>,
-    /// Columns of numbers, which end in line.
+    /// Columns of numbers, which are right-aligned.
     numbers: &'static [usize],
     /// Columns that are cut where lines would not fit, and how long a line may be.
     fit: Option<(&'static [usize], usize)>,
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// With these columns ending in line.
+    /// With these columns right-aligned.
     pub(crate) fn numbers(self, numbers: &'static [usize]) -> Table {
         Table { numbers, ..self }
     }
@@ -59,7 +59,7 @@ impl Table {
         text.push('\n');
         for row in &self.rows {
             let state = self.state_column.and_then(|column| row.get(column));
-            // A program says at the end what went wrong; everything else begins with what matters.
+            // A program prints its error last; everything else begins with what matters.
             let cut = match state.map(String::as_str) {
                 Some("failed") => text::one_line,
                 _ => text::beginning,

@@ -1,9 +1,9 @@
-//! The size of the terminal that somebody looks at.
+//! The size of the terminal.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-/// What a terminal has that does not say how large it is.
+/// The default for a terminal that does not report its size.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
 /// The size of a terminal, in characters.
@@ -25,10 +25,10 @@ pub(crate) fn of_stderr() -> Option<Size> {
     stderr.is_terminal().then(|| size(&stderr))
 }
 
-/// What COLUMNS and LINES say, else what the terminal says of itself.
+/// COLUMNS and LINES, else the size that the terminal reports.
 fn size(terminal: &impl AsFd) -> Size {
-    let said = rustix::termios::tcgetwinsize(terminal).ok();
-    let said = said.map_or(USUAL, |size| Size {
+    let reported = rustix::termios::tcgetwinsize(terminal).ok();
+    let reported = reported.map_or(USUAL, |size| Size {
         columns: Some(size.ws_col.into()).filter(|columns| *columns > 0).unwrap_or(USUAL.columns),
         rows: Some(size.ws_row.into()).filter(|rows| *rows > 0).unwrap_or(USUAL.rows),
     });
@@ -37,7 +37,7 @@ fn size(terminal: &impl AsFd) -> Size {
         text.parse().ok().filter(|size: &usize| *size > 0)
     };
     Size {
-        columns: given("COLUMNS").unwrap_or(said.columns),
-        rows: given("LINES").unwrap_or(said.rows),
+        columns: given("COLUMNS").unwrap_or(reported.columns),
+        rows: given("LINES").unwrap_or(reported.rows),
     }
 }

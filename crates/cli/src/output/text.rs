@@ -1,8 +1,8 @@
-//! Text of others on a person's terminal: what a worker or an operator said cannot move the cursor,
+//! Untrusted text on a terminal: the text of a worker or an operator cannot move the cursor,
 //! change colours or break a column.
 
-/// `text` on one line, at most `most` characters: the middle goes first, because a program says at
-/// the end what went wrong.
+/// `text` on one line, at most `most` characters: the middle is cut, because a program prints
+/// its error last.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let words: Vec<_> = text.split(|c: char| c.is_whitespace() || c.is_control()).collect();
     let line = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
@@ -15,7 +15,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// `text` on one line, at most `most` characters: the end goes first.
+/// `text` on one line, at most `most` characters: the end is cut.
 pub(crate) fn beginning(text: &str, most: usize) -> String {
     let line = one_line(text, usize::MAX);
     if line.chars().count() <= most {
@@ -25,7 +25,7 @@ pub(crate) fn beginning(text: &str, most: usize) -> String {
     format!("{}…", head.trim_end())
 }
 
-/// `text` in lines of at most so many characters, if any, broken between words.
+/// `text` in lines of at most `columns` characters, if given, broken between words.
 pub(crate) fn wrapped(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     let mut lines: Vec<String> = Vec::new();
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_stays_when_the_end_goes() {
+    fn the_beginning_stays_when_the_end_is_cut() {
         assert_eq!(beginning("waits for a worker", 18), "waits for a worker");
         assert_eq!(beginning("waits for a worker", 11), "waits for…");
         assert_eq!(beginning("größer", 4), "grö…");

@@ -18,7 +18,7 @@ pub(crate) fn ahead(at: Timestamp, now: Time) -> String {
     relative(Timestamp(at.0.max(now)), now)
 }
 
-/// The moment and how far it is.
+/// The time and how far it is.
 pub(crate) fn full(at: Timestamp, now: Time) -> String {
     format!("{at} ({})", relative(at, now))
 }
@@ -28,7 +28,7 @@ pub(crate) fn age(at: Timestamp, now: Time) -> String {
     seconds(now.since(at.0)).to_string()
 }
 
-/// About this long; fractions of a second mean nothing to somebody who reads the time.
+/// About this long; readers have no use for fractions of a second.
 fn seconds(span: Millis) -> Millis {
     Millis::from_secs(span.get().saturating_add(500) / 1_000).rounded()
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distance_is_told_in_whole_seconds_and_at_most_two_units() {
+    fn distances_have_whole_seconds_and_at_most_two_units() {
         let now = Time::from_ms(1_000_000_000_000);
         let at = |ms: i64| Timestamp(Time::from_ms(now.as_ms().saturating_add_signed(ms)));
         for (ms, text) in [

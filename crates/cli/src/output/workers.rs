@@ -9,7 +9,7 @@ use super::{text, when};
 
 const LIST_WIDTH: usize = 40;
 
-/// One worker a line. Instance ids are whole: they are there to be copied.
+/// One worker a line. Instance ids are whole, so that they can be copied.
 pub(crate) fn table(page: &WorkerPageView, now: Time, style: Style) -> String {
     if page.workers.is_empty() {
         return String::new();

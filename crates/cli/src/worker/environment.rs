@@ -1,9 +1,9 @@
-//! What a program finds in its environment: what it works on and where it reports, and nothing of the
-//! worker's own settings.
+//! The environment of a program: what it works on and where it reports, without the
+//! settings of the worker.
 
 use ff_core::machine::Assignment;
 
-/// What the names of all settings begin with. The token of a server and the URL of a store are among
+/// The prefix of the names of all settings. The token of a server and the URL of a store are among
 /// them, so a program inherits none.
 pub(super) const OWN: &str = "FF_";
 

@@ -1,4 +1,4 @@
-//! One execution in this worker's hands, from its claim to its acknowledged end.
+//! One execution that this worker holds, from its claim to its acknowledged end.
 
 use std::io;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ pub(super) enum Ending {
     HandedBack,
 }
 
-/// What is left to do once the program is gone.
+/// What is left to do once the program has ended.
 enum Conclusion {
     /// Complete the execution.
     Complete(Payload),
     /// Fail the attempt.
     Fail(Failure),
-    /// Cancel the execution, as was asked.
+    /// Cancel the execution, as requested.
     Cancel,
     /// Hand the execution back.
     HandBack,
@@ -47,11 +47,11 @@ enum Conclusion {
     NotRunnable(String),
     /// Nothing: the execution was cancelled.
     Cancelled,
-    /// Nothing: another may hold the execution.
+    /// Nothing: another worker may hold the execution.
     Lost(String),
 }
 
-/// Runs the program and tells the store how it ended.
+/// Runs the program and reports how it ended.
 pub(super) async fn run(context: Arc<Context>, task: ClaimedTask) {
     let started = Instant::now();
     let id = task.assignment().execution;
@@ -61,8 +61,8 @@ pub(super) async fn run(context: Arc<Context>, task: ClaimedTask) {
         Err(error) => not_started(&error),
     };
     drop(pass);
-    let (ending, told) = conclude(&context, task, conclusion, started).await;
-    context.log.ended(ending, id, told);
+    let (ending, details) = conclude(&context, task, conclusion, started).await;
+    context.log.ended(ending, id, details);
     context.count(ending);
 }
 
@@ -76,12 +76,12 @@ fn not_started(error: &io::Error) -> Conclusion {
     }
 }
 
-/// Lets the program run until it ends or must stop. It is gone when this returns.
+/// Lets the program run until it ends or must stop. It has ended when this returns.
 async fn supervise(context: &Context, mut program: Program, task: &ClaimedTask) -> Conclusion {
     let grace = context.options.grace;
     tokio::select! {
         event = program.run() => match event {
-            Event::Ended(exit) => told(exit, program),
+            Event::Ended(exit) => conclusion_of(exit, program),
             Event::TooMuch => {
                 let _ = program.stop(grace).await;
                 Conclusion::Fail(verdict::too_much_output())
@@ -93,7 +93,7 @@ async fn supervise(context: &Context, mut program: Program, task: &ClaimedTask) 
             let exit = program.stop(left.map_or(grace, |left| left.min(grace))).await;
             match reason {
                 Some(StopReason::CancelRequested) => {
-                    told_to_stop(exit, program, Conclusion::Cancel)
+                    after_a_stop(exit, program, Conclusion::Cancel)
                 }
                 Some(StopReason::Cancelled) => Conclusion::Cancelled,
                 Some(StopReason::TimedOut) => {
@@ -107,20 +107,20 @@ async fn supervise(context: &Context, mut program: Program, task: &ClaimedTask) 
         }
         () = context.shutdown.drained() => {
             let exit = program.stop(grace).await;
-            told_to_stop(exit, program, Conclusion::HandBack)
+            after_a_stop(exit, program, Conclusion::HandBack)
         }
     }
 }
 
-/// What is told of a program that ended by itself.
-fn told(exit: Exit, program: Program) -> Conclusion {
+/// The conclusion from a program that ended without being stopped.
+fn conclusion_of(exit: Exit, program: Program) -> Conclusion {
     if program.has_too_much() {
         return Conclusion::Fail(verdict::too_much_output());
     }
-    let (output, said) = program.into_output();
+    let (output, stderr) = program.into_output();
     match exit {
         Err(why) => Conclusion::Fail(verdict::unknown(&why)),
-        Ok(status) => match verdict::of(status, output, &said) {
+        Ok(status) => match verdict::of(status, output, &stderr) {
             Verdict::Completed(result) => Conclusion::Complete(result),
             Verdict::Failed(failure) => Conclusion::Fail(failure),
             Verdict::NotRunnable(why) => Conclusion::NotRunnable(why),
@@ -128,14 +128,14 @@ fn told(exit: Exit, program: Program) -> Conclusion {
     }
 }
 
-/// What is told of a program that was told to stop: one that exits with 0 all the same has done its
-/// work, of any other it is `otherwise`.
-fn told_to_stop(exit: Exit, program: Program, otherwise: Conclusion) -> Conclusion {
+/// The conclusion from a program that was asked to stop: one that exits with 0 regardless has done
+/// its work; for any other it is `otherwise`.
+fn after_a_stop(exit: Exit, program: Program, otherwise: Conclusion) -> Conclusion {
     let done = exit.as_ref().is_ok_and(|status| status.success()) && !program.has_too_much();
-    if done { told(exit, program) } else { otherwise }
+    if done { conclusion_of(exit, program) } else { otherwise }
 }
 
-/// Ends the task, and says what came of it.
+/// Ends the task, and says what became of it.
 async fn conclude(
     context: &Context,
     task: ClaimedTask,
@@ -160,8 +160,8 @@ async fn conclude(
     }
 }
 
-/// What the store answered to the end of a task that took so long; `why` follows what it says of a
-/// failure.
+/// The answer of the store to the end of a task that took this long; `why` follows the description
+/// of a failure.
 fn acknowledged(answer: Result<Exited, SdkError>, took: Duration, why: &str) -> (Ending, String) {
     let took = duration::rough(ff_sdk::millis(took));
     match answer {
@@ -178,8 +178,8 @@ fn acknowledged(answer: Result<Exited, SdkError>, took: Duration, why: &str) -> 
         Err(error) if error.refused() == Some(Code::Cancelled) => {
             (Ending::Cancelled, String::new())
         }
-        // What is refused for what it says has failed for good.
-        Err(error) if error.refused().is_some() && !error.ends_the_hold() => {
+        // A call whose content is refused has failed for good.
+        Err(error) if error.refused().is_some() && !error.ends_hold() => {
             (Ending::Failed, format!("after {took}: {error}"))
         }
         Err(error) => (Ending::Lost, error.to_string()),

@@ -1,6 +1,6 @@
-//! One line on stderr for everything that happens, and the programs' own stderr as it comes.
+//! One line on stderr for every event, and the stderr of the programs as it arrives.
 //!
-//! A thread of its own writes, so that a reader that does not read never delays a renewal. What does
+//! A separate thread writes, so that a slow reader never delays a renewal. What does
 //! not fit into its queue is dropped: the record keeps what matters.
 
 use std::fmt::Display;
@@ -21,11 +21,11 @@ use crate::output::{style, text};
 
 /// How many lines or pieces of stderr wait to be written.
 const QUEUE: usize = 1_024;
-/// How long the end waits for a reader.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the last flush waits for a reader.
+const TIMEOUT: Duration = Duration::from_secs(1);
 const MESSAGE_WIDTH: usize = 160;
 
-/// Where a worker says what it does.
+/// The log of a worker.
 #[derive(Clone)]
 pub(super) struct Log {
     queue: Arc<Mutex<Option<SyncSender<Vec<u8>>>>>,
@@ -41,7 +41,7 @@ impl Log {
         let done = written.clone();
         std::thread::spawn(move || {
             for piece in pieces {
-                // A reader that went away is no reason to stop working.
+                // A closed stderr is no reason to stop working.
                 let _ = io::stderr().lock().write_all(&piece);
             }
             done.notify_one();
@@ -58,7 +58,7 @@ impl Log {
     /// Writes what is left.
     pub(super) async fn close(&self) {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = tokio::time::timeout(PATIENCE, self.written.notified()).await;
+        let _ = tokio::time::timeout(TIMEOUT, self.written.notified()).await;
     }
 
     pub(super) fn started(&self, options: &Options) {
@@ -82,24 +82,25 @@ impl Log {
             (report.lost, "lost"),
             (report.handed_back, "handed back"),
         ];
-        let told = counts.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<_> = told.map(|(count, what)| format!("{count} {what}")).collect();
-        let told = if told.is_empty() { "nothing done".to_owned() } else { told.join(", ") };
-        self.write(format!("{:<11} {told}\n", "stopped").into_bytes());
+        let details = counts.iter().filter(|(count, _)| *count > 0);
+        let details: Vec<_> = details.map(|(count, what)| format!("{count} {what}")).collect();
+        let details =
+            if details.is_empty() { "nothing done".to_owned() } else { details.join(", ") };
+        self.write(format!("{:<11} {details}\n", "stopped").into_bytes());
     }
 
-    /// Something happened in the worker's loop.
+    /// An event of the worker's loop.
     pub(super) fn event(&self, event: WorkerEvent<'_>) {
         match event {
             WorkerEvent::Claimed(Assignment { execution, kind, fence, run, .. }) => {
                 let run = if *run > 0 { format!(" of run {run}") } else { String::new() };
-                let told = format_args!("kind {kind}, attempt {}{run}", fence.attempt);
-                self.line("claimed", execution, told);
+                let details = format_args!("kind {kind}, attempt {}{run}", fence.attempt);
+                self.line("claimed", execution, details);
             }
             WorkerEvent::ClaimFailed { lane, error, pause } => {
                 let soon = duration::rough(ff_sdk::millis(pause));
-                let told = format_args!("cannot claim: {error}; trying again in {soon}");
-                self.line("trouble", format_args!("lane {lane}:"), told);
+                let details = format_args!("cannot claim: {error}; trying again in {soon}");
+                self.line("trouble", format_args!("lane {lane}:"), details);
             }
             WorkerEvent::NotRegistered { error } => {
                 self.line("trouble", "cannot register:", format_args!("{error}; trying again"));
@@ -109,7 +110,7 @@ impl Log {
     }
 
     /// An execution has ended for this worker.
-    pub(super) fn ended(&self, ending: Ending, id: ExecutionId, told: impl Display) {
+    pub(super) fn ended(&self, ending: Ending, id: ExecutionId, details: impl Display) {
         let word = match ending {
             Ending::Completed => "completed",
             Ending::Retrying => "retrying",
@@ -118,18 +119,18 @@ impl Log {
             Ending::Lost => "lost",
             Ending::HandedBack => "handed back",
         };
-        self.line(word, id, told);
+        self.line(word, id, details);
     }
 
-    /// Something happened to the worker.
-    pub(super) fn stopping(&self, told: impl Display) {
-        self.write(format!("{:<11} {told}\n", "stopping").into_bytes());
+    /// The worker is stopping.
+    pub(super) fn stopping(&self, details: impl Display) {
+        self.write(format!("{:<11} {details}\n", "stopping").into_bytes());
     }
 
-    fn line(&self, word: &str, subject: impl Display, told: impl Display) {
-        let told = text::one_line(&told.to_string(), MESSAGE_WIDTH);
+    fn line(&self, word: &str, subject: impl Display, details: impl Display) {
+        let details = text::one_line(&details.to_string(), MESSAGE_WIDTH);
         let word = self.style.state(&format!("{word:<11}"));
-        self.write(format!("{}\n", format!("{word} {subject} {told}").trim_end()).into_bytes());
+        self.write(format!("{}\n", format!("{word} {subject} {details}").trim_end()).into_bytes());
     }
 
     fn write(&self, piece: Vec<u8>) {

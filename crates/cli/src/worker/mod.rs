@@ -1,7 +1,7 @@
 //! A worker in this process: runs a program for each execution of its lanes.
 //!
-//! The SDK claims, keeps leases, repeats what is not answered and drains. What is here is the
-//! [`program`] of each task, which runs in a process group of its own, which a [`watchdog`] ends should
+//! The SDK claims, keeps leases, repeats unanswered calls and drains. This module adds the
+//! [`program`] of each task, which runs in a separate process group that a [`watchdog`] ends should
 //! the worker be killed. Programs report through a [`relay`]. Nothing the store answers ends the worker;
 //! a program that cannot be run does.
 
@@ -36,11 +36,11 @@ use watchdog::Watchdog;
 
 /// How long a claim waits for work.
 const WAIT: Duration = Duration::from_secs(20);
-/// The same where the wait keeps something else waiting: the other lanes, or the end of an idle worker.
-/// Time enough for what is due to appear.
+/// The same where the wait delays something else: the other lanes, or the end of an idle worker.
+/// Long enough for due work to appear.
 const SHORT_WAIT: Duration = Duration::from_millis(500);
 
-/// What a worker does.
+/// The settings of a worker.
 pub(crate) struct Options {
     /// The tenant.
     pub(crate) namespace: Namespace,
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     pub(crate) concurrency: usize,
     /// What the worker offers.
     pub(crate) capabilities: Capabilities,
-    /// Who it is.
+    /// Its name and instance.
     pub(crate) worker: Worker,
     /// How long it may be silent before it counts as gone.
     pub(crate) registration_ttl: Duration,
@@ -60,7 +60,7 @@ pub(crate) struct Options {
     pub(crate) until: Until,
     /// How long a program has between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
-    /// How long programs may go on after a signal.
+    /// How long programs may continue after a signal.
     pub(crate) drain: Duration,
 }
 
@@ -72,7 +72,7 @@ struct Context {
     relay: Relay,
     watchdog: Watchdog,
     report: Mutex<WorkerReportView>,
-    /// Why the program cannot be run on this machine, once that is seen.
+    /// Why the program cannot be run on this machine, once that is known.
     not_runnable: OnceLock<String>,
 }
 
@@ -100,12 +100,12 @@ impl Context {
     }
 }
 
-/// Works until it is told to stop. On a store of its own it lets time pass meanwhile; a server does
-/// that by itself.
+/// Works until it is told to stop. With direct access to a store it also runs the background
+/// services; otherwise the server does.
 pub(crate) async fn run(place: Place, options: Options) -> Result<WorkerReportView, Error> {
     let log = Log::to_stderr();
     let shutdown = Shutdown::default();
-    heed_signals(shutdown.clone(), options.drain, log.clone()).map_err(Error::Runtime)?;
+    listen_for_signals(shutdown.clone(), options.drain, log.clone()).map_err(Error::Runtime)?;
     let watchdog = Watchdog::start().map_err(Error::Runtime)?;
     let background = match &place {
         Place::Server(_) => None,
@@ -152,7 +152,7 @@ fn config(context: &Context, backend: Arc<dyn WorkerBackend>) -> WorkerConfig {
         capabilities: options.capabilities.clone(),
         concurrency: options.concurrency,
         poll_interval: if waits_alone { WAIT } else { SHORT_WAIT },
-        // A refusal is told at once; a server that is not there yet may come.
+        // A refusal is reported at once; a server that is not up yet may come up.
         connect_timeout: None,
         registration_ttl: options.registration_ttl,
         drain: options.drain,
@@ -163,7 +163,7 @@ fn config(context: &Context, backend: Arc<dyn WorkerBackend>) -> WorkerConfig {
 }
 
 /// The first SIGTERM or SIGINT drains; a second one stops at once.
-fn heed_signals(shutdown: Shutdown, drain: Duration, log: Log) -> io::Result<()> {
+fn listen_for_signals(shutdown: Shutdown, drain: Duration, log: Log) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let left = duration::rough(ff_sdk::millis(drain));
     tokio::spawn(async move {

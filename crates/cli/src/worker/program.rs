@@ -1,4 +1,4 @@
-//! One run of the program: a process group of its own, fed and listened to.
+//! One run of the program in a separate process group, with its pipes.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -19,18 +19,18 @@ use super::{Context, environment};
 
 /// How much is read at a time.
 const CHUNK: usize = 16 * 1024;
-/// How long the pipes of a program that has ended may stay open: something it started holds them.
+/// How long the pipes of a program that has ended may stay open: a process it started holds them.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// How a program ended; the text says why that cannot be known.
 pub(super) type Exit = Result<ExitStatus, String>;
 
-/// What a program did that somebody must act on.
+/// An event of a program that requires a reaction.
 #[derive(Debug)]
 pub(super) enum Event {
     /// It has ended and its output is complete.
     Ended(Exit),
-    /// It printed more than a result holds, and goes on.
+    /// It printed more than a result holds, and is still running.
     TooMuch,
 }
 
@@ -43,8 +43,8 @@ pub(super) struct Program {
     stdout: Option<ChildStdout>,
     output: Vec<u8>,
     stderr: Option<ChildStderr>,
-    heard: Vec<u8>,
-    said: Tail,
+    stderr_chunk: Vec<u8>,
+    tail: Tail,
     exit: Option<Exit>,
     /// When the pipes of an ended program are cut off.
     lingers: Option<Instant>,
@@ -82,8 +82,8 @@ impl Program {
             stdout: child.stdout.take(),
             output: Vec::new(),
             stderr: child.stderr.take(),
-            heard: Vec::new(),
-            said: Tail::new(MESSAGE_BYTES),
+            stderr_chunk: Vec::new(),
+            tail: Tail::new(MESSAGE_BYTES),
             exit: None,
             lingers: None,
             leftovers_killed: false,
@@ -92,7 +92,7 @@ impl Program {
         })
     }
 
-    /// Feeds the program and listens to it until somebody must act. May be dropped and called again.
+    /// Feeds the program and reads its output until an event. May be dropped and called again.
     pub(super) async fn run(&mut self) -> Event {
         loop {
             if self.exit.is_none() && self.has_too_much() {
@@ -121,10 +121,10 @@ impl Program {
         self.output.len() > PAYLOAD_BYTES
     }
 
-    /// What it printed, and the end of what it said.
+    /// Its stdout, and the end of its stderr.
     pub(super) fn into_output(mut self) -> (Vec<u8>, Tail) {
-        let said = std::mem::replace(&mut self.said, Tail::new(0));
-        (std::mem::take(&mut self.output), said)
+        let tail = std::mem::replace(&mut self.tail, Tail::new(0));
+        (std::mem::take(&mut self.output), tail)
     }
 
     fn gone(&self) -> Option<Exit> {
@@ -141,7 +141,7 @@ impl Program {
         }
     }
 
-    /// Waits for one thing to happen. Every wait in here loses nothing when it is dropped.
+    /// Waits for one event. Every wait in here loses nothing when it is dropped.
     async fn step(&mut self) {
         let lingers = self.lingers;
         tokio::select! {
@@ -153,15 +153,15 @@ impl Program {
                 // A program need not read its input.
                 _ => self.stdin = None,
             },
-            more = listen(&mut self.stdout, &mut self.output) => match more {
+            more = read(&mut self.stdout, &mut self.output) => match more {
                 true => self.output.truncate(PAYLOAD_BYTES + 1),
                 false => self.stdout = None,
             },
-            more = listen(&mut self.stderr, &mut self.heard) => match more {
+            more = read(&mut self.stderr, &mut self.stderr_chunk) => match more {
                 true => {
-                    self.log.passed_on(&self.heard);
-                    self.said.push(&self.heard);
-                    self.heard.clear();
+                    self.log.passed_on(&self.stderr_chunk);
+                    self.tail.push(&self.stderr_chunk);
+                    self.stderr_chunk.clear();
                 }
                 false => self.stderr = None,
             },
@@ -174,7 +174,7 @@ impl Program {
         }
     }
 
-    /// Ends what holds the pipes of an ended program; when that does not help, stops listening.
+    /// Ends what holds the pipes of an ended program; if that does not help, stops reading.
     fn cut_off(&mut self) {
         if self.leftovers_killed {
             self.stdout = None;
@@ -186,7 +186,7 @@ impl Program {
         self.lingers = Some(Instant::now() + LINGER);
     }
 
-    /// Signals the program and all it started. That nobody is left to hear it is fine.
+    /// Signals the program and all it started. It is fine if none of them is left.
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
             let _ = kill_process_group(group, signal);
@@ -207,8 +207,8 @@ async fn feed(stdin: &mut Option<ChildStdin>, input: &[u8]) -> io::Result<usize>
     }
 }
 
-/// Adds what comes to `into`, and tells whether more may come.
-async fn listen<R: AsyncRead + Unpin>(pipe: &mut Option<R>, into: &mut Vec<u8>) -> bool {
+/// Appends what arrives to `into`, and answers whether more may come.
+async fn read<R: AsyncRead + Unpin>(pipe: &mut Option<R>, into: &mut Vec<u8>) -> bool {
     match pipe {
         Some(pipe) => {
             into.reserve(CHUNK);

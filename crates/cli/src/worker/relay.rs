@@ -1,8 +1,8 @@
-//! The way of a worker's programs to the store: they report progress and usage of the execution they
-//! run, and can do nothing else.
+//! The endpoint through which a worker's programs reach the store: they report progress and usage of
+//! the execution they run, and can do nothing else.
 //!
 //! It is an HTTP endpoint on a free port of loopback, whatever the worker itself works with. A call
-//! must show the fence of an execution that runs here now, which is random and given to its program
+//! must carry the fence of an execution that runs here now, which is random and given to its program
 //! alone, so no token is needed. The worker passes the call on; its programs never see the token of a
 //! server or the URL of a store.
 
@@ -38,7 +38,7 @@ const CONNECTIONS: usize = 256;
 /// Most bytes of a body.
 const BODY: usize = 256 << 10;
 /// How long a caller may take to send a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The endpoint. Dropping it closes it.
 pub(super) struct Relay {
@@ -51,7 +51,7 @@ pub(super) struct Relay {
 #[derive(Default)]
 struct Held(Mutex<HashMap<ExecutionId, LeaseRef>>);
 
-/// Leave for one program, until it is dropped.
+/// The permission of one program, until it is dropped.
 pub(super) struct Pass {
     held: Arc<Held>,
     hold: LeaseRef,
@@ -67,12 +67,12 @@ impl Relay {
         Ok(Relay { address, held, task })
     }
 
-    /// Where programs find it.
+    /// The URL that programs call.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lets the program that runs under `hold` call.
+    /// Accepts calls of the program that runs under `hold`.
     pub(super) fn admit(&self, hold: LeaseRef) -> Pass {
         self.held.all().insert(hold.target.execution, hold.clone());
         Pass { held: self.held.clone(), hold }
@@ -88,7 +88,7 @@ impl Drop for Relay {
 impl Drop for Pass {
     fn drop(&mut self) {
         let mut held = self.held.all();
-        // A later lease of the same execution may run here already.
+        // A later lease of the same execution may already run here.
         if held.get(&self.hold.target.execution) == Some(&self.hold) {
             held.remove(&self.hold.target.execution);
         }
@@ -116,8 +116,8 @@ async fn serve(listener: TcpListener, calls: Arc<Calls>) {
                 async move { Ok::<_, Infallible>(calls.answer(request).await) }
             });
             let mut connection = http1::Builder::new();
-            connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            // What a program does with its end of a connection is its own affair.
+            connection.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
+            // How a program closes its connection does not matter.
             let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });
@@ -171,7 +171,7 @@ fn not_here() -> Refusal {
 }
 
 async fn read<T: DeserializeOwned>(body: Incoming) -> Result<T, Refusal> {
-    let whole = tokio::time::timeout(PATIENCE, Limited::new(body, BODY).collect()).await;
+    let whole = tokio::time::timeout(TIMEOUT, Limited::new(body, BODY).collect()).await;
     let bytes = match whole {
         Ok(Ok(whole)) => whole.to_bytes(),
         _ => return Err(Refusal::invalid("body", format!("must come whole, within {BODY} bytes"))),

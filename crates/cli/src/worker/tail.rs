@@ -1,4 +1,4 @@
-//! The end of what a program said.
+//! The end of what a program wrote.
 
 /// Keeps the last bytes of a stream.
 pub(super) struct Tail {
@@ -19,9 +19,9 @@ impl Tail {
         self.bytes.drain(..surplus);
     }
 
-    /// The end of what was said as text of at most `most` bytes, without the white space around it.
+    /// The end of the stream as text of at most `most` bytes, without the white space around it.
     pub(super) fn text(&self, most: usize) -> String {
-        // What a cut leaves of a character is not worth a replacement.
+        // A character that was cut in half is dropped, not replaced.
         let whole = self.bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(0);
         let text = String::from_utf8_lossy(&self.bytes[whole..]);
         let text = text.trim();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf_8_is_replaced_within_the_bound() {
+    fn invalid_utf_8_is_replaced_within_the_bound() {
         let text = tail(9, &[b"\xff\xfe\xff"]).text(7);
         assert_eq!(text, "\u{fffd}\u{fffd}");
         assert_eq!(tail(9, &[b"\x80\x80"]).text(7), "\u{fffd}\u{fffd}");

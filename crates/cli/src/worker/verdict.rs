@@ -1,4 +1,4 @@
-//! What the end of a program means for its execution.
+//! What the exit of a program means for its execution.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -11,12 +11,12 @@ use ff_core::{Category, Payload};
 use super::tail::Tail;
 use crate::input::check_json;
 
-/// The exit code that asks for another try: `EX_TEMPFAIL` of sysexits.
+/// The exit code that requests another try: `EX_TEMPFAIL` of sysexits.
 const TRY_AGAIN: i32 = 75;
 /// The exit codes of a shell for what it may not execute, and for what it does not find.
 const NOT_RUNNABLE: [i32; 2] = [126, 127];
 
-/// What the end of a program means.
+/// What the exit of a program means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It has the result.
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
     NotRunnable(String),
 }
 
-/// What `status` means for a program that printed `stdout` and said `stderr`.
+/// What `status` means for a program that printed `stdout` and `stderr`.
 pub(super) fn of(status: ExitStatus, stdout: Vec<u8>, stderr: &Tail) -> Verdict {
     match (status.code(), status.signal()) {
         (Some(0), _) => Verdict::Completed(result(stdout)),
@@ -59,7 +59,7 @@ pub(super) fn not_started(error: &std::io::Error) -> Failure {
     failure(category("spawn"), true, format!("the program cannot be started: {error}"))
 }
 
-/// How the program ended cannot be known.
+/// How the program ended is unknown.
 pub(super) fn unknown(why: &str) -> Failure {
     failure(category("spawn"), true, format!("the end of the program is unknown: {why}"))
 }
@@ -71,8 +71,8 @@ fn result(stdout: Vec<u8>) -> Payload {
 }
 
 fn explained(what: &str, stderr: &Tail) -> String {
-    let said = stderr.text(MESSAGE_BYTES.saturating_sub(what.len() + 2));
-    if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") }
+    let tail = stderr.text(MESSAGE_BYTES.saturating_sub(what.len() + 2));
+    if tail.is_empty() { what.to_owned() } else { format!("{what}: {tail}") }
 }
 
 fn failure(category: Category, retryable: bool, message: String) -> Failure {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_75_asks_for_another_try_and_other_codes_do_not() {
+    fn exit_75_requests_another_try_and_other_codes_do_not() {
         let tried = failed(of(75 << 8, b"", b"busy\n"));
         assert_eq!(tried, ("error".into(), true, "exit 75: busy".into()));
         assert_eq!(failed(of(3 << 8, b"", b"")), ("error".into(), false, "exit 3".into()));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn death_by_a_signal_is_worth_another_try() {
+    fn death_by_a_signal_is_retryable() {
         let killed = failed(of(9, b"", b""));
         assert_eq!(killed, ("signal".into(), true, "killed by signal 9".into()));
     }

@@ -1,7 +1,7 @@
 //! Ends the programs of a worker that was killed.
 //!
-//! A process of its own hears through a pipe which process groups run. When the worker dies, in
-//! whatever way, the pipe closes, and what then still runs is killed.
+//! A separate process learns through a pipe which process groups run. When the worker dies, in
+//! whatever way, the pipe closes, and the groups that still run are killed.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -23,7 +23,7 @@ done
 for group in $groups; do kill -s KILL -- "-$group"; done
 "#;
 
-/// The process beside the worker. It ends with the worker.
+/// The watchdog process. It ends with the worker.
 pub(super) struct Watchdog {
     child: Child,
     pipe: Arc<Pipe>,
@@ -54,13 +54,13 @@ impl Watchdog {
 
     /// Ends `group` should the worker die.
     pub(super) fn watch(&self, group: Pid) -> Watched {
-        self.pipe.say('+', group);
+        self.pipe.send('+', group);
         Watched { group, pipe: self.pipe.clone() }
     }
 }
 
 impl Drop for Watchdog {
-    /// The programs are gone, so there is nothing left for it to end.
+    /// The programs have ended, so there is nothing left for it to end.
     fn drop(&mut self) {
         self.pipe.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = self.child.wait();
@@ -69,13 +69,13 @@ impl Drop for Watchdog {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.pipe.say('-', self.group);
+        self.pipe.send('-', self.group);
     }
 }
 
 impl Pipe {
-    /// A watchdog that was killed hears nothing; the programs run on without it.
-    fn say(&self, change: char, group: Pid) {
+    /// A watchdog that was killed reads nothing; the programs run without it.
+    fn send(&self, change: char, group: Pid) {
         let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = pipe.as_mut() {
             let line = format!("{change} {}\n", group.as_raw_nonzero());

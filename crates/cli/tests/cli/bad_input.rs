@@ -4,17 +4,21 @@ use crate::fixture::{Done, Ff, bare, finish};
 
 const ID: &str = "01890000-0000-7000-8000-000000000001";
 
-/// Runs `args`, which must exit with `code` and say all of `told`.
-fn refused(args: &[&str], code: i32, told: &[&str]) {
+/// Runs `args`, which must exit with `code` and print all of `expected`.
+fn refused(args: &[&str], code: i32, expected: &[&str]) {
     let done = Ff::new().run(args);
-    must_say(args, &done, code, told);
+    must_print(args, &done, code, expected);
 }
 
-fn must_say(args: &[&str], done: &Done, code: i32, told: &[&str]) {
+fn must_print(args: &[&str], done: &Done, code: i32, expected: &[&str]) {
     assert_eq!(done.code, Some(code), "ff {args:?}: {}", done.stderr);
     assert!(done.stdout.is_empty(), "ff {args:?} printed data");
-    for words in told {
-        assert!(done.stderr.contains(words), "ff {args:?} does not say {words:?}: {}", done.stderr);
+    for words in expected {
+        assert!(
+            done.stderr.contains(words),
+            "ff {args:?} does not print {words:?}: {}",
+            done.stderr
+        );
     }
     assert!(!done.stderr.contains("panicked"), "ff {args:?}: {}", done.stderr);
 }
@@ -125,7 +129,7 @@ fn spans_past_their_bounds_are_refused_by_name() {
     let id = ff.submit(&[]);
     for bad in ["0s", "25h"] {
         let args = ["cancel", &id, "--grace", bad];
-        must_say(&args, &ff.run(&args), 1, &["grace is"]);
+        must_print(&args, &ff.run(&args), 1, &["grace is"]);
     }
 }
 
@@ -148,7 +152,7 @@ fn bad_json_is_refused_with_its_place() {
     refused(&["submit", "--input", ""], 2, &["--input is not JSON"]);
     let ff = Ff::new();
     let args = ["submit", "--input", "-"];
-    must_say(&args, &ff.run_with_stdin(&args, b"\"\xff\""), 2, &["byte 2 is not UTF-8"]);
+    must_print(&args, &ff.run_with_stdin(&args, b"\"\xff\""), 2, &["byte 2 is not UTF-8"]);
     refused(&["submit", "--input", "@missing"], 2, &["--input cannot read missing", "No such"]);
     refused(&["submit", "--input-raw", "text"], 2, &["--input-raw takes @FILE"]);
     refused(&["submit", "--input", "1", "--input-raw", "-"], 2, &["cannot be used"]);
@@ -161,10 +165,10 @@ fn a_payload_over_the_limit_is_refused() {
     let raw = ["submit", "--input-raw", "-"];
     let over = vec![b'1'; (1 << 20) + 1];
     let done = ff.run_with_stdin(&raw, &over);
-    must_say(&raw, &done, 1, &["input has 1048577 bytes", "1048576", "(too_large)"]);
+    must_print(&raw, &done, 1, &["input has 1048577 bytes", "1048576", "(too_large)"]);
     let json = ["submit", "--input", "-"];
-    must_say(&json, &ff.run_with_stdin(&json, &over), 1, &["input has", "(too_large)"]);
-    must_say(
+    must_print(&json, &ff.run_with_stdin(&json, &over), 1, &["input has", "(too_large)"]);
+    must_print(
         &raw,
         &ff.run_with_stdin(&["submit", "--input-raw", "@/dev/zero"], b""),
         1,
@@ -208,13 +212,13 @@ fn an_unknown_state_is_refused_with_the_list_of_states() {
 }
 
 #[test]
-fn a_missing_store_is_told_with_what_to_give() {
+fn a_missing_store_is_refused_with_advice() {
     for args in [&["check"][..], &["serve"]] {
         let done = finish(&mut bare(args), b"");
-        must_say(args, &done, 2, &["no store is given", "--store sqlite:PATH", "FF_STORE"]);
+        must_print(args, &done, 2, &["no store is given", "--store sqlite:PATH", "FF_STORE"]);
     }
     let done = finish(bare(&["check"]).env("FF_STORE", ""), b"");
-    must_say(&["check"], &done, 2, &["no store is given"]);
+    must_print(&["check"], &done, 2, &["no store is given"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Budgets: said, shown, waited for, reset and removed.
+//! Budgets: set, shown, waited for, reset and removed.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,16 @@ fn text(ff: &Ff, args: &[&str]) -> String {
     String::from_utf8(ff.ok(args)).unwrap()
 }
 
-/// Exits with 2 and says all of `told`.
-fn misused(args: &[&str], told: &[&str]) {
+/// Exits with 2 and prints all of `expected`.
+fn misused(args: &[&str], expected: &[&str]) {
     let done = Ff::new().run(args);
     assert_eq!((done.code, done.stdout.len()), (Some(2), 0), "ff {args:?}: {}", done.stderr);
-    for words in told {
-        assert!(done.stderr.contains(words), "ff {args:?} does not say {words:?}: {}", done.stderr);
+    for words in expected {
+        assert!(
+            done.stderr.contains(words),
+            "ff {args:?} does not print {words:?}: {}",
+            done.stderr
+        );
     }
 }
 
@@ -23,7 +27,7 @@ fn post(server: &Server, path: &str, body: &Value) -> Value {
     serde_json::from_str(&answer).unwrap()
 }
 
-/// Takes one execution and says that it has used so many tokens.
+/// Claims one execution and reports usage of this many tokens.
 fn use_tokens(server: &Server, amount: u64) -> String {
     let request = "7f1c0f6e-5f0e-4c39-9d6e-0d6a1f9f4a11";
     let claim = json!({"instance": "me-1", "request": request});
@@ -93,7 +97,7 @@ fn budgets_are_listed_page_by_page_one_dimension_a_line() {
 }
 
 #[test]
-fn work_waits_for_a_used_up_budget_and_a_reset_lets_it_go() {
+fn work_waits_for_a_used_up_budget_and_a_reset_releases_it() {
     let server = Ff::new().serve();
     let ff = server.ff();
     ff.ok(&["budget", "set", "team", "--limit", "tokens=1000", "--soft", "tokens=800"]);
@@ -151,7 +155,7 @@ fn a_program_knows_what_it_needs_to_report() {
 }
 
 #[test]
-fn a_raised_limit_lets_go_who_waits() {
+fn a_raised_limit_releases_waiting_work() {
     let server = Ff::new().serve();
     let ff = server.ff();
     ff.ok(&["budget", "set", "team", "--limit", "tokens=100"]);
@@ -168,23 +172,23 @@ fn a_raised_limit_lets_go_who_waits() {
     ff.wait_for_state(&second, "active");
     std::fs::write(ff.path("go"), "").unwrap();
     ff.wait_for_state(&second, "completed");
-    wait_for("what was reserved to be given back", || {
+    wait_for("the reservation to be released", || {
         let budget = ff.json(&["budget", "show", "team"]);
         (budget["dimensions"]["tokens"]["reserved"] == 0).then_some(())
     });
 }
 
 #[test]
-fn work_of_a_removed_budget_waits_until_there_is_one_again() {
+fn work_of_a_removed_budget_waits_until_it_exists_again() {
     let ff = Ff::new();
     ff.ok(&["budget", "set", "team", "--limit", "tokens=100"]);
     let done = ff.run(&["budget", "rm", "team"]);
     assert_eq!((done.code, done.stdout.len()), (Some(0), 0));
     assert!(done.stderr.contains("budget team is gone"), "{}", done.stderr);
     for call in ["show", "reset", "rm"] {
-        let told = ff.refusal(&["budget", call, "team"]);
-        assert_eq!(told["code"], "not_found");
-        assert!(told["message"].as_str().unwrap().starts_with("no such budget"), "{told}");
+        let refused = ff.refusal(&["budget", call, "team"]);
+        assert_eq!(refused["code"], "not_found");
+        assert!(refused["message"].as_str().unwrap().starts_with("no such budget"), "{refused}");
     }
     let id = ff.submit(&["--budget", "team"]);
     assert_eq!(ff.work("cat")["claimed"], 0);
@@ -196,11 +200,11 @@ fn work_of_a_removed_budget_waits_until_there_is_one_again() {
 
 #[test]
 fn limits_that_make_no_sense_are_usage() {
-    let set = |args: &[&str], told: &[&str]| {
-        misused(&[&["budget", "set", "team"], args].concat(), told);
+    let set = |args: &[&str], expected: &[&str]| {
+        misused(&[&["budget", "set", "team"], args].concat(), expected);
     };
     set(&[], &["--limit is missing", "--limit tokens=100000"]);
-    for (bad, told) in [
+    for (bad, expected) in [
         ("tokens", "give DIMENSION=AMOUNT, for example tokens=2000"),
         ("=5", "dimension is empty"),
         ("a b=5", "dimension has a character outside"),
@@ -211,9 +215,9 @@ fn limits_that_make_no_sense_are_usage() {
         ("tokens=99999999999999999999", "is not a whole number from 1 to"),
         ("-5", "give DIMENSION=AMOUNT"),
     ] {
-        set(&["--limit", bad], &["--limit", told]);
-        set(&["--soft", bad], &["--soft", told]);
-        misused(&["submit", "--budget", "team", "--estimate", bad], &["--estimate", told]);
+        set(&["--limit", bad], &["--limit", expected]);
+        set(&["--soft", bad], &["--soft", expected]);
+        misused(&["submit", "--budget", "team", "--estimate", bad], &["--estimate", expected]);
     }
     set(&["--limit", "t=1", "--limit", "t=2"], &["--limit names t twice; give it once"]);
     set(&["--soft", "t=1", "--soft", "t=2"], &["--soft names t twice; give it once"]);
@@ -241,11 +245,11 @@ fn limits_out_of_bounds_are_refused_by_name() {
     }
     let many: Vec<_> = (0..17).map(|n| format!("--limit=d{n}=1")).collect();
     let args = [&["budget", "set", "team"][..], &refs(&many)].concat();
-    let told = ff.refusal(&args);
-    assert_eq!((&told["code"], &told["field"]), (&json!("too_large"), &json!("dimensions")));
+    let refused = ff.refusal(&args);
+    assert_eq!((&refused["code"], &refused["field"]), (&json!("too_large"), &json!("dimensions")));
     let many: Vec<_> = (0..9).map(|n| format!("--budget=b{n}")).collect();
-    let told = ff.refusal(&[&["submit"][..], &refs(&many)].concat());
-    assert_eq!((&told["code"], &told["field"]), (&json!("too_large"), &json!("budgets")));
+    let refused = ff.refusal(&[&["submit"][..], &refs(&many)].concat());
+    assert_eq!((&refused["code"], &refused["field"]), (&json!("too_large"), &json!("budgets")));
     assert_eq!(ff.json(&["budget", "ls"])["budgets"], json!([]), "nothing has changed");
 }
 
@@ -254,7 +258,7 @@ fn refs(words: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_name_that_is_mistyped_is_warned_of() {
+fn a_mistyped_name_is_warned_about() {
     let ff = Ff::new();
     ff.ok(&["budget", "set", "team", "--limit", "tokens=100"]);
     let done = ff.run(&["submit", "--budget", "taem", "--quota", "aip"]);

@@ -1,4 +1,4 @@
-//! One thing done to many executions: `ff cancel`, `ff replay` and `ff delete` with a filter.
+//! One action on many executions: `ff cancel`, `ff replay` and `ff delete` with a filter.
 
 use ff_core::Namespace;
 use ff_core::machine::Submit;
@@ -49,18 +49,18 @@ fn what_matches_is_cancelled_replayed_and_deleted() {
 }
 
 #[test]
-fn refusals_are_counted_and_told() {
+fn refusals_are_counted_and_listed() {
     on_a_store_and_over_http(|ff| {
         submit(ff, 2, &["--lane", "mine"]);
         let gone = ff.submit(&["--lane", "mine"]);
         ff.json(&["cancel", &gone]);
         let args = ["delete", "--lane", "mine", "--state", "waiting,cancelled"];
         let done = ff.run(&args);
-        let told = String::from_utf8(done.stdout).unwrap();
-        assert_eq!(done.code, Some(1), "{told}");
-        assert!(told.starts_with("delete: 1 of 3 done, 2 refused\n"), "{told}");
-        assert!(told.contains("delete needs it to be finished (wrong_state)\n"), "{told}");
-        assert_eq!(told.lines().count(), 3);
+        let printed = String::from_utf8(done.stdout).unwrap();
+        assert_eq!(done.code, Some(1), "{printed}");
+        assert!(printed.starts_with("delete: 1 of 3 done, 2 refused\n"), "{printed}");
+        assert!(printed.contains("delete needs it to be finished (wrong_state)\n"), "{printed}");
+        assert_eq!(printed.lines().count(), 3);
     });
 }
 

@@ -1,4 +1,4 @@
-//! `ff check` tells a sound store from one that is not.
+//! `ff check` distinguishes a sound store from one that is not.
 
 use crate::fixture::Ff;
 use ff_core::ExecutionId;
@@ -16,7 +16,7 @@ fn a_sound_store_passes_its_check() {
 }
 
 #[test]
-fn a_repair_tells_what_it_put_right() {
+fn a_repair_reports_what_it_repaired() {
     let ff = Ff::new();
     ff.submit(&[]);
     let done = ff.run(&["check", "--repair"]);
@@ -62,11 +62,11 @@ fn violations_are_listed_and_the_check_fails() {
 }
 
 #[test]
-fn a_check_tells_that_the_time_of_the_store_is_ahead_of_the_clock() {
+fn a_check_reports_that_the_time_of_the_store_is_ahead_of_the_clock() {
     let ff = Ff::new();
     ff.submit(&[]);
     assert_eq!(ff.json(&["check"]).get("clock_offset_ms"), None);
-    // As it is after the clock was set back by an hour.
+    // The state after the clock was set back by an hour.
     let planted = rusqlite::Connection::open(ff.path("ff.db")).unwrap();
     let sql = "UPDATE clock SET time = time + 3600000, offset_us = 3600000000";
     assert_eq!(planted.execute(sql, ()).unwrap(), 1);

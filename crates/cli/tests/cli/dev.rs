@@ -1,4 +1,4 @@
-//! `ff dev`: everything at once, with work already moving.
+//! `ff dev`: everything at once, with demo work.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ impl Dev {
     }
 }
 
-/// `ff dev` on a free port, with its temporary directories beside the store of `ff`.
+/// `ff dev` on a free port, with its temporary directories next to the store of `ff`.
 fn command(ff: &Ff, args: &[&str]) -> Command {
     let mut command = bare(&[&["dev", "--listen", "127.0.0.1:0"], args].concat());
     command.env("TMPDIR", ff.path("")).stdin(Stdio::null());
@@ -60,17 +60,17 @@ fn is_empty(directory: &Path) -> bool {
 }
 
 #[test]
-fn it_shows_every_sort_of_end() {
+fn it_shows_every_kind_of_end() {
     let mut dev = Dev::start(&[]);
     assert_eq!(get(&dev.url, "/healthz").unwrap().0, 200);
-    let demo = |sort: &'static str, state: &'static str, attempts: u64| {
+    let demo = |scenario: &'static str, state: &'static str, attempts: u64| {
         move |view: &Value| {
-            view["tags"]["demo"] == sort
+            view["tags"]["demo"] == scenario
                 && view["state"] == state
                 && view["attempts"].as_u64().unwrap() >= attempts
         }
     };
-    for (sort, state, attempts) in [
+    for (scenario, state, attempts) in [
         ("success", "completed", 1),
         ("failure", "failed", 1),
         ("retry", "completed", 2),
@@ -78,16 +78,16 @@ fn it_shows_every_sort_of_end() {
         ("lost-worker", "completed", 2),
         ("budget", "completed", 1),
     ] {
-        let seen = wait_for(&format!("{sort} to be {state}"), || {
-            dev.listed(demo(sort, state, attempts)).pop()
+        let seen = wait_for(&format!("{scenario} to be {state}"), || {
+            dev.listed(demo(scenario, state, attempts)).pop()
         });
         let attempts = dev.ff.attempts(seen["id"].as_str().unwrap());
-        let first = match sort {
+        let first = match scenario {
             "retry" | "failure" => "failed",
             "lost-worker" => "lease_lost",
             _ => "completed",
         };
-        assert_eq!(attempts[0]["status"], first, "{sort}");
+        assert_eq!(attempts[0]["status"], first, "{scenario}");
     }
     dev.check();
     let used = dev.ff.json(&["budget", "show", "demo"])["dimensions"]["tokens"].clone();
@@ -113,7 +113,7 @@ fn a_given_directory_keeps_the_file() {
 }
 
 #[test]
-fn quiet_means_no_demo_work_and_scripts_are_told_where_it_is() {
+fn quiet_means_no_demo_work_and_json_has_the_address() {
     let ff = Ff::nowhere();
     let mut process = Process::start(&mut command(&ff, &["--quiet", "--json"]));
     let started: Value = serde_json::from_str(&process.stdout().next().unwrap()).unwrap();
@@ -130,7 +130,7 @@ fn quiet_means_no_demo_work_and_scripts_are_told_where_it_is() {
 }
 
 #[test]
-fn the_demo_takes_nothing_from_the_lanes_of_others() {
+fn the_demo_takes_nothing_from_other_lanes() {
     let dev = Dev::start(&[]);
     let mine = ["default", "mine"].map(|lane| dev.ff.submit(&["--lane", lane, "--kind", "greet"]));
     wait_for("demo work to complete", || dev.listed(|view| view["state"] == "completed").pop());
@@ -180,10 +180,10 @@ fn the_commands_that_it_suggests_work() {
     assert_eq!(page["executions"].as_array().unwrap().len(), 1, "{page}");
 }
 
-/// A line as a person types it, with the built `ff` at hand.
+/// A line as a person types it, with the built `ff` on the PATH.
 fn shell(line: &str) -> Command {
-    let beside = Path::new(env!("CARGO_BIN_EXE_ff")).parent().unwrap();
-    let path = format!("{}:{}", beside.display(), std::env::var("PATH").unwrap());
+    let directory = Path::new(env!("CARGO_BIN_EXE_ff")).parent().unwrap();
+    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("sh");
     command.args(["-c", &format!("exec {line}")]).env("PATH", path);
     for name in ["FF_STORE", "FF_URL", "FF_TOKEN", "FF_NAMESPACE"] {

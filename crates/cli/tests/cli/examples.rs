@@ -1,5 +1,5 @@
 //! Any program is a worker: the examples that are not Rust, as their readers run them. The Rust
-//! worker has its test beside it.
+//! worker has its test in its own package.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,15 +18,15 @@ fn start(command: &mut Command, server: &Server) -> Process {
     Process::start(quiet.env("FF_URL", &server.url))
 }
 
-/// Submits, waits, and gives what the execution completed with.
-fn ask(ff: &Ff, args: &[&str]) -> String {
+/// Submits, waits, and gives the result.
+fn run(ff: &Ff, args: &[&str]) -> String {
     let done = ff.run(&[&["submit", "--wait", "--timeout", "30s"], args].concat());
     assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Submits what must fail, and gives the reason.
-fn ask_in_vain(ff: &Ff, args: &[&str]) -> String {
+/// Submits work that must fail, and gives the reason.
+fn run_failing(ff: &Ff, args: &[&str]) -> String {
     let done = ff.run(&[&["submit", "--wait", "--timeout", "30s", "--json"], args].concat());
     assert_eq!(done.code, Some(1), "{args:?}: {}", done.stderr);
     let view: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -44,16 +44,16 @@ fn the_python_worker_counts_words() {
     let mut command = Command::new("python3");
     command.arg(script).arg("python").env("FF_TOKEN", "0123456789abcdef0123456789abcdef");
     let _worker = start(&mut command, &server);
-    let counted = ask(&server.ff(), &["--lane", "python", "--input", "\"so many words\""]);
+    let counted = run(&server.ff(), &["--lane", "python", "--input", "\"so many words\""]);
     let counted: serde_json::Value = serde_json::from_str(&counted).unwrap();
     assert_eq!(counted, serde_json::json!({"words": 3, "characters": 13}));
     let reason =
-        ask_in_vain(&server.ff(), &["--lane", "python", "--kind", "count", "--input", "[1]"]);
+        run_failing(&server.ff(), &["--lane", "python", "--kind", "count", "--input", "[1]"]);
     assert_eq!(reason, "count takes a text, not list");
 }
 
 #[test]
-fn the_python_worker_does_one_task_when_told_so() {
+fn the_python_worker_does_one_task_on_request() {
     let store = Ff::new();
     let server = store.serve();
     let ff = server.ff();
@@ -77,13 +77,13 @@ fn the_python_worker_registers_and_leaves() {
     let mut worker = start(&mut command, &server);
     let seen = wait_for("the worker to register", || workers().get(0).cloned());
     assert_eq!(seen["lanes"], serde_json::json!(["python"]), "{seen}");
-    ask(&ff, &["--lane", "python", "--input", "\"a b\""]);
+    run(&ff, &["--lane", "python", "--input", "\"a b\""]);
     assert!(worker.ended().success());
     assert_eq!(workers(), serde_json::json!([]));
 }
 
 #[test]
-fn the_python_worker_gets_what_a_claim_took_whose_answer_was_lost() {
+fn the_python_worker_finds_the_lease_of_a_lost_answer() {
     let store = Ff::new();
     let server = store.serve();
     let ff = server.ff();
@@ -106,5 +106,5 @@ fn the_shell_worker_shouts() {
     let script = examples().join("any-program/shout.sh");
     let ff = server.ff();
     let _worker = ff.worker(&["--lane", "shell", "--exec", script.to_str().unwrap()]);
-    assert_eq!(ask(&ff, &["--lane", "shell", "--input", "\"quietly\""]), "\"QUIETLY\"");
+    assert_eq!(run(&ff, &["--lane", "shell", "--input", "\"quietly\""]), "\"QUIETLY\"");
 }

@@ -1,10 +1,10 @@
-//! Why executions stand where they stand.
+//! Why executions are in their states.
 
 use serde_json::json;
 
 use crate::fixture::{Ff, wait_for};
 
-/// What a person is told, and what a program is told.
+/// The explanation for people, and the one for programs.
 fn explained(ff: &Ff, id: &str) -> (String, serde_json::Value) {
     let text = String::from_utf8(ff.ok(&["explain", id])).unwrap();
     let view = ff.json(&["explain", id]);
@@ -20,7 +20,7 @@ fn first(view: &serde_json::Value) -> &str {
 }
 
 #[test]
-fn work_that_nobody_serves_says_so() {
+fn work_that_no_worker_serves_says_so() {
     let ff = Ff::new();
     ff.submit(&["--lane", "l"]);
     let id = ff.submit(&["--lane", "l"]);
@@ -60,7 +60,7 @@ fn work_that_no_worker_can_run_names_the_nearest() {
 }
 
 #[test]
-fn work_of_a_paused_lane_says_who_said_so() {
+fn work_of_a_paused_lane_has_the_reason_of_the_operator() {
     let ff = Ff::new();
     let id = ff.submit(&[]);
     ff.ok(&["lane", "pause", "default", "--reason", "an\u{1b}[31m upgrade"]);

@@ -1,4 +1,4 @@
-//! A person who looks around finds the way: help, version, completions, manual pages.
+//! A new user finds help, the version, completions and manual pages.
 
 use crate::fixture::{Done, Ff, bare, finish};
 

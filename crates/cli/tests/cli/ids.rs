@@ -1,9 +1,9 @@
-//! The beginning of an id will do where it is the only one.
+//! A unique prefix of an id can stand for it.
 
 use crate::fixture::Ff;
 
 #[test]
-fn every_command_takes_the_beginning_of_an_id() {
+fn every_command_accepts_a_prefix_of_an_id() {
     let ff = Ff::new();
     let id = ff.submit(&["--input", "1", "--tag", "a=1"]);
     ff.ok(&["priority", &id[..8], "3"]);
@@ -23,7 +23,7 @@ fn every_command_takes_the_beginning_of_an_id() {
 }
 
 #[test]
-fn a_beginning_that_several_ids_have_is_refused_with_their_names() {
+fn an_ambiguous_prefix_is_refused_with_its_matches() {
     let ff = Ff::new();
     let given = ["01890000-0000-7000-8000-00000000000a", "01890000-0000-7000-8000-00000000000b"];
     for id in given {
@@ -40,7 +40,7 @@ fn a_beginning_that_several_ids_have_is_refused_with_their_names() {
 }
 
 #[test]
-fn a_beginning_that_no_id_has_is_refused() {
+fn a_prefix_without_a_match_is_refused() {
     let ff = Ff::new();
     ff.submit(&[]);
     let refused = ff.refusal(&["show", "01890000-0000"]);

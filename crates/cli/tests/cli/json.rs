@@ -3,7 +3,7 @@
 use crate::fixture::Ff;
 use serde_json::Value;
 
-/// What scripts may rely on.
+/// The fields that scripts may rely on.
 const PROMISED: &str = "
     id namespace lane kind state state_vector reason priority tags requires idempotency_key created
     queued_at delayed_until deadline ended expires next_timer run past_runs attempt attempts

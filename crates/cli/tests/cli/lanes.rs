@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::Ff;
 
 #[test]
-fn what_is_said_of_a_lane_is_shown() {
+fn the_settings_of_a_lane_are_shown() {
     let ff = Ff::new();
     let view = ff.json(&["lane", "show", "l"]);
     assert_eq!((&view["paused"], &view["since"]), (&json!(false), &Value::Null));
@@ -82,8 +82,8 @@ fn no_more_of_a_limited_lane_run_at_once() {
     let _worker = ff.worker(&["--exec", "sleep 20", "--concurrency", "2"]);
     ff.wait_for_state(&ids[0], "active");
     ff.wait_for_state(&ids[1], "rate_limited");
-    let told = ff.json(&["explain", &ids[1]]);
-    let sentence = told["explanation"].as_str().unwrap();
+    let explained = ff.json(&["explain", &ids[1]]);
+    let sentence = explained["explanation"].as_str().unwrap();
     assert!(sentence.contains("lane default runs 1 of 1 at once"), "{sentence}");
     let shown = ff.show(&ids[1]);
     assert_eq!(
@@ -106,8 +106,8 @@ fn a_limit_that_is_none_is_refused() {
     let ff = Ff::new();
     for most in ["0", "-1", "many", "1000001"] {
         let done = ff.run(&["lane", "limit", "l", most, "--json"]);
-        let told: Value = serde_json::from_str(&done.stderr).unwrap();
-        assert_eq!((done.code, &told["field"]), (Some(2), &json!("N")), "{most}");
+        let refused: Value = serde_json::from_str(&done.stderr).unwrap();
+        assert_eq!((done.code, &refused["field"]), (Some(2), &json!("N")), "{most}");
     }
     for call in [&["quota", "show", "@l"][..], &["submit", "--quota", "@l"]] {
         assert_eq!(ff.refusal(call)["code"], "invalid_argument", "{call:?}");
@@ -119,25 +119,25 @@ fn a_lane_that_is_no_name_is_refused() {
     let ff = Ff::new();
     for call in ["show", "pause", "drain", "resume"] {
         let done = ff.run(&["lane", call, "a b", "--json"]);
-        let told: Value = serde_json::from_str(&done.stderr).unwrap();
-        assert_eq!((done.code, &told["field"]), (Some(2), &json!("LANE")));
+        let refused: Value = serde_json::from_str(&done.stderr).unwrap();
+        assert_eq!((done.code, &refused["field"]), (Some(2), &json!("LANE")));
     }
     let reason = "x".repeat(4_097);
-    let told = ff.refusal(&["lane", "pause", "l", "--reason", &reason]);
-    assert_eq!((&told["code"], &told["field"]), (&json!("too_large"), &json!("reason")));
+    let refused = ff.refusal(&["lane", "pause", "l", "--reason", &reason]);
+    assert_eq!((&refused["code"], &refused["field"]), (&json!("too_large"), &json!("reason")));
 }
 
 #[test]
 fn work_has_the_defaults_of_its_lane() {
     let ff = Ff::new();
     let flags = ["--max-attempts=5", "--deadline=1h", "--backoff=2s", "--retry-on=timeout"];
-    let said = ff.json(&[&["lane", "defaults", "l"], &flags[..]].concat());
+    let settings = ff.json(&[&["lane", "defaults", "l"], &flags[..]].concat());
     let policy = json!({
         "max_attempts": 5, "backoff": {"base_ms": 2_000}, "retry_on": ["timeout"],
         "deadline_ms": 3_600_000,
     });
-    assert_eq!(said["policy"], policy);
-    assert_eq!(ff.json(&["lane", "show", "l"]), said);
+    assert_eq!(settings["policy"], policy);
+    assert_eq!(ff.json(&["lane", "show", "l"]), settings);
     let shown = String::from_utf8(ff.ok(&["lane", "show", "l"])).unwrap();
     let lines = "defaults  up to 5 attempts\n          backoff 2s\n          retried on timeout\n          \
                  deadline 1h\n";
@@ -156,9 +156,9 @@ fn work_has_the_defaults_of_its_lane() {
         (&json!(30_000), &json!(["timeout"]))
     );
     let own = ["--lane", "l", "--max-attempts", "1", "--deadline", "none", "--retry-all"];
-    let said = policy(&ff.submit(&own));
-    assert_eq!((&said["max_attempts"], &said["deadline_ms"]), (&json!(1), &Value::Null));
-    assert_eq!((&said["retry_on"], &said["backoff"]["base_ms"]), (&Value::Null, &json!(2_000)));
+    let own = policy(&ff.submit(&own));
+    assert_eq!((&own["max_attempts"], &own["deadline_ms"]), (&json!(1), &Value::Null));
+    assert_eq!((&own["retry_on"], &own["backoff"]["base_ms"]), (&Value::Null, &json!(2_000)));
     assert_eq!(policy(&ff.submit(&[]))["max_attempts"], 3);
 
     assert_eq!(ff.json(&["lane", "defaults", "l", "--none"])["policy"], Value::Null);

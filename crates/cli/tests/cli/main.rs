@@ -1,6 +1,6 @@
 //! `ff` as a person or a script uses it: through the built binary, each test on a store of its own.
 
-// A test that cannot go on panics.
+// A test that cannot continue panics.
 #![allow(clippy::unwrap_used)]
 
 mod backup;

@@ -1,4 +1,4 @@
-//! A store that is not there, or is no store: who makes one, and what the others say.
+//! A store that is missing, or is no store: which commands create one, and what the others print.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::fixture::Ff;
 
 const ID: &str = "018bcfe5-6800-7000-857a-47847ae14b9d";
 
-/// A call of each command that works on a store and does not make one.
+/// A call of each command that works on a store and does not create one.
 const OTHERS: &[&[&str]] = &[
     &["ls"],
     &["show", ID],
@@ -37,7 +37,7 @@ const OTHERS: &[&[&str]] = &[
     &["backup", "copy.ff"],
 ];
 
-/// The commands that make a store that is missing, and those that have none.
+/// The commands that create a missing store, and those that need none.
 const NOT_HERE: &[&str] = &[
     "dev",
     "serve",
@@ -61,7 +61,7 @@ fn commands(ff: &Ff) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_command_but_those_that_bring_or_do_work_makes_a_store() {
+fn only_commands_that_submit_or_run_work_create_a_store() {
     let ff = Ff::nowhere();
     let named: BTreeSet<_> = OTHERS.iter().map(|call| call[0].to_owned()).collect();
     let rest: BTreeSet<_> = NOT_HERE.iter().map(|name| (*name).to_owned()).collect();
@@ -76,19 +76,19 @@ fn no_command_but_those_that_bring_or_do_work_makes_a_store() {
 }
 
 #[test]
-fn a_store_that_is_made_is_told_of_once() {
+fn a_created_store_is_reported_once() {
     let ff = Ff::nowhere();
-    let made = format!("made a new store, {}\n", ff.store());
+    let made = format!("created a new store, {}\n", ff.store());
     assert!(ff.run(&["submit"]).stderr.starts_with(&made));
-    assert!(!ff.run(&["submit"]).stderr.contains("made a new store"));
+    assert!(!ff.run(&["submit"]).stderr.contains("created a new store"));
     let other = Ff::nowhere();
-    let made = format!("made a new store, {}\n", other.store());
+    let made = format!("created a new store, {}\n", other.store());
     let done = other.run(&["worker", "--until-idle", "--exec", "true"]);
     assert!(done.stderr.starts_with(&made), "{}", done.stderr);
 }
 
 #[test]
-fn a_file_that_is_no_store_is_told_from_a_store() {
+fn a_file_that_is_no_store_is_recognised() {
     for (content, what) in [("", "is empty"), ("dear diary, what a day", "not an SQLite database")]
     {
         let ff = Ff::nowhere();
@@ -101,6 +101,6 @@ fn a_file_that_is_no_store_is_told_from_a_store() {
         }
         assert_eq!(std::fs::read(ff.path("ff.db")).unwrap(), content.as_bytes());
         let left = ff.path("").read_dir().unwrap().count();
-        assert_eq!(left, 1, "something was made beside it");
+        assert_eq!(left, 1, "another file was created");
     }
 }

@@ -38,12 +38,12 @@ fn the_result_of_an_earlier_run_stays_readable() {
 }
 
 #[test]
-fn what_makes_no_sense_in_a_state_is_refused() {
+fn what_a_state_does_not_allow_is_refused() {
     let ff = Ff::new();
     let waiting = ff.submit(&["--lane", "quiet"]);
     let completed = ff.submit(&[]);
     ff.work("true");
-    for (args, told) in [
+    for (args, expected) in [
         (&["cancel", &completed][..], "is completed; cancel needs it to be unfinished"),
         (&["priority", &completed, "1"], "is completed; a change of priority"),
         (&["tags", &completed, "a=b"], "is completed; a change of tags"),
@@ -54,7 +54,7 @@ fn what_makes_no_sense_in_a_state_is_refused() {
     ] {
         let done = ff.run(args);
         assert_eq!(done.code, Some(1), "{args:?}");
-        assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains(expected), "{args:?}: {}", done.stderr);
         assert!(done.stdout.is_empty());
     }
 }

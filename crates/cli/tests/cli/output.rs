@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::fixture::{Ff, bare, finish};
 
 #[test]
-fn ids_are_data_and_advice_is_talk() {
+fn ids_go_to_stdout_and_advice_to_stderr() {
     let ff = Ff::new();
     let done = ff.run(&["submit"]);
     let id = String::from_utf8(done.stdout).unwrap();
@@ -49,7 +49,7 @@ fn a_listing_is_aligned_and_without_colour_in_a_pipe() {
 }
 
 #[test]
-fn what_a_program_says_cannot_move_the_cursor_of_a_terminal() {
+fn the_output_of_a_program_cannot_move_the_cursor_of_a_terminal() {
     let ff = Ff::new();
     let id = ff.submit(&[]);
     ff.work("printf 'a\\033[2Jb\\nc\\rd' >&2; exit 1");
@@ -60,7 +60,7 @@ fn what_a_program_says_cannot_move_the_cursor_of_a_terminal() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_stdout_is_no_error() {
     let ff = Ff::new();
     for _ in 0..3 {
         ff.submit(&[]);

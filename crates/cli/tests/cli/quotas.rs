@@ -1,4 +1,4 @@
-//! Quotas: said, shown, waited for and removed.
+//! Quotas: set, shown, waited for and removed.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,16 @@ fn text(ff: &Ff, args: &[&str]) -> String {
     String::from_utf8(ff.ok(args)).unwrap()
 }
 
-/// Exits with 2 and says all of `told`.
-fn misused(args: &[&str], told: &[&str]) {
+/// Exits with 2 and prints all of `expected`.
+fn misused(args: &[&str], expected: &[&str]) {
     let done = Ff::new().run(args);
     assert_eq!((done.code, done.stdout.len()), (Some(2), 0), "ff {args:?}: {}", done.stderr);
-    for words in told {
-        assert!(done.stderr.contains(words), "ff {args:?} does not say {words:?}: {}", done.stderr);
+    for words in expected {
+        assert!(
+            done.stderr.contains(words),
+            "ff {args:?} does not print {words:?}: {}",
+            done.stderr
+        );
     }
 }
 
@@ -61,7 +65,7 @@ fn quotas_are_listed_page_by_page() {
 }
 
 #[test]
-fn no_more_run_at_once_than_may() {
+fn no_more_run_at_once_than_the_quota_allows() {
     let server = Ff::new().serve();
     let ff = server.ff();
     ff.ok(&["quota", "set", "slots", "--active", "1"]);
@@ -84,7 +88,7 @@ fn no_more_run_at_once_than_may() {
 }
 
 #[test]
-fn work_that_comes_too_early_says_when_it_may_start() {
+fn work_that_exceeds_the_rate_says_when_it_may_start() {
     let ff = Ff::new();
     ff.ok(&["quota", "set", "api", "--requests", "1", "--window", "1h"]);
     let [first, second] = [0, 1].map(|_| ff.submit(&["--quota", "api"]));
@@ -106,15 +110,15 @@ fn work_that_comes_too_early_says_when_it_may_start() {
 }
 
 #[test]
-fn work_of_a_removed_quota_waits_until_there_is_one_again() {
+fn work_of_a_removed_quota_waits_until_it_exists_again() {
     let ff = Ff::new();
     ff.ok(&["quota", "set", "api", "--active", "1"]);
     let done = ff.run(&["quota", "rm", "api"]);
     assert_eq!((done.code, done.stdout.len()), (Some(0), 0));
     assert!(done.stderr.contains("quota api is gone"), "{}", done.stderr);
     for call in ["show", "rm"] {
-        let told = ff.refusal(&["quota", call, "api"]);
-        assert!(told["message"].as_str().unwrap().starts_with("no such quota"), "{told}");
+        let refused = ff.refusal(&["quota", call, "api"]);
+        assert!(refused["message"].as_str().unwrap().starts_with("no such quota"), "{refused}");
     }
     let id = ff.submit(&["--quota", "api"]);
     assert_eq!(ff.work("cat")["claimed"], 0);
@@ -126,8 +130,8 @@ fn work_of_a_removed_quota_waits_until_there_is_one_again() {
 
 #[test]
 fn limits_that_make_no_sense_are_usage() {
-    let set = |args: &[&str], told: &[&str]| {
-        misused(&[&["quota", "set", "api"], args].concat(), told);
+    let set = |args: &[&str], expected: &[&str]| {
+        misused(&[&["quota", "set", "api"], args].concat(), expected);
     };
     set(&[], &["--requests is missing, and so is --active", "--requests 60 --window 60s"]);
     for flag in ["--requests", "--active"] {

@@ -1,4 +1,4 @@
-//! Work goes in, is run, and comes out.
+//! Work is submitted, run, and its result read.
 
 use crate::fixture::{Ff, bare, finish};
 
@@ -105,11 +105,11 @@ fn submit_waits_for_the_end_and_prints_the_result() {
 }
 
 #[test]
-fn submit_waits_no_longer_than_it_is_told_to() {
+fn submit_waits_no_longer_than_its_timeout() {
     let ff = Ff::new();
     let done = ff.run(&["submit", "--wait", "--timeout", "50ms"]);
     assert_eq!((done.code, done.stdout.len()), (Some(1), 0));
-    assert!(done.stderr.contains("has not ended after 50ms; it goes on (wait_timeout)"));
+    assert!(done.stderr.contains("has not ended after 50ms; it keeps running (wait_timeout)"));
 }
 
 #[test]

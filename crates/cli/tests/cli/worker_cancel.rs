@@ -2,7 +2,7 @@
 
 use crate::fixture::{Ff, wait_for, wait_for_lines};
 
-/// A program that tells that it was started, and waits; what it started waits with it.
+/// A program that records its start, and waits; its child waits with it.
 const SLEEPER: &str = "echo $$ >> started; sleep 1000; echo >> survived";
 
 fn process_is_gone(ff: &Ff) {
@@ -22,7 +22,7 @@ fn cancel_at_once_kills_the_program() {
     process_is_gone(&ff);
     let view = ff.show(&id);
     assert_eq!((&view["state"], &view["reason"]), (&"cancelled".into(), &"enough".into()));
-    // The worker lives on.
+    // The worker continues.
     let next = ff.submit(&["--lease-ttl", "300ms"]);
     wait_for_lines(&ff.path("started"), 2);
     ff.ok(&["cancel", &next]);

@@ -129,7 +129,7 @@ fn a_program_need_not_read_its_input() {
 }
 
 #[test]
-fn something_left_behind_by_a_program_holds_nothing_up() {
+fn a_process_left_behind_by_a_program_delays_nothing() {
     let ff = Ff::new();
     let id = ff.submit(&[]);
     ff.work("sleep 1000 & printf done");
@@ -185,7 +185,7 @@ impl Read for OpensLater {
 }
 
 #[test]
-fn what_a_program_leaves_running_ends_with_its_task() {
+fn processes_left_running_by_a_program_end_with_its_task() {
     let ff = Ff::new();
     let writers = fifo(&ff, "writers");
     let id = ff.submit(&[]);

@@ -1,4 +1,4 @@
-//! A worker keeps what it holds while it lives, and not beyond.
+//! A worker keeps its leases while it lives, and not beyond.
 
 use crate::fixture::{Ff, wait_for_lines};
 use rustix::process::Signal;
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 fn renewal_keeps_a_job_that_is_longer_than_its_lease() {
     let ff = Ff::new();
     let id = ff.submit(&["--lease-ttl", "300ms"]);
-    // Another worker stands ready to take what is lost.
+    // Another worker is ready to take lost executions.
     let _rival = ff.worker(&["--exec", "echo >> runs; sleep 1; printf done"]);
     let _worker = ff.worker(&["--exec", "echo >> runs; sleep 1; printf done"]);
     let view = ff.wait_for_state(&id, "completed");
@@ -44,7 +44,7 @@ fn work_of_a_killed_worker_is_reclaimed_and_finished_by_another() {
 }
 
 #[test]
-fn a_worker_that_was_stopped_past_its_lease_ends_nothing_that_is_not_its_own() {
+fn a_worker_that_was_stopped_past_its_lease_ends_only_its_own_work() {
     let ff = Ff::new();
     let id = ff.submit(&["--lease-ttl", "300ms"]);
     let first =
@@ -54,7 +54,7 @@ fn a_worker_that_was_stopped_past_its_lease_ends_nothing_that_is_not_its_own() {
     let _second = ff.worker(&["--worker", "second", "--exec", "printf 2"]);
     ff.wait_for_state(&id, "completed");
     first.signal(Signal::CONT);
-    // Told to stop, it ends only when its program is gone and the store has answered.
+    // Asked to stop, it ends only when its program has ended and the store has answered.
     first.signal(Signal::TERM);
     let mut first = first;
     assert!(first.ended().success());
@@ -77,7 +77,7 @@ fn an_attempt_past_its_timeout_is_stopped_and_tried_again() {
 }
 
 #[test]
-fn a_worker_told_to_stop_finishes_what_it_runs() {
+fn a_stopping_worker_finishes_what_it_runs() {
     let ff = Ff::new();
     let id = ff.submit(&[]);
     let next = ff.submit(&[]);

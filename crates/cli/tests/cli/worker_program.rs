@@ -42,7 +42,7 @@ fn a_program_inherits_no_secret_of_its_worker() {
     }
 }
 
-/// Reports progress and usage, and does it again where a report must count once.
+/// Reports progress and usage, and repeats a report that must count once.
 fn report() -> String {
     format!(
         "{FF} progress 40 --message 'nearly half' && {FF} usage prompt tokens=30 > /dev/null && \
@@ -50,7 +50,7 @@ fn report() -> String {
     )
 }
 
-/// What holds directly on a store and behind a server that asks for a token.
+/// What holds directly on a store and behind a server that requires a token.
 fn programs_report_what_they_do(ff: &Ff) {
     ff.ok(&["budget", "set", "team", "--limit", "tokens=100"]);
     let id = ff.submit(&["--budget", "team"]);

@@ -35,7 +35,7 @@ fn work_from_another_process_is_seen_by_a_waiting_worker() {
 }
 
 #[test]
-fn a_claim_whose_reply_is_lost_is_repeated_as_the_same() {
+fn a_claim_whose_reply_is_lost_is_repeated_with_the_same_id() {
     let ff = Ff::new();
     let server = ff.serve();
     let port = server.url.rsplit_once(':').unwrap().1.parse().unwrap();

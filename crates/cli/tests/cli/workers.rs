@@ -1,4 +1,4 @@
-//! Who works: registered workers and their instance ids.
+//! Registered workers and their instance ids.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

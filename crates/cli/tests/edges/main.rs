@@ -2,7 +2,7 @@
 //! killed, and holders that are stopped, in a form short enough for every run. `cargo xtask edges` and
 //! `cargo xtask kill` run them for longer.
 
-// A test that cannot go on panics.
+// A test that cannot continue panics.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../fixture/mod.rs"]

@@ -1,4 +1,4 @@
-//! Who may ask, and what a caller is told whom nobody answers.
+//! Authentication, and the errors of a client that no server answers.
 
 use std::process::Stdio;
 
@@ -32,7 +32,7 @@ fn a_weak_token_starts_no_server() {
 }
 
 #[test]
-fn a_taken_address_is_told() {
+fn a_taken_address_is_reported() {
     let ff = Ff::new();
     let server = ff.serve();
     let taken = server.url.strip_prefix("http://").unwrap();
@@ -42,7 +42,7 @@ fn a_taken_address_is_told() {
 }
 
 #[test]
-fn whoever_has_the_token_is_served() {
+fn a_client_with_the_token_is_served() {
     let ff = Ff::new().with_token(TOKEN);
     let server = ff.serve();
     let ff = server.ff();
@@ -101,7 +101,7 @@ fn a_request_without_the_token_is_401() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_with_what_to_start() {
+fn an_unreachable_server_is_reported_with_what_to_start() {
     let ff = Ff::new().over("http://127.0.0.1:1");
     for args in [&["ls"][..], &["submit"], &["cancel", "01890000-0000-7000-8000-000000000001"]] {
         let view = ff.failure(3, args);

@@ -17,14 +17,14 @@ impl Both {
         Both { http: server.ff(), store, _server: server }
     }
 
-    /// What both answer, which must be the same.
+    /// The answer of both, which must be the same.
     fn json(&self, args: &[&str]) -> Value {
         let answer = self.http.json(args);
         assert_eq!(answer, self.store.json(args), "ff {args:?}");
         answer
     }
 
-    /// How both refuse, which must be the same.
+    /// The refusal of both, which must be the same.
     fn refusal(&self, args: &[&str]) -> Value {
         let answer = self.http.refusal(args);
         assert_eq!(answer, self.store.refusal(args), "ff {args:?}");
@@ -299,7 +299,7 @@ fn revoked_work_continues_its_attempt() {
     let both = Both::new();
     let pair = both.pair(&["--lease-ttl", "300ms"]);
     assert_eq!(both.refusal(&["revoke", &pair[0]])["code"], "wrong_state");
-    // Whoever has started has seen that it may not go on.
+    // A program that has started has seen that it must not exit.
     let exec = "test -e go && printf $FF_ATTEMPT || { echo >> started; sleep 30; }";
     let _worker = both.http.worker(&["--concurrency", "2", "--exec", exec]);
     crate::fixture::wait_for_lines(&both.http.path("started"), 2);
@@ -331,18 +331,18 @@ fn workers_are_listed_the_same_and_refused_the_same() {
 }
 
 #[test]
-fn lanes_are_steered_and_shown_the_same() {
+fn lanes_are_controlled_and_shown_the_same() {
     let both = Both::new();
-    let said = both.http.json(&["lane", "pause", "default", "--reason", "an upgrade"]);
-    assert_eq!(both.json(&["lane", "show", "default"]), said);
-    assert_eq!(both.json(&["lane", "pause", "default", "--reason", "an upgrade"]), said);
+    let paused = both.http.json(&["lane", "pause", "default", "--reason", "an upgrade"]);
+    assert_eq!(both.json(&["lane", "show", "default"]), paused);
+    assert_eq!(both.json(&["lane", "pause", "default", "--reason", "an upgrade"]), paused);
     let listed = both.json(&["lane", "ls"])["lanes"][0].clone();
-    assert_eq!((&listed["lane"], &listed["paused"]), (&said["lane"], &said["paused"]));
+    assert_eq!((&listed["lane"], &listed["paused"]), (&paused["lane"], &paused["paused"]));
     assert_eq!(listed["work"]["waiting"], 0);
     let id = both.http.submit(&[]);
     let _worker = both.http.worker(&["--exec", "cat"]);
     assert_eq!(both.json(&["show", &id])["state"], "waiting");
-    // Said to the store itself, it is heard by a worker that waits at the server.
+    // A change on the store itself reaches a worker that waits at the server.
     both.store.ok(&["lane", "resume", "default"]);
     both.http.wait_for_state(&id, "completed");
     both.store.ok(&["lane", "drain", "default"]);
@@ -351,7 +351,7 @@ fn lanes_are_steered_and_shown_the_same() {
 }
 
 #[test]
-fn budgets_and_quotas_are_steered_and_shown_the_same() {
+fn budgets_and_quotas_are_controlled_and_shown_the_same() {
     let both = Both::new();
     for what in ["budget", "quota"] {
         assert_eq!(both.refusal(&[what, "show", "x"])["code"], "not_found");

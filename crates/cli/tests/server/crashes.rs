@@ -50,7 +50,7 @@ fn work_that_ends_while_its_server_is_dead_is_delivered_to_the_next_one() {
     let view = ff.wait_for_state(&id, "completed");
     assert_eq!((&view["attempts"], &view["reclaims"]), (&1.into(), &0.into()));
     assert_eq!(ff.ok(&["result", &id]), b"0");
-    // The same worker goes on with what was there and what is new.
+    // The same worker continues with its work and with new work.
     ff.wait_for_state(&waiting, "completed");
     let done = ff.run(&["submit", "--wait", "--timeout", "30s"]);
     assert_eq!((done.code, done.stdout), (Some(0), b"0".to_vec()), "{}", done.stderr);
@@ -68,7 +68,7 @@ fn work_whose_lease_ends_while_its_server_is_dead_is_tried_again() {
     let _worker = ff.worker(&["--exec", exec]);
     wait_for_lines(&ff.path("started"), 1);
     server.kill();
-    // The worker cannot renew, so it stops the program when the lease is over.
+    // The worker cannot renew, so it stops the program when the lease expires.
     wait_for_lines(&ff.path("stopped"), 1);
     server.restart();
     let view = ff.wait_for_state(&id, "completed");
@@ -79,7 +79,7 @@ fn work_whose_lease_ends_while_its_server_is_dead_is_tried_again() {
 }
 
 #[test]
-fn what_a_killed_server_answered_is_there_after_a_restart() {
+fn what_a_killed_server_acknowledged_survives_a_restart() {
     let store = Ff::new();
     let mut server = store.serve();
     let ff = server.ff();

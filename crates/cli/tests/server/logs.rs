@@ -25,8 +25,9 @@ fn debugs(env: &[(&str, &str)]) -> bool {
     process.signal(rustix::process::Signal::TERM);
     assert!(process.ended().success());
     let lines = lines.rest();
-    let told = |line: &&String| line.starts_with('{');
-    let views = lines.iter().filter(told).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_json = |line: &&String| line.starts_with('{');
+    let views =
+        lines.iter().filter(is_json).map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut requests = views.filter(|view| view["route"] == "/livez");
     requests.next().is_some_and(|view| {
         assert_eq!((&view["level"], &view["message"]), (&"debug".into(), &"request".into()));
@@ -48,7 +49,7 @@ fn both_variables_choose_what_is_logged_and_the_products_own_wins() {
 }
 
 #[test]
-fn a_filter_that_is_none_is_told_and_warnings_are_logged() {
+fn an_invalid_filter_is_reported_and_warnings_are_logged() {
     let done = crate::fixture::finish(bare(&["docs", "limits"]).env("FF_LOG", "ff=loud=1"), b"");
     assert_eq!(done.code, Some(0));
     assert!(done.stderr.contains("FF_LOG is not a filter"), "{}", done.stderr);
@@ -68,7 +69,7 @@ fn an_outage_is_logged_when_it_begins_and_when_it_is_over() {
     assert_eq!(status("/healthz"), Some(503));
     let began = lines.after("the store does not answer");
     assert!(began.starts_with('"'), "{began}");
-    // Some more are missed meanwhile: by callers, and by what runs in the background.
+    // More calls fail meanwhile: of clients, and of background services.
     for _ in 0..3 {
         let (status, body) = get(&url, "/v1/executions").unwrap();
         let body: Value = serde_json::from_str(&body).unwrap();

@@ -1,6 +1,6 @@
-//! `ff` over HTTP: a real server in a process of its own, each test with its own.
+//! `ff` over HTTP: each test has a real server in a separate process.
 
-// A test that cannot go on panics.
+// A test that cannot continue panics.
 #![allow(clippy::unwrap_used)]
 
 mod access;

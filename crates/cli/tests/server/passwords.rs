@@ -1,4 +1,4 @@
-//! The password of a store's URL, which nothing prints.
+//! The password of a store's URL, which is never printed.
 
 use ff_testkit::valkey::{Config, Server as Valkey};
 
@@ -63,8 +63,8 @@ fn no_command_that_fails_prints_it() {
 }
 
 #[test]
-fn nobody_prints_it_who_does_not_reach_the_store() {
-    // Two of them: how a store is reached does not depend on the command.
+fn a_command_that_does_not_reach_the_store_does_not_print_it() {
+    // Two commands suffice: how a store is reached does not depend on the command.
     let url = format!("valkey://ann:{CANARY}@127.0.0.1:1");
     for command in [&["ls"][..], &["check", "--json"]] {
         let done = finish(bare(command).env("FF_STORE", &url).env("FF_LOG", "trace"), b"");
@@ -77,7 +77,7 @@ fn nobody_prints_it_who_does_not_reach_the_store() {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_told_without_it() {
+fn an_invalid_command_line_is_reported_without_it() {
     let url = format!("valkey://ann:{CANARY}@127.0.0.1:1");
     let flag = format!("--stroe={url}");
     for args in [

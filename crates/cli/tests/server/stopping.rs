@@ -1,4 +1,4 @@
-//! A server that is told to stop.
+//! A server that is stopped.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use crate::fixture::{Ff, get, send};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// How long a stop may take: nothing here is worth waiting for.
+/// How long a stop may take: nothing here needs a wait.
 const SOON: Duration = Duration::from_secs(5);
 
 #[test]
@@ -17,10 +17,10 @@ fn it_stops_cleanly_at_a_signal() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Ff::new().serve();
         assert_eq!(get(&server.url, "/healthz").unwrap().0, 200);
-        let told = Instant::now();
+        let signalled = Instant::now();
         server.process().signal(signal);
         assert!(server.process().ended().success());
-        assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
+        assert!(signalled.elapsed() < SOON, "{:?}", signalled.elapsed());
         assert_eq!(get(&server.url, "/healthz"), None);
     }
 }
@@ -34,16 +34,16 @@ fn workers_that_wait_for_work_do_not_hold_it() {
     // It has had work, so it waits for more now or very soon.
     let id = ff.submit(&[]);
     ff.wait_for_state(&id, "completed");
-    let told = Instant::now();
+    let signalled = Instant::now();
     server.process().signal(Signal::TERM);
     assert!(server.process().ended().success());
-    assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
+    assert!(signalled.elapsed() < SOON, "{:?}", signalled.elapsed());
     store.check();
 }
 
-/// How many stops are tried: a stop meets a claim in the middle of taking work only now and then.
+/// How many stops are tried: a stop coincides with a claim that is taking work only now and then.
 const STOPS: usize = 12;
-/// How many claims wait at a server that is told to stop.
+/// How many claims wait at a server that is stopped.
 const CLAIMS: usize = 6;
 
 /// Claims, waiting; the execution that was given, if any.
@@ -74,7 +74,7 @@ fn what_a_claim_takes_is_answered_or_handed_back_before_the_process_ends() {
         // One of them has had work, so the others wait now or very soon.
         assert!(submit(&server.url));
         let first = answers.recv().unwrap().unwrap();
-        // Work goes on arriving while the server is told to stop.
+        // Work keeps arriving while the server stops.
         let submitting: Vec<_> = (0..CLAIMS)
             .map(|_| {
                 let url = server.url.clone();
@@ -93,6 +93,6 @@ fn what_a_claim_takes_is_answered_or_handed_back_before_the_process_ends() {
         let leased = executions.iter().filter(|view| view["state"] == "active");
         let leased: BTreeSet<_> =
             leased.map(|view| view["id"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(leased, answered, "nothing is leased that nobody was given");
+        assert_eq!(leased, answered, "nothing is leased without an answered claim");
     }
 }

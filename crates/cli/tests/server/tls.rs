@@ -1,4 +1,4 @@
-//! `ff serve` by HTTPS, and `ff` that asks it.
+//! `ff serve` by HTTPS, and `ff` as its client.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::fixture::{Ff, Process, bare, finish};
 
-/// Writes an authority and a certificate of it for 127.0.0.1 beside the store.
+/// Writes an authority and a certificate of it for 127.0.0.1 next to the store.
 fn certify(ff: &Ff) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -22,7 +22,7 @@ fn certify(ff: &Ff) {
 }
 
 #[test]
-fn a_server_with_a_certificate_is_asked_by_https() {
+fn a_server_with_a_certificate_is_called_by_https() {
     let store = Ff::new();
     certify(&store);
     let serve =
@@ -58,7 +58,7 @@ fn a_certificate_needs_its_key_and_both_their_files() {
 }
 
 #[test]
-fn the_pace_of_the_unblock_scanner_has_bounds() {
+fn the_interval_of_the_unblock_scanner_has_bounds() {
     let store = Ff::new();
     for bad in ["0s", "99ms", "2h"] {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--unblock-interval", bad];

@@ -1,4 +1,4 @@
-//! `ff` on Valkey: a real server of it, `ff serve` in a process of its own, a worker in another.
+//! `ff` on Valkey: a real Valkey server, `ff serve` in a separate process, a worker in another.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::fixture::{Ff, wait_for, wait_for_lines};
 
-/// A store of its own on the server that all tests share.
+/// A new store on the server that all tests share.
 fn store() -> Ff {
     static STORES: AtomicU32 = AtomicU32::new(0);
     let number = STORES.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +74,7 @@ fn two_servers_and_their_workers_share_one_store() {
 }
 
 #[test]
-fn what_is_said_of_a_lane_at_one_server_holds_at_the_other() {
+fn the_settings_of_a_lane_hold_at_every_server() {
     let store = store();
     let (one, two) = (store.serve(), store.serve());
     let (one, two) = (one.ff(), two.ff());
@@ -122,7 +122,7 @@ fn work_of_a_killed_worker_is_finished_by_another() {
     store.check();
 }
 
-/// Ends a program whose worker was killed, unless it has ended by itself.
+/// Ends a program whose worker was killed, unless it has ended.
 fn end_program(ff: &Ff) {
     let started = std::fs::read_to_string(ff.path("started")).unwrap();
     let pid = started.trim().parse().unwrap();
@@ -131,7 +131,7 @@ fn end_program(ff: &Ff) {
 }
 
 #[test]
-fn a_full_server_refuses_work_by_name_and_completes_what_is_under_way() {
+fn a_full_server_refuses_work_by_name_and_completes_work_in_progress() {
     let valkey = Server::start(Config::default().with("appendfsync", "no"));
     let store = Ff::on(&valkey.url());
     let server = store.serve();
@@ -153,7 +153,7 @@ fn a_full_server_refuses_work_by_name_and_completes_what_is_under_way() {
 }
 
 #[test]
-fn a_server_that_denies_access_is_told_apart_from_one_that_is_not_there() {
+fn a_server_that_denies_access_is_distinguished_from_an_unreachable_one() {
     let server = Server::start(Config::default());
     let (absent, there) = (Ff::on("valkey://127.0.0.1:1"), Ff::on(&server.url()));
     assert_eq!(absent.failure(3, &["ls"])["code"], "store_unavailable");

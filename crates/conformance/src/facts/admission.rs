@@ -1,4 +1,4 @@
-//! Admission: the call that asked for it uses it, gives it back, or leaves it to its time.
+//! Admission: the call that requested it uses it, releases it, or leaves it to its timer.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +14,18 @@ use ff_store::mint;
 
 use crate::fixture::{Fixture, at_once, failure, key, of_tokens, tokens, worker};
 
-/// Another call asks for `execution` and goes no further.
-async fn ask(g: &Fixture, execution: ExecutionId) -> Decision {
-    ask_for(g, seen(g, execution).await).await
+/// Another call requests admission of `execution` and stops there.
+async fn request(g: &Fixture, execution: ExecutionId) -> Decision {
+    request_for(g, seen(g, execution).await).await
 }
 
-/// An execution as a call that looks at its queue sees it.
+/// An execution as a call that scans its queue sees it.
 async fn seen(g: &Fixture, execution: ExecutionId) -> NeedsAdmission {
     let record = g.store().record(execution).await.unwrap().unwrap();
     NeedsAdmission::of(&record, false).unwrap()
 }
 
-async fn ask_for(g: &Fixture, needs: NeedsAdmission) -> Decision {
+async fn request_for(g: &Fixture, needs: NeedsAdmission) -> Decision {
     let request =
         AdmissionRequest { id: AdmissionId { batch: mint::request_id(), index: 0 }, needs };
     let home = Home { namespace: g.namespace.clone(), partitions: g.store().partitions() };
@@ -37,14 +37,14 @@ async fn ask_for(g: &Fixture, needs: NeedsAdmission) -> Decision {
 }
 
 async fn admitted(g: &Fixture, execution: ExecutionId) -> Admitted {
-    match ask(g, execution).await {
+    match request(g, execution).await {
         Decision::Admitted(admitted) => admitted,
         other => panic!("{other:?}"),
     }
 }
 
-/// That call comes with what it was given.
-async fn come(g: &Fixture, admitted: Admitted) -> Vec<ExecutionId> {
+/// That call claims with its admission.
+async fn claim_with(g: &Fixture, admitted: Admitted) -> Vec<ExecutionId> {
     let call = ClaimRequest { worker: worker("bob"), ..g.claim() };
     let claim = Claim { call, first: 0, admissions: Admissions::Only(vec![admitted]) };
     let reply = g.run(claim).await.unwrap();
@@ -52,39 +52,39 @@ async fn come(g: &Fixture, admitted: Admitted) -> Vec<ExecutionId> {
     claimed.assignments.iter().map(|assignment| assignment.execution).collect()
 }
 
-/// The name under which an execution was last admitted.
+/// The id under which an execution was last admitted.
 async fn admission(g: &Fixture, id: ExecutionId) -> Option<AdmissionId> {
     g.store().record(id).await.unwrap().unwrap().admission
 }
 
-pub(crate) async fn nobody_else_is_told_of_it(g: Fixture) {
+pub(crate) async fn an_admission_is_known_only_to_its_caller(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
-    let told = admitted(&g, id).await;
-    assert_eq!(ask(&g, id).await, Decision::AdmittedElsewhere { spent: false });
+    let admitted_call = admitted(&g, id).await;
+    assert_eq!(request(&g, id).await, Decision::AdmittedElsewhere { spent: false });
     assert!(g.nothing_to_claim().await, "another call is about to take it");
     assert!(g.backend().grant(g.grant()).await.unwrap().offer.is_none());
-    assert_eq!(g.quota("api").await.active, 1, "nobody has given back what another will use");
-    let name = told.request.id;
-    assert_eq!(come(&g, told).await, [id]);
+    assert_eq!(g.quota("api").await.active, 1, "no other call has released it");
+    let name = admitted_call.request.id;
+    assert_eq!(claim_with(&g, admitted_call).await, [id]);
     assert_eq!(admission(&g, id).await, Some(name));
     assert_eq!(g.tickets().await.len(), 1);
 }
 
-pub(crate) async fn it_is_not_used_when_it_may_be_looked_at(g: Fixture) {
+pub(crate) async fn an_admission_is_not_used_past_its_ttl(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let admission = admitted(&g, id).await;
     g.pass(ADMISSION_TTL).await;
-    assert_eq!(come(&g, admission.clone()).await, []);
+    assert_eq!(claim_with(&g, admission.clone()).await, []);
     g.pass(TICKET_TTL).await;
     assert_eq!(g.quota("api").await.active, 0);
-    assert_eq!(come(&g, admission).await, []);
+    assert_eq!(claim_with(&g, admission).await, []);
     assert_eq!(g.claimed().await.execution, id);
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 
-pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Fixture) {
+pub(crate) async fn an_execution_admitted_elsewhere_is_skipped(g: Fixture) {
     let g = g.in_one_partition();
     g.put_quota("api", at_once(2)).await;
     let first = g.under(&["api"]).await;
@@ -96,8 +96,8 @@ pub(crate) async fn what_is_admitted_elsewhere_is_passed_over(g: Fixture) {
     assert!(g.nothing_to_claim().await);
 }
 
-/// What has stopped is settled under its old name, whoever claims it meanwhile.
-pub(crate) async fn a_name_is_not_used_twice(g: Fixture) {
+/// An execution that stopped is settled under its old id, whichever worker claims it meanwhile.
+pub(crate) async fn an_admission_id_is_not_used_twice(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     let id = g.under(&["api"]).await;
     let held = g.claimed().await;
@@ -124,9 +124,9 @@ pub(crate) async fn a_settlement_takes_nothing_from_a_later_admission(g: Fixture
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (1, 1));
 }
 
-/// A call sees an execution, another worker runs it for a while, then the call asks for what it saw and
-/// its process dies.
-pub(crate) async fn one_that_is_asked_for_too_late_charges_nothing(g: Fixture) {
+/// A call sees an execution, another worker runs it for a while, then the call requests admission for
+/// what it saw and its process dies.
+pub(crate) async fn a_late_admission_request_charges_nothing(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     g.put_quota("api", at_once(1)).await;
     let id = g.controlled(&["team"], &["api"], Amounts::new()).await;
@@ -135,7 +135,7 @@ pub(crate) async fn one_that_is_asked_for_too_late_charges_nothing(g: Fixture) {
     g.report(&held, "first", tokens(7)).await.unwrap();
     g.hand_back(&held).await.unwrap();
     assert_eq!((g.budget("team").await.used, g.tickets().await.len()), (tokens(7), 0));
-    assert!(matches!(ask_for(&g, needs).await, Decision::Admitted(_)));
+    assert!(matches!(request_for(&g, needs).await, Decision::Admitted(_)));
     assert_eq!(g.quota("api").await.active, 1);
     g.pass(TICKET_TTL).await;
     assert_eq!((g.quota("api").await.active, g.tickets().await.len()), (0, 0));
@@ -147,7 +147,7 @@ pub(crate) async fn one_that_is_asked_for_too_late_charges_nothing(g: Fixture) {
 }
 
 /// The process that ran it dies before it has settled anything.
-pub(crate) async fn one_that_was_used_is_charged_whoever_settles_it(g: Fixture) {
+pub(crate) async fn a_used_admission_is_charged_whichever_process_settles_it(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -199,8 +199,8 @@ pub(crate) async fn many_callers_get_one_each(g: Fixture) {
     assert_eq!(g.tickets().await.len(), CALLERS);
 }
 
-/// More callers than places: no more are let through than may be.
-pub(crate) async fn many_callers_share_few_places(g: Fixture) {
+/// More callers than slots: no more are admitted than the limit.
+pub(crate) async fn many_callers_share_few_slots(g: Fixture) {
     g.put_quota("api", at_once(3)).await;
     for _ in 0..30 {
         g.under(&["api"]).await;

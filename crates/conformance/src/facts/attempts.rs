@@ -22,7 +22,7 @@ pub(crate) async fn attempts_are_numbered_from_zero_without_gaps(g: Fixture) {
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
 }
 
-pub(crate) async fn every_route_of_a_claim_tells_the_attempt_that_is_stored(g: Fixture) {
+pub(crate) async fn every_route_of_a_claim_returns_the_stored_attempt(g: Fixture) {
     let id = g.waiting().await;
     g.fail(&g.claimed().await, failure("broken")).await.unwrap();
     g.pass(ms(1_000)).await;

@@ -13,7 +13,7 @@ pub(crate) async fn an_empty_store_passes(g: Fixture) {
     assert_eq!(g.snapshot().await, crate::Snapshot::default());
 }
 
-/// One execution in each state, and one that has been through most of them.
+/// One execution in each state, and one that has been in most of them.
 async fn one_of_each(g: &Fixture) -> u64 {
     g.expired().await;
     g.completed().await;

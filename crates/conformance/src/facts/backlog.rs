@@ -1,4 +1,4 @@
-//! The census: how much waits and for what, and how much runs.
+//! The backlog: how much waits and for what, and how much runs.
 
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Submit};
@@ -12,7 +12,7 @@ async fn queued(g: &Fixture, lane: &Lane) -> Option<Queued> {
     backlog.queues.get(&(g.namespace.clone(), lane.clone())).copied()
 }
 
-pub(crate) async fn what_waits_is_counted_by_lane(g: Fixture) {
+pub(crate) async fn waiting_work_is_counted_by_lane(g: Fixture) {
     let began = g.now().await;
     for _ in 0..3 {
         g.waiting().await;
@@ -53,13 +53,13 @@ pub(crate) async fn work_that_no_live_worker_can_run_is_counted(g: Fixture) {
     assert_eq!(unroutable().await, [(there, 1)].into());
 }
 
-pub(crate) async fn work_that_is_taken_is_not_counted(g: Fixture) {
+pub(crate) async fn claimed_work_is_not_counted_as_waiting(g: Fixture) {
     g.held().await;
     assert_eq!(queued(&g, &Lane::default()).await, None);
     assert_eq!(g.backend().backlog().await.unwrap().blocked.len(), 0);
 }
 
-pub(crate) async fn what_runs_is_counted_by_lane(g: Fixture) {
+pub(crate) async fn running_work_is_counted_by_lane(g: Fixture) {
     let active = async || g.backend().backlog().await.unwrap().active;
     assert_eq!(active().await, [].into());
     for _ in 0..3 {
@@ -94,7 +94,7 @@ pub(crate) async fn more_runs_than_one_slice_of_a_count_reads(g: Fixture) {
     assert_eq!(active, [((g.namespace.clone(), Lane::default()), 300)].into());
 }
 
-pub(crate) async fn who_waits_for_a_quota_is_counted(g: Fixture) {
+pub(crate) async fn executions_that_wait_for_a_quota_are_counted(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..4 {
         g.under(&["api"]).await;

@@ -1,4 +1,4 @@
-//! Batches: each command its own answer, in order, and bounds on how many.
+//! Batches: one answer per command, in order, and bounds on their size.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ pub(crate) async fn each_submit_of_a_batch_has_its_own_answer(g: Fixture) {
     let other_body = Submit { priority: 1, ..good.clone() };
     let batch = vec![good.clone(), too_urgent, good.clone(), other_body, g.work()];
     let answers = g.backend().submit(batch).await.unwrap();
-    let told: Vec<_> = answers.iter().map(|answer| answer.as_ref().map(|s| s.created)).collect();
-    assert!(matches!(told[0], Ok(true)));
-    assert_eq!(told[1].as_ref().unwrap_err().code(), "invalid_argument");
-    assert!(matches!(told[2], Ok(false)), "later commands see what earlier ones did");
-    assert_eq!(told[3].as_ref().unwrap_err().code(), "id_conflict");
-    assert!(matches!(told[4], Ok(true)));
+    let created: Vec<_> = answers.iter().map(|answer| answer.as_ref().map(|s| s.created)).collect();
+    assert!(matches!(created[0], Ok(true)));
+    assert_eq!(created[1].as_ref().unwrap_err().code(), "invalid_argument");
+    assert!(matches!(created[2], Ok(false)), "later commands see what earlier ones did");
+    assert_eq!(created[3].as_ref().unwrap_err().code(), "id_conflict");
+    assert!(matches!(created[4], Ok(true)));
 }
 
 pub(crate) async fn commands_of_a_batch_run_in_order(g: Fixture) {
@@ -72,7 +72,7 @@ pub(crate) async fn a_batch_of_too_many_is_refused_whole(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_batch_of_as_many_as_allowed_is_taken(g: Fixture) {
+pub(crate) async fn a_batch_of_as_many_as_allowed_is_accepted(g: Fixture) {
     let works: Vec<_> = (0..BATCH).map(|_| g.work()).collect();
     let answers = g.backend().submit(works.clone()).await.unwrap();
     assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|s| s.created)));
@@ -98,6 +98,6 @@ pub(crate) async fn a_batch_with_too_many_bytes_is_refused_whole(g: Fixture) {
     assert_eq!(g.backend().submit(batch).await.refused(), Code::TooLarge);
     g.snapshot().await.assert_same(&before);
     let answers = g.backend().submit(vec![work(&half), work(&half)]).await.unwrap();
-    assert!(answers.iter().all(Result::is_ok), "exactly the limit is taken");
+    assert!(answers.iter().all(Result::is_ok), "exactly the limit is accepted");
     g.pass(ms(0)).await;
 }

@@ -1,4 +1,4 @@
-//! Budgets: what may be used in all.
+//! Budgets: how much may be used in total.
 
 use ff_core::budget::{BudgetLimits, OnBreach};
 use ff_core::limits::{Amounts, ExecutionLimits};
@@ -23,7 +23,7 @@ pub(crate) async fn usage_is_charged_to_every_budget_of_the_execution(g: Fixture
     assert_eq!(g.report(&held, "second", tokens(12)).await.unwrap(), tokens(42));
     assert_eq!(used(&g.budget("team").await.used), 42);
     assert_eq!(used(&g.budget("total").await.used), 42);
-    assert_eq!(g.record(id).await.used, tokens(42), "its own ledger");
+    assert_eq!(g.record(id).await.used, tokens(42), "the ledger of the execution");
 }
 
 pub(crate) async fn the_same_report_again_changes_nothing(g: Fixture) {
@@ -56,7 +56,7 @@ pub(crate) async fn a_full_budget_admits_nothing_new(g: Fixture) {
     assert_eq!(record.state_vector().blocking_reason, BlockingReason::WaitingForBudget);
     assert!(g.explained(second).await.sentence.contains("130 of 100 tokens"));
     g.complete(&held, "done").await.unwrap();
-    assert!(g.nothing_to_claim().await, "what runs may go on, what is used stays used");
+    assert!(g.nothing_to_claim().await, "running work continues, and usage is kept");
 }
 
 pub(crate) async fn an_estimate_over_the_limit_can_never_start(g: Fixture) {
@@ -85,7 +85,7 @@ pub(crate) async fn an_estimate_over_what_is_free_waits(g: Fixture) {
     assert!(!sentence.contains("never"), "{sentence}");
 }
 
-pub(crate) async fn a_submit_that_names_what_is_not_there_is_warned(g: Fixture) {
+pub(crate) async fn a_submit_that_names_a_missing_limit_is_warned(g: Fixture) {
     let limits = |budget: &str, quota: &str, dimension: &str| ExecutionLimits {
         budgets: [named(budget)].into(),
         quotas: [named(quota)].into(),
@@ -110,7 +110,7 @@ pub(crate) async fn a_submit_that_names_what_is_not_there_is_warned(g: Fixture) 
     assert_eq!(warnings(limits("taem", "aip", "tokens")).await, []);
 }
 
-pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
+pub(crate) async fn a_raised_limit_releases_waiting_executions(g: Fixture) {
     let g = g.in_one_partition();
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..300 {
@@ -124,7 +124,7 @@ pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
     assert_eq!(taken.len(), 256);
 }
 
-pub(crate) async fn a_reset_lets_go_who_waits(g: Fixture) {
+pub(crate) async fn a_reset_releases_waiting_executions(g: Fixture) {
     let g = g.in_one_partition();
     g.put_budget("team", of_tokens(100)).await;
     g.spending(&["team"]).await;
@@ -137,7 +137,7 @@ pub(crate) async fn a_reset_lets_go_who_waits(g: Fixture) {
     assert_eq!(g.claimed().await.execution, second);
 }
 
-pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Fixture) {
+pub(crate) async fn a_budget_resets_at_the_end_of_its_period(g: Fixture) {
     let g = g.in_one_partition();
     let limits = BudgetLimits { period: Some(ms(60_000)), ..of_tokens(100) };
     g.put_budget("team", limits).await;
@@ -154,7 +154,7 @@ pub(crate) async fn a_period_that_is_over_resets_by_itself(g: Fixture) {
 
 pub(crate) async fn a_budget_made_after_the_usage_has_its_limits(g: Fixture) {
     let id = g.spending(&["team"]).await;
-    assert!(g.nothing_to_claim().await, "nothing says what it may use");
+    assert!(g.nothing_to_claim().await, "there is no limit to admit it");
     g.put_budget("team", of_tokens(50)).await;
     let held = g.claimed().await;
     assert_eq!(held.execution, id);
@@ -172,8 +172,8 @@ pub(crate) async fn an_unknown_dimension_is_refused(g: Fixture) {
     assert_eq!(used(&g.budget("team").await.used), 0);
 }
 
-/// Once its budget is removed, nobody knows which dimensions that would count.
-pub(crate) async fn an_execution_uses_only_so_many_dimensions(g: Fixture) {
+/// Once its budget is removed, the dimensions that it counted are unknown.
+pub(crate) async fn an_execution_uses_a_bounded_number_of_dimensions(g: Fixture) {
     g.put_budget("team", of_tokens(50)).await;
     g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -236,7 +236,7 @@ pub(crate) async fn an_estimate_is_reserved_and_settled(g: Fixture) {
     assert_eq!(g.take(ClaimRequest { max: 10, ..g.claim() }).await.len(), 1);
 }
 
-pub(crate) async fn a_breach_can_cancel_what_runs(g: Fixture) {
+pub(crate) async fn a_breach_can_cancel_running_executions(g: Fixture) {
     let g = g.in_one_partition();
     let limits = BudgetLimits { on_breach: OnBreach::Cancel, ..of_tokens(100) };
     g.put_budget("team", limits).await;
@@ -271,8 +271,8 @@ pub(crate) async fn what_a_lost_worker_reported_is_charged(g: Fixture) {
     assert_eq!(g.tickets().await.len(), 0, "its lease is over");
 }
 
-/// The answer of the first report is lost, and the lease is over when it is repeated.
-pub(crate) async fn a_counted_report_is_answered_so_after_its_lease(g: Fixture) {
+/// The answer to the first report is lost, and the lease has ended when it is repeated.
+pub(crate) async fn a_counted_report_is_confirmed_after_its_lease(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     let id = g.spending(&["team"]).await;
     let held = g.claimed().await;
@@ -309,7 +309,7 @@ pub(crate) async fn bad_limits_are_refused(g: Fixture) {
     assert_eq!(gone.refused(), Code::NotFound);
 }
 
-/// Two reports are settled in the other order than they were made in.
+/// Two reports are settled in the reverse of the order in which they were made.
 pub(crate) async fn a_late_report_changes_nothing(g: Fixture) {
     g.put_budget("team", of_tokens(1_000)).await;
     let id = g.spending(&["team"]).await;
@@ -338,7 +338,7 @@ pub(crate) async fn a_late_report_changes_nothing(g: Fixture) {
     assert_eq!(used(&g.budget("team").await.used), 42);
 }
 
-pub(crate) async fn a_budget_made_again_counts_what_it_lets_through(g: Fixture) {
+pub(crate) async fn a_recreated_budget_counts_what_it_admits(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..3 {
         g.controlled(&["team"], &[], tokens(60)).await;

@@ -1,4 +1,4 @@
-//! Bulk operations: the same done to all that match, slice by slice.
+//! Bulk operations: the same action on all that match, slice by slice.
 
 use ff_core::machine::{ClaimRequest, Submit};
 use ff_core::{Code, PublicState};
@@ -36,7 +36,7 @@ pub(crate) async fn slices_reach_everything_that_matches_and_nothing_else(g: Fix
     let mut slice = Bulk { limit: 2, ..bulk(&g, CANCEL, of_lane("mine")) };
     for _ in 0..10 {
         total.join(run(&g, slice.clone()).await.unwrap());
-        // What comes meanwhile is newer than where the slices go.
+        // What is submitted meanwhile is newer than the position of the slices.
         g.advance(ms(1)).await;
         submit(&g, 1, "mine").await;
         slice.after = total.next;

@@ -8,7 +8,7 @@ use ff_core::{Code, ExecutionId, PublicState, When};
 
 use crate::fixture::{Fixture, Refused, exit_calls, failure, holder_calls, ms};
 
-/// The words with which an execution was cancelled.
+/// The reason with which an execution was cancelled.
 async fn reason(g: &Fixture, id: ExecutionId) -> Option<Box<str>> {
     match g.record(id).await.outcome() {
         Some((Outcome::Cancelled { reason }, _)) => reason.clone(),
@@ -63,7 +63,7 @@ pub(crate) async fn cancelling_does_not_rewrite_how_an_attempt_ended(g: Fixture)
     assert_eq!(attempts[0].end.as_ref().unwrap().reason, EndReason::Failed(failure("broken")));
 }
 
-pub(crate) async fn the_holder_of_cancelled_work_is_told_so(g: Fixture) {
+pub(crate) async fn the_holder_of_cancelled_work_learns_of_it(g: Fixture) {
     let assignment = g.held().await;
     g.cancel(assignment.execution, None).await.unwrap();
     let before = g.snapshot().await;
@@ -103,7 +103,7 @@ pub(crate) async fn work_that_ended_otherwise_cannot_be_cancelled(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_grace_leaves_the_holder_time_and_tells_it(g: Fixture) {
+pub(crate) async fn a_grace_leaves_the_holder_time_and_notifies_it(g: Fixture) {
     let assignment = g.held().await;
     let by = g.now().await + ms(500);
     let answer = g.cancel(assignment.execution, Some(ms(500))).await.unwrap();
@@ -113,7 +113,7 @@ pub(crate) async fn a_grace_leaves_the_holder_time_and_tells_it(g: Fixture) {
     g.progress(&assignment, 90).await.unwrap();
 }
 
-pub(crate) async fn a_grace_means_nothing_to_work_that_nobody_holds(g: Fixture) {
+pub(crate) async fn a_grace_does_not_apply_to_work_without_a_holder(g: Fixture) {
     for id in [g.waiting().await, g.delayed(ms(50)).await] {
         assert_eq!(g.cancel(id, Some(ms(500))).await.unwrap(), Cancelled::Finished);
     }

@@ -1,4 +1,4 @@
-//! Capabilities: who can run what, and that nobody stands in another's way.
+//! Capabilities: which worker can run what, and that no worker blocks another.
 
 use ff_core::machine::{ClaimRequest, Claimed, Submit};
 use ff_core::{Capabilities, ExecutionId, PublicState};
@@ -77,7 +77,7 @@ pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Fixture) {
     }
 }
 
-pub(crate) async fn every_class_a_worker_covers_is_looked_at(g: Fixture) {
+pub(crate) async fn every_class_a_worker_covers_is_scanned(g: Fixture) {
     let mut ids = Vec::new();
     for n in 0..40 {
         ids.push(g.needing(&format!("c{n:02}")).await);

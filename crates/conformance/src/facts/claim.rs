@@ -1,4 +1,4 @@
-//! Claiming: who gets what, in which order, and how much at once.
+//! Claiming: which worker gets what, in which order, and how much at once.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) async fn an_empty_lane_gives_nothing(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_claim_looks_only_at_its_lane(g: Fixture) {
+pub(crate) async fn a_claim_scans_only_its_lane(g: Fixture) {
     let lane = Lane::new("slow").unwrap();
     let id = g.submit(Submit { lane: lane.clone(), ..g.work() }).await;
     assert!(g.nothing_to_claim().await);
@@ -70,7 +70,7 @@ pub(crate) async fn one_step_of_priority_outweighs_any_age(g: Fixture) {
     assert_eq!(g.claimed().await.execution, urgent);
 }
 
-pub(crate) async fn a_claim_takes_at_most_what_it_asks_for(g: Fixture) {
+pub(crate) async fn a_claim_takes_at_most_its_max(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(g.waiting().await);
@@ -115,10 +115,10 @@ pub(crate) async fn claimed_work_is_not_claimed_again(g: Fixture) {
     let assignment = g.held().await;
     assert!(g.nothing_to_claim().await);
     g.advance(assignment.lease_ttl).await;
-    assert!(g.nothing_to_claim().await, "an expired lease is nobody's until time is let do it");
+    assert!(g.nothing_to_claim().await, "an expired lease has no holder until its timer fires");
 }
 
-pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Fixture) {
+pub(crate) async fn an_assignment_has_all_a_worker_needs(g: Fixture) {
     let submit = Submit {
         kind: Kind::new("render").unwrap(),
         input: Payload::json("[7]"),
@@ -144,7 +144,7 @@ pub(crate) async fn an_assignment_tells_all_a_worker_needs(g: Fixture) {
     assert_eq!(assignment.timeout_at, Some(now + ms(3_000)));
 }
 
-pub(crate) async fn an_assignment_tells_which_try_it_is_and_what_came_before(g: Fixture) {
+pub(crate) async fn an_assignment_has_its_attempt_and_earlier_progress(g: Fixture) {
     g.put_budget("team", of_tokens(100)).await;
     let retry = Retry { max_attempts: 2, ..steady().retry };
     let policy = Policy { retry, ..steady() };
@@ -198,9 +198,7 @@ pub(crate) async fn a_retried_claim_that_never_arrived_takes_work(g: Fixture) {
     assert_eq!(taken[0].execution, id);
 }
 
-pub(crate) async fn a_request_that_is_sent_again_gives_no_lease_the_name_of_an_earlier_one(
-    g: Fixture,
-) {
+pub(crate) async fn a_repeated_request_reuses_no_lease_id(g: Fixture) {
     let id = g.waiting().await;
     let claim = g.claim();
     let mut leases = BTreeSet::new();
@@ -264,11 +262,11 @@ pub(crate) async fn a_retried_claim_does_not_revive_an_expired_lease(g: Fixture)
     assert_eq!(g.state(id).await, PublicState::Active);
 }
 
-pub(crate) async fn work_whose_deadline_has_passed_is_not_handed_out(g: Fixture) {
+pub(crate) async fn work_whose_deadline_has_passed_is_not_dispatched(g: Fixture) {
     let late = g.waiting_under(Policy { deadline: Some(ms(100)), ..steady() }).await;
     g.advance(ms(100)).await;
     let good = g.waiting().await;
-    assert_eq!(g.take(g.claim()).await[0].execution, good, "the next in line is looked for");
+    assert_eq!(g.take(g.claim()).await[0].execution, good, "the next in the queue is claimed");
     assert_eq!(g.state(late).await, PublicState::Expired);
 }
 
@@ -293,7 +291,7 @@ pub(crate) async fn concurrent_claims_take_each_execution_once(g: Fixture) {
     assert_eq!(taken, works.iter().map(|work| work.id).collect::<Vec<_>>());
 }
 
-/// Claims until there is nothing left; a worker told to try again repeats its call.
+/// Claims until there is nothing left; a worker that is asked to try again repeats its call.
 async fn drain(g: &Fixture) -> Vec<ff_core::ExecutionId> {
     let mut taken = Vec::new();
     let mut claim = ClaimRequest { max: 3, ..g.claim() };

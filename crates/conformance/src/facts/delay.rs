@@ -1,4 +1,4 @@
-//! Delays: a holder puts its work off and continues the same attempt.
+//! Delays: a holder delays its work and continues the same attempt.
 
 use ff_core::machine::Assignment;
 use ff_core::policy::Policy;
@@ -9,8 +9,8 @@ use ff_core::{PublicState, Time, When};
 
 use crate::fixture::{Fixture, ms, steady};
 
-/// Work whose holder puts it off for a second.
-async fn put_off(g: &Fixture) -> Assignment {
+/// Work whose holder delays it for a second.
+async fn delayed_by_its_holder(g: &Fixture) -> Assignment {
     let assignment = g.held().await;
     g.delay(&assignment, When::After(ms(1_000))).await.unwrap();
     assignment
@@ -29,7 +29,7 @@ pub(crate) async fn a_delay_frees_the_worker_and_keeps_the_attempt(g: Fixture) {
 }
 
 pub(crate) async fn a_delay_that_is_over_continues_the_same_attempt(g: Fixture) {
-    let first = put_off(&g).await;
+    let first = delayed_by_its_holder(&g).await;
     g.advance(ms(1_000)).await;
     assert_eq!(g.tick(first.execution).await.did, Some(DueAction::DelayOver));
     assert_eq!(g.state(first.execution).await, PublicState::Resumable);
@@ -40,7 +40,7 @@ pub(crate) async fn a_delay_that_is_over_continues_the_same_attempt(g: Fixture) 
 }
 
 pub(crate) async fn a_delay_that_is_over_takes_the_place_of_its_end(g: Fixture) {
-    let resumed = put_off(&g).await;
+    let resumed = delayed_by_its_holder(&g).await;
     g.advance(ms(500)).await;
     let older = g.waiting().await;
     g.advance(ms(1_000)).await;
@@ -83,8 +83,8 @@ pub(crate) async fn a_delay_spends_no_retry(g: Fixture) {
     assert_eq!((record.run.failures, record.run.reclaims), (0, 0));
 }
 
-pub(crate) async fn a_delay_told_twice_is_one_delay(g: Fixture) {
-    let assignment = put_off(&g).await;
+pub(crate) async fn a_repeated_delay_is_one_delay(g: Fixture) {
+    let assignment = delayed_by_its_holder(&g).await;
     let before = g.snapshot().await;
     let until = g.now().await + ms(1_000);
     g.advance(ms(300)).await;

@@ -1,4 +1,4 @@
-//! The ways out of a hold: each once, each whole, and the same answer to the same call.
+//! The exits from a hold: each once, each complete, and the same answer to the same call.
 
 use ff_core::machine::{Assignment, Reply};
 use ff_core::placement::Entry;
@@ -40,7 +40,7 @@ pub(crate) async fn completing_with_another_result_is_refused(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn the_first_exit_of_a_lease_stands(g: Fixture) {
+pub(crate) async fn the_first_exit_of_a_lease_is_final(g: Fixture) {
     for first in 0..exit_calls(&g.held().await.hold()).len() {
         let assignment = g.held().await;
         let calls = exit_calls(&assignment.hold());
@@ -82,7 +82,7 @@ pub(crate) async fn concurrent_exits_of_one_lease_have_one_outcome(g: Fixture) {
     assert_eq!(stored.bytes, accepted[0].0);
 }
 
-/// Every way out of a hold, with whether the execution is over.
+/// Every exit from a hold, and whether it finishes the execution.
 const EXITS: &[(&str, bool)] = &[
     ("complete", true),
     ("fail for good", true),
@@ -102,7 +102,7 @@ const EXITS: &[(&str, bool)] = &[
     ("pass the deadline", true),
 ];
 
-/// New work, taken out of its holder's hands in the named way.
+/// New work, ended by the named exit.
 async fn leave(g: &Fixture, how: &str) -> Assignment {
     let mut policy = steady();
     match how {
@@ -150,7 +150,7 @@ async fn traces(g: &Fixture, id: ExecutionId) -> (bool, bool, bool) {
     )
 }
 
-pub(crate) async fn every_way_out_cleans_up(g: Fixture) {
+pub(crate) async fn every_exit_cleans_up(g: Fixture) {
     for (how, over) in EXITS {
         let held = leave(&g, how).await;
         let record = g.record(held.execution).await;
@@ -166,7 +166,7 @@ pub(crate) async fn every_way_out_cleans_up(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_former_holder_is_refused_whatever_the_way_out(g: Fixture) {
+pub(crate) async fn a_former_holder_is_refused_after_every_exit(g: Fixture) {
     for (how, _) in EXITS {
         let held = leave(&g, how).await;
         let before = g.snapshot().await;

@@ -1,4 +1,4 @@
-//! Explanations: why an execution stands where it stands.
+//! Explanations: why an execution is in its state.
 
 use ff_core::explain::Reason;
 use ff_core::machine::{ClaimRequest, Register, SetPriority, Submit};
@@ -16,7 +16,7 @@ fn no_worker() -> Reason {
     Reason::NoWorkerOnLane { lane: Lane::default() }
 }
 
-/// That nobody offers `requires`, and what the nearest lacks.
+/// That no worker offers `requires`, and what the nearest lacks.
 fn incapable(requires: &str, nearest: &str, lacks: &str) -> Reason {
     let nearest = Some((worker(nearest), capabilities(lacks)));
     Reason::NoCapableWorker { requires: capabilities(requires), nearest }
@@ -81,12 +81,12 @@ pub(crate) async fn every_worker_that_could_run_it_is_counted(g: Fixture) {
     assert_eq!(standing(&g, id).await, waits);
 }
 
-pub(crate) async fn work_of_a_lane_that_nobody_serves_says_so(g: Fixture) {
+pub(crate) async fn work_of_a_lane_without_workers_says_so(g: Fixture) {
     let (plain, special) = (g.waiting().await, g.needing("cuda").await);
     assert_eq!(g.reasons(plain).await, [no_worker(), NEXT]);
     assert_eq!(g.reasons(special).await, [no_worker(), NEXT]);
     let waits = (EligibilityState::EligibleNow, BlockingReason::WaitingForWorker);
-    assert_eq!(standing(&g, plain).await, waits, "anyone can claim it");
+    assert_eq!(standing(&g, plain).await, waits, "any worker can claim it");
     let blocked = (EligibilityState::BlockedByRoute, BlockingReason::WaitingForCapableWorker);
     assert_eq!(standing(&g, special).await, blocked);
 }
@@ -111,7 +111,7 @@ pub(crate) async fn a_claim_of_another_lane_or_namespace_is_none(g: Fixture) {
     assert_eq!(g.reasons(id).await, [no_worker(), NEXT]);
 }
 
-pub(crate) async fn work_that_nobody_can_run_names_the_nearest_worker(g: Fixture) {
+pub(crate) async fn work_that_no_worker_can_run_names_the_nearest_one(g: Fixture) {
     let id = g.needing("cuda,python,tpu").await;
     for (name, tokens) in [("ada", "cuda"), ("bob", "cuda,tpu"), ("eve", "ruby")] {
         g.registered(name, tokens).await;
@@ -161,7 +161,7 @@ pub(crate) async fn a_silent_worker_does_not_count(g: Fixture) {
     assert_eq!(g.reasons(id).await, [no_worker(), NEXT]);
 }
 
-pub(crate) async fn every_page_of_workers_is_looked_at(g: Fixture) {
+pub(crate) async fn every_page_of_workers_is_read(g: Fixture) {
     let id = g.needing("cuda").await;
     let register = |n: usize| {
         let (worker, tokens) = (worker(&format!("w{n:04}")), if n == 1_000 { "cuda" } else { "" });
@@ -197,13 +197,14 @@ pub(crate) async fn one_worker_that_covers_it_is_enough_at_once(g: Fixture) {
     assert_eq!(g.take_ids(claim).await, [id]);
 }
 
-pub(crate) async fn a_paused_lane_is_told_first(g: Fixture) {
+pub(crate) async fn a_paused_lane_is_the_first_reason(g: Fixture) {
     let id = g.needing("cuda").await;
     g.registered("ada", "").await;
     g.advance(ms(1)).await;
     let since = g.now().await;
     let reason = Some("rest".into());
-    g.say(LaneUpdate { paused: Some(true), reason: reason.clone(), ..g.order() }).await;
+    g.update_lane(LaneUpdate { paused: Some(true), reason: reason.clone(), ..g.lane_update() })
+        .await;
     g.advance(ms(1_000)).await;
     let paused = Reason::LanePaused { lane: Lane::default(), reason, since };
     assert_eq!(g.reasons(id).await, [paused, incapable("cuda", "ada", "cuda"), NEXT]);
@@ -219,12 +220,12 @@ pub(crate) async fn a_pause_elsewhere_explains_nothing(g: Fixture) {
     let id = g.waiting().await;
     g.registered("ada", "").await;
     g.elsewhere().pause().await;
-    g.say(LaneUpdate { paused: Some(true), lane: lane("slow"), ..g.order() }).await;
+    g.update_lane(LaneUpdate { paused: Some(true), lane: lane("slow"), ..g.lane_update() }).await;
     g.drain().await;
     assert_eq!(g.reasons(id).await, [Reason::InQueue { ahead: 0, workers: 1 }]);
 }
 
-pub(crate) async fn delayed_work_tells_until_when_and_why(g: Fixture) {
+pub(crate) async fn delayed_work_says_until_when_and_why(g: Fixture) {
     let until = g.now().await + ms(1_000);
     let failing = g.held().await;
     let resting = g.held().await;
@@ -243,14 +244,14 @@ pub(crate) async fn delayed_work_tells_until_when_and_why(g: Fixture) {
     }
 }
 
-pub(crate) async fn reserved_work_tells_for_whom(g: Fixture) {
+pub(crate) async fn reserved_work_names_its_worker(g: Fixture) {
     let id = g.waiting().await;
     let until = g.granted().await.until;
     assert_eq!(g.reasons(id).await, [Reason::Reserved { worker: worker("ada"), until }]);
     assert_eq!(g.explained(id).await.state, PublicState::Waiting);
 }
 
-pub(crate) async fn held_work_tells_by_whom(g: Fixture) {
+pub(crate) async fn held_work_names_its_holder(g: Fixture) {
     g.waiting().await;
     let held = g.claimed_by("bob").await;
     let (worker, until) = (worker("bob"), held.until);
@@ -264,7 +265,7 @@ pub(crate) async fn held_work_tells_by_whom(g: Fixture) {
     assert_eq!(standing(&g, held.execution).await, running);
 }
 
-pub(crate) async fn finished_work_tells_since_when(g: Fixture) {
+pub(crate) async fn finished_work_says_since_when(g: Fixture) {
     let ended = [g.completed().await, g.failed().await, g.cancelled().await];
     let at = g.now().await;
     g.pause().await;
@@ -289,7 +290,7 @@ pub(crate) async fn an_explanation_changes_nothing(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn what_is_not_there_is_not_explained(g: Fixture) {
+pub(crate) async fn a_missing_execution_is_not_explained(g: Fixture) {
     let target = g.target(g.new_id());
     assert_eq!(g.backend().explain(&target).await.refused(), Code::NotFound);
     let theirs = g.elsewhere().target(g.waiting().await);

@@ -14,7 +14,7 @@ fn backing_off(backoff: Backoff) -> Policy {
     Policy { retry: Retry { max_attempts: 9, backoff, categories: None }, ..steady() }
 }
 
-/// Fails, and tells when the next attempt may start.
+/// Fails, and returns when the next attempt may start.
 async fn retried(g: &Fixture, assignment: &Assignment) -> Time {
     match g.fail(assignment, failure("broken")).await.unwrap() {
         Exited::Retrying { from } => from,
@@ -129,7 +129,7 @@ pub(crate) async fn every_failure_stays_readable_with_its_attempt(g: Fixture) {
     assert_eq!(reasons, ["first", "second"].map(|text| EndReason::Failed(failure(text))));
 }
 
-pub(crate) async fn a_failure_told_twice_counts_once(g: Fixture) {
+pub(crate) async fn a_repeated_failure_counts_once(g: Fixture) {
     let assignment = g.held().await;
     let first = retried(&g, &assignment).await;
     let before = g.snapshot().await;

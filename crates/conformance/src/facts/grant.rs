@@ -18,7 +18,7 @@ pub(crate) async fn a_grant_takes_the_head_out_of_the_queue(g: Fixture) {
     assert_eq!(g.state(id).await, PublicState::Waiting);
 }
 
-pub(crate) async fn a_grant_in_flight_does_not_hold_up_its_lane(g: Fixture) {
+pub(crate) async fn a_grant_in_flight_does_not_block_its_lane(g: Fixture) {
     let first = g.waiting().await;
     let second = g.waiting().await;
     let third = g.waiting().await;
@@ -122,7 +122,7 @@ pub(crate) async fn a_retried_grant_that_never_arrived_reserves_work(g: Fixture)
     assert_eq!(granted.offer.unwrap().execution, id);
 }
 
-pub(crate) async fn a_grant_looks_at_capabilities_and_priority(g: Fixture) {
+pub(crate) async fn a_grant_respects_capabilities_and_priority(g: Fixture) {
     let cuda = Capabilities::new(["cuda"]).unwrap();
     let work = |priority| ff_core::machine::Submit { priority, ..g.work() };
     let special = g.submit(ff_core::machine::Submit { requires: cuda.clone(), ..work(9) }).await;

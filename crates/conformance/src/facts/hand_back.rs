@@ -1,4 +1,4 @@
-//! Handing back: a worker that stops gives up what it holds, at no cost to the work.
+//! Handing back: a worker that stops returns what it holds, at no cost to the work.
 
 use ff_core::Code;
 use ff_core::record::Exited;

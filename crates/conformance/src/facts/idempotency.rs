@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{Fixture, Refused, exit_calls, key, ms, tag};
 
-/// Sends a call, then sends it again: the same answer, and the store does not move.
+/// Sends a call, then sends it again: the same answer, and the store does not change.
 async fn repeats(g: &Fixture, what: &str, action: impl Into<Action>) {
     let action = action.into();
     let first = g.run(action.clone()).await.unwrap();

@@ -13,22 +13,22 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{Fixture, Refused, exit_calls, failure, key, lane, ms, steady};
 
-/// An order about another lane than `default`.
+/// An update of another lane than `default`.
 fn of_lane(g: &Fixture, name: &str) -> LaneUpdate {
-    LaneUpdate { lane: lane(name), ..g.order() }
+    LaneUpdate { lane: lane(name), ..g.lane_update() }
 }
 
 fn because(g: &Fixture, why: &str) -> LaneUpdate {
-    LaneUpdate { paused: Some(true), reason: Some(why.into()), ..g.order() }
+    LaneUpdate { paused: Some(true), reason: Some(why.into()), ..g.lane_update() }
 }
 
-/// Work that its submitter has a name for.
+/// Work with an idempotency key.
 fn named(g: &Fixture) -> Submit {
     let key = Some(key("order-1"));
     Submit { id: g.backend().new_id(&g.namespace, key.as_ref()), key, ..g.work() }
 }
 
-/// What a lane answers that has work and gives none.
+/// The answer of a lane that has work and dispatches none.
 fn withheld() -> Claimed {
     Claimed { withheld: Some(Withheld::LanePaused), ..Claimed::default() }
 }
@@ -46,10 +46,10 @@ async fn pages(g: &Fixture, limit: usize) -> Vec<LaneView> {
     panic!("the list has no end");
 }
 
-pub(crate) async fn a_lane_of_which_nothing_was_said_is_open(g: Fixture) {
+pub(crate) async fn a_lane_without_settings_is_open(g: Fixture) {
     g.waiting().await;
     assert_eq!(g.lane().await, LaneState::default());
-    assert_eq!(pages(&g, 10).await, [], "only lanes of which something was said are listed");
+    assert_eq!(pages(&g, 10).await, [], "only lanes with settings are listed");
 }
 
 pub(crate) async fn a_paused_lane_gives_no_work(g: Fixture) {
@@ -95,7 +95,7 @@ pub(crate) async fn a_grant_that_expires_in_a_paused_lane_waits_there(g: Fixture
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn what_was_taken_before_a_pause_is_found_again(g: Fixture) {
+pub(crate) async fn a_claim_repeated_after_a_pause_finds_its_leases(g: Fixture) {
     for _ in 0..3 {
         g.waiting().await;
     }
@@ -122,7 +122,7 @@ pub(crate) async fn a_paused_lane_without_work_withholds_nothing(g: Fixture) {
     assert_eq!(g.backend().grant(g.grant()).await.unwrap(), Granted::default());
 }
 
-pub(crate) async fn what_is_held_goes_on_in_a_paused_lane(g: Fixture) {
+pub(crate) async fn held_work_continues_in_a_paused_lane(g: Fixture) {
     let exits = exit_calls(&g.held().await.hold()).len();
     for exit in 0..exits {
         let assignment = g.held().await;
@@ -152,9 +152,9 @@ pub(crate) async fn a_resumed_lane_gives_its_work_in_the_old_order(g: Fixture) {
     }
 }
 
-pub(crate) async fn an_order_is_about_one_lane_of_one_namespace(g: Fixture) {
+pub(crate) async fn an_update_applies_to_one_lane_of_one_namespace(g: Fixture) {
     let (there, slow) = (g.elsewhere(), lane("slow"));
-    g.say(LaneUpdate { paused: Some(true), draining: Some(true), ..g.order() }).await;
+    g.update_lane(LaneUpdate { paused: Some(true), draining: Some(true), ..g.lane_update() }).await;
     let other = g.submit(Submit { lane: slow.clone(), ..g.work() }).await;
     let claim = ClaimRequest { lane: slow.clone(), ..g.claim() };
     assert_eq!(g.take_ids(claim).await, [other]);
@@ -166,7 +166,7 @@ pub(crate) async fn an_order_is_about_one_lane_of_one_namespace(g: Fixture) {
     assert!(g.lane().await.paused && g.lane().await.draining);
 }
 
-pub(crate) async fn time_goes_on_in_a_paused_lane(g: Fixture) {
+pub(crate) async fn timers_fire_in_a_paused_lane(g: Fixture) {
     let delayed = g.delayed(ms(500)).await;
     let expiring = g.waiting_under(Policy { deadline: Some(ms(1_000)), ..steady() }).await;
     g.pause().await;
@@ -194,7 +194,7 @@ pub(crate) async fn work_that_returns_to_a_paused_lane_waits_there(g: Fixture) {
     assert_eq!(attempts, [1, 1]);
 }
 
-pub(crate) async fn work_in_a_paused_lane_is_steered(g: Fixture) {
+pub(crate) async fn work_in_a_paused_lane_can_be_changed(g: Fixture) {
     let ended = g.completed().await;
     let first = g.waiting().await;
     g.advance(ms(1)).await;
@@ -277,7 +277,7 @@ pub(crate) async fn a_draining_lane_still_retries(g: Fixture) {
     assert_eq!(g.claimed().await.fence.attempt, 2);
 }
 
-pub(crate) async fn a_draining_lane_knows_what_it_was_given(g: Fixture) {
+pub(crate) async fn a_draining_lane_recognises_repeated_submits(g: Fixture) {
     let (plain, named, renamed) = (g.work(), named(&g), named(&g));
     for work in [&plain, &named] {
         g.submit(work.clone()).await;
@@ -316,32 +316,32 @@ pub(crate) async fn a_drain_holds_from_its_acknowledgement(g: Fixture) {
 }
 
 pub(crate) async fn a_resumed_lane_takes_and_gives_work(g: Fixture) {
-    g.say(LaneUpdate { paused: Some(true), draining: Some(true), ..g.order() }).await;
+    g.update_lane(LaneUpdate { paused: Some(true), draining: Some(true), ..g.lane_update() }).await;
     assert_eq!(g.try_submit(g.work()).await.refused(), Code::LaneDraining);
     g.resume().await;
     let id = g.waiting().await;
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn pausing_and_draining_are_said_apart(g: Fixture) {
+pub(crate) async fn pausing_and_draining_are_independent(g: Fixture) {
     let id = g.waiting().await;
     g.pause().await;
     let both = g.drain().await;
-    assert!(both.paused && both.draining, "what is not spoken of stays");
+    assert!(both.paused && both.draining, "unset fields stay as they are");
     assert_eq!(g.try_claim(g.claim()).await.unwrap(), withheld());
-    g.say(LaneUpdate { paused: Some(false), ..g.order() }).await;
+    g.update_lane(LaneUpdate { paused: Some(false), ..g.lane_update() }).await;
     assert_eq!(g.claimed().await.execution, id);
     assert_eq!(g.try_submit(g.work()).await.refused(), Code::LaneDraining);
-    let open = g.say(LaneUpdate { draining: Some(false), ..g.order() }).await;
+    let open = g.update_lane(LaneUpdate { draining: Some(false), ..g.lane_update() }).await;
     assert!(open.is_open());
     g.waiting().await;
 }
 
-pub(crate) async fn the_same_said_again_changes_nothing(g: Fixture) {
-    let said = g.say(because(&g, "rest")).await;
+pub(crate) async fn a_repeated_update_changes_nothing(g: Fixture) {
+    let settings = g.update_lane(because(&g, "rest")).await;
     let before = g.snapshot().await;
     g.advance(ms(1_000)).await;
-    assert_eq!(g.say(because(&g, "rest")).await, said);
+    assert_eq!(g.update_lane(because(&g, "rest")).await, settings);
     g.snapshot().await.assert_same(&before);
     g.resume().await;
     let before = g.snapshot().await;
@@ -349,26 +349,26 @@ pub(crate) async fn the_same_said_again_changes_nothing(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn what_is_said_of_an_open_lane_for_nothing_is_not_kept(g: Fixture) {
+pub(crate) async fn an_update_without_effect_is_not_stored(g: Fixture) {
     let before = g.snapshot().await;
     assert_eq!(g.resume().await, LaneState::default());
-    let idle = LaneUpdate { reason: Some("rest".into()), ..g.order() };
-    assert_eq!(g.say(idle).await, LaneState::default());
+    let idle = LaneUpdate { reason: Some("rest".into()), ..g.lane_update() };
+    assert_eq!(g.update_lane(idle).await, LaneState::default());
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn reason_and_moment_are_kept(g: Fixture) {
+pub(crate) async fn reason_and_time_are_kept(g: Fixture) {
     let began = g.now().await;
-    let said = g.say(because(&g, "rest")).await;
-    assert_eq!((said.reason.as_deref(), said.since), (Some("rest"), began));
-    assert_eq!(g.lane().await, said);
+    let settings = g.update_lane(because(&g, "rest")).await;
+    assert_eq!((settings.reason.as_deref(), settings.since), (Some("rest"), began));
+    assert_eq!(g.lane().await, settings);
     g.advance(ms(1_000)).await;
-    let said = g.say(because(&g, "repair")).await;
-    assert_eq!((said.reason.as_deref(), said.since), (Some("repair"), began + ms(1_000)));
+    let settings = g.update_lane(because(&g, "repair")).await;
+    assert_eq!((settings.reason.as_deref(), settings.since), (Some("repair"), began + ms(1_000)));
     g.advance(ms(1_000)).await;
-    let said = g.resume().await;
-    assert_eq!((said.reason.as_deref(), said.since), (None, began + ms(2_000)));
-    assert_eq!(g.lane().await, said);
+    let settings = g.resume().await;
+    assert_eq!((settings.reason.as_deref(), settings.since), (None, began + ms(2_000)));
+    assert_eq!(g.lane().await, settings);
 }
 
 pub(crate) async fn a_reason_over_the_limit_is_refused(g: Fixture) {
@@ -376,22 +376,22 @@ pub(crate) async fn a_reason_over_the_limit_is_refused(g: Fixture) {
     let long = because(&g, &"x".repeat(MESSAGE_BYTES + 1));
     assert_eq!(g.backend().update_lane(long).await.refused(), Code::TooLarge);
     g.snapshot().await.assert_same(&before);
-    g.say(because(&g, &"x".repeat(MESSAGE_BYTES))).await;
+    g.update_lane(because(&g, &"x".repeat(MESSAGE_BYTES))).await;
 }
 
 pub(crate) async fn lanes_are_listed_in_order_and_in_pages(g: Fixture) {
     let there = g.elsewhere();
-    let mut said = Vec::new();
+    let mut settings = Vec::new();
     for n in [3, 11, 0, 7, 5, 1, 9, 10, 2, 8, 6, 4] {
         let name = format!("l{n:02}");
-        let state = g.say(LaneUpdate { paused: Some(true), ..of_lane(&g, &name) }).await;
-        said.push(LaneView { lane: lane(&name), state });
-        there.say(LaneUpdate { draining: Some(true), ..of_lane(&there, "l05x") }).await;
+        let state = g.update_lane(LaneUpdate { paused: Some(true), ..of_lane(&g, &name) }).await;
+        settings.push(LaneView { lane: lane(&name), state });
+        there.update_lane(LaneUpdate { draining: Some(true), ..of_lane(&there, "l05x") }).await;
         g.advance(ms(1)).await;
     }
-    said.sort_by(|a, b| a.lane.cmp(&b.lane));
+    settings.sort_by(|a, b| a.lane.cmp(&b.lane));
     for limit in [1, 2, 5, 11, 12, 13] {
-        assert_eq!(pages(&g, limit).await, said, "pages of {limit}");
+        assert_eq!(pages(&g, limit).await, settings, "pages of {limit}");
     }
     assert_eq!(pages(&there, 10).await.len(), 1);
     for limit in [0, PAGE + 1] {
@@ -400,7 +400,7 @@ pub(crate) async fn lanes_are_listed_in_order_and_in_pages(g: Fixture) {
     }
 }
 
-pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Fixture) {
+pub(crate) async fn an_update_whose_caller_dies_is_spread_by_its_timer(g: Fixture) {
     for _ in 0..30 {
         g.waiting().await;
     }
@@ -425,7 +425,7 @@ pub(crate) async fn an_order_whose_caller_dies_is_spread_by_time(g: Fixture) {
     assert_eq!(g.listed(Filter::default()).await.len(), 30);
 }
 
-pub(crate) async fn an_earlier_order_never_replaces_a_later_one(g: Fixture) {
+pub(crate) async fn an_earlier_update_never_replaces_a_later_one(g: Fixture) {
     let earlier = g.pause().await;
     g.resume().await;
     let before = g.snapshot().await;

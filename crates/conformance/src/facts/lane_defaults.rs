@@ -1,4 +1,4 @@
-//! The defaults of a lane: what its submits ask for where they say nothing.
+//! The defaults of a lane: the policy of its submits where they set none.
 
 use std::collections::BTreeSet;
 
@@ -19,15 +19,15 @@ impl Fixture {
     /// Lane `default` has these defaults.
     async fn default_to(&self, ask: impl Into<PolicyOverrides>) -> LaneState {
         let defaults = Patch::Set(Box::new(ask.into()));
-        self.say(LaneUpdate { defaults, ..self.order() }).await
+        self.update_lane(LaneUpdate { defaults, ..self.lane_update() }).await
     }
 
     /// Lane `default` has no defaults.
     async fn without_defaults(&self) -> LaneState {
-        self.say(LaneUpdate { defaults: Patch::Clear, ..self.order() }).await
+        self.update_lane(LaneUpdate { defaults: Patch::Clear, ..self.lane_update() }).await
     }
 
-    /// Work that leaves its policy open, not yet submitted.
+    /// Work that sets no policy, not yet submitted.
     fn silent(&self) -> Submit {
         Submit { policy: PolicyOverrides::default(), ..self.work() }
     }
@@ -44,27 +44,27 @@ impl Fixture {
         self.record(id).await.spec.policy
     }
 
-    /// The policy of work that leaves it open.
+    /// The policy of work that sets none.
     async fn of_silent(&self) -> Policy {
         let id = self.submit(self.silent()).await;
         self.policy(id).await
     }
 }
 
-/// So many attempts, and nothing else.
+/// This many attempts, and nothing else.
 fn attempts(max: u32) -> PolicyOverrides {
     PolicyOverrides { max_attempts: Some(max), ..PolicyOverrides::default() }
 }
 
-pub(crate) async fn what_a_submit_leaves_open_is_what_its_lane_says(g: Fixture) {
+pub(crate) async fn a_submit_takes_unset_fields_from_its_lane(g: Fixture) {
     assert_eq!(g.of_silent().await, Policy::default());
-    let said = g.default_to(busy()).await;
-    assert_eq!(said.defaults.as_deref(), Some(&busy().into()));
-    assert_eq!(g.lane().await, said);
+    let settings = g.default_to(busy()).await;
+    assert_eq!(settings.defaults.as_deref(), Some(&busy().into()));
+    assert_eq!(g.lane().await, settings);
     assert_eq!(g.of_silent().await, busy());
 }
 
-pub(crate) async fn what_nobody_says_is_built_in(g: Fixture) {
+pub(crate) async fn unset_fields_are_built_in(g: Fixture) {
     g.default_to(attempts(7)).await;
     let mut expected = Policy::default();
     expected.retry.max_attempts = 7;
@@ -77,7 +77,7 @@ pub(crate) async fn what_nobody_says_is_built_in(g: Fixture) {
     assert_eq!(policy.retry.backoff.wait(1, 0), Millis::from_hours(1), "no cap cuts it short");
 }
 
-pub(crate) async fn what_a_submit_says_comes_before_its_lane(g: Fixture) {
+pub(crate) async fn a_submit_overrides_its_lane(g: Fixture) {
     g.default_to(busy()).await;
     let ask = PolicyOverrides {
         max_attempts: Some(1),
@@ -138,7 +138,7 @@ pub(crate) async fn a_lane_without_its_defaults_has_what_is_built_in(g: Fixture)
     assert_eq!(g.of_silent().await, Policy::default());
 }
 
-pub(crate) async fn the_same_submit_is_the_same_whatever_its_lane_says(g: Fixture) {
+pub(crate) async fn a_repeated_submit_is_recognised_whatever_the_lane_defaults(g: Fixture) {
     for (at, first) in [g.silent(), g.keyed("order-1")].into_iter().enumerate() {
         g.default_to(attempts(5)).await;
         let id = g.submit(first.clone()).await;
@@ -148,15 +148,15 @@ pub(crate) async fn the_same_submit_is_the_same_whatever_its_lane_says(g: Fixtur
         let again = g.try_submit(first.clone()).await.unwrap();
         assert_eq!((again.execution, again.created), (id, false), "{at}");
         assert_eq!(g.policy(id).await.retry.max_attempts, 5);
-        // Who says it himself says something else.
-        let said = Submit { policy: attempts(5), ..first };
+        // A submit that sets the same value explicitly is another request.
+        let other = Submit { policy: attempts(5), ..first };
         let conflict = [Code::IdConflict, Code::IdempotencyConflict][at];
-        let said = Submit { id: if at == 0 { said.id } else { g.keyed("order-1").id }, ..said };
-        assert_eq!(g.try_submit(said).await.refused(), conflict);
+        let other = Submit { id: if at == 0 { other.id } else { g.keyed("order-1").id }, ..other };
+        assert_eq!(g.try_submit(other).await.refused(), conflict);
     }
 }
 
-pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Fixture) {
+pub(crate) async fn a_key_outlasts_a_shorter_retention_of_its_lane(g: Fixture) {
     g.default_to(PolicyOverrides { retention: Some(ms(1_000)), ..PolicyOverrides::default() })
         .await;
     let plain = g.submit(g.silent()).await;
@@ -171,7 +171,9 @@ pub(crate) async fn a_key_is_kept_though_its_lane_says_less(g: Fixture) {
     assert!(!g.try_submit(g.keyed("order-1")).await.unwrap().created);
 }
 
-pub(crate) async fn a_key_that_would_be_forgotten_is_refused_whatever_its_lane_says(g: Fixture) {
+pub(crate) async fn a_key_with_too_short_a_retention_is_refused_whatever_the_lane_defaults(
+    g: Fixture,
+) {
     g.default_to(PolicyOverrides { retention: Some(ms(1_000)), ..PolicyOverrides::default() })
         .await;
     let mut brief = g.keyed("order-2");
@@ -216,14 +218,14 @@ pub(crate) async fn a_lane_with_defaults_gives_its_work(g: Fixture) {
     assert_eq!(given, ids.into());
 }
 
-pub(crate) async fn a_lane_keeps_its_defaults_when_it_is_steered(g: Fixture) {
+pub(crate) async fn a_lane_keeps_its_defaults_when_it_is_changed(g: Fixture) {
     g.default_to(busy()).await;
     g.limit(1).await;
     g.drain().await;
     assert_eq!(g.try_submit(g.silent()).await.refused(), Code::LaneDraining);
-    let said = g.resume().await;
-    assert_eq!(said.max_active, Some(1));
-    assert_eq!(said.defaults.as_deref(), Some(&busy().into()), "what is not spoken of stays");
+    let settings = g.resume().await;
+    assert_eq!(settings.max_active, Some(1));
+    assert_eq!(settings.defaults.as_deref(), Some(&busy().into()), "unset fields stay as they are");
     assert_eq!(g.of_silent().await, busy());
 }
 
@@ -236,7 +238,7 @@ pub(crate) async fn defaults_are_of_one_lane_of_one_namespace(g: Fixture) {
     assert_eq!(g.policy(id).await, Policy::default());
 }
 
-pub(crate) async fn defaults_whose_caller_dies_are_spread_by_time(g: Fixture) {
+pub(crate) async fn defaults_whose_caller_dies_are_spread_by_their_timer(g: Fixture) {
     let at_home = SetLane {
         key: ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions()),
         paused: None,
@@ -283,7 +285,7 @@ pub(crate) async fn bad_defaults_are_refused_by_name(g: Fixture) {
         ("retention", PolicyOverrides { retention: Some(ms(0)), ..silent() }),
     ] {
         let defaults = Patch::Set(Box::new(ask));
-        let order = LaneUpdate { paused: Some(true), defaults, ..g.order() };
+        let order = LaneUpdate { paused: Some(true), defaults, ..g.lane_update() };
         let refused = g.backend().update_lane(order).await.unwrap_err();
         assert!(refused.to_string().contains(field), "{field}: {refused}");
         assert!(refused.refused().is_some(), "{field}: {refused}");

@@ -1,4 +1,4 @@
-//! The limit of a lane: so many of it run at once.
+//! The limit of a lane: how many of it run at once.
 
 use ff_core::bounds::QUOTA;
 use ff_core::explain::Reason;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{Fixture, Refused, at_once, lane, ms, named};
 
-/// As much work in lane `default`.
+/// This much work in lane `default`.
 async fn several(g: &Fixture, count: usize) -> Vec<ExecutionId> {
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -40,7 +40,7 @@ async fn counted(g: &Fixture) -> u32 {
     own.next().and_then(Resource::as_quota).unwrap().active
 }
 
-pub(crate) async fn no_more_of_a_lane_run_at_once_than_may(g: Fixture) {
+pub(crate) async fn a_lane_runs_no_more_than_its_limit(g: Fixture) {
     assert_eq!(g.limit(2).await.max_active, Some(2));
     assert_eq!(g.lane().await.max_active, Some(2));
     several(&g, 9).await;
@@ -53,7 +53,7 @@ pub(crate) async fn no_more_of_a_lane_run_at_once_than_may(g: Fixture) {
     assert_eq!(counted(&g).await, 2);
 }
 
-pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Fixture) {
+pub(crate) async fn work_that_runs_before_a_limit_is_set_is_not_counted(g: Fixture) {
     let g = g.in_one_partition();
     let ids = several(&g, 5).await;
     let before = [g.claimed().await, g.claimed().await];
@@ -68,7 +68,7 @@ pub(crate) async fn what_runs_when_a_limit_is_set_is_not_counted(g: Fixture) {
     assert_eq!(g.claimed().await.execution, ids[3]);
 }
 
-pub(crate) async fn who_waits_for_a_lane_says_so(g: Fixture) {
+pub(crate) async fn work_that_waits_for_a_lane_limit_says_so(g: Fixture) {
     let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 2).await;
@@ -78,20 +78,24 @@ pub(crate) async fn who_waits_for_a_lane_says_so(g: Fixture) {
     let vector = record.state_vector();
     assert_eq!(vector.eligibility_state, EligibilityState::BlockedByQuota);
     assert_eq!(vector.blocking_reason, BlockingReason::WaitingForQuota);
-    let said = g.explained(ids[1]).await;
+    let explained = g.explained(ids[1]).await;
     let lane = Lane::default();
-    assert_eq!(said.reasons, [Reason::LaneLimit { lane, active: 1, max_active: Some(1) }]);
-    assert!(said.sentence.contains("lane default runs 1 of 1 at once"), "{}", said.sentence);
-    assert!(!said.sentence.contains('@'), "{}", said.sentence);
+    assert_eq!(explained.reasons, [Reason::LaneLimit { lane, active: 1, max_active: Some(1) }]);
+    assert!(
+        explained.sentence.contains("lane default runs 1 of 1 at once"),
+        "{}",
+        explained.sentence
+    );
+    assert!(!explained.sentence.contains('@'), "{}", explained.sentence);
 }
 
-/// However work stops, its place goes to the first that waits.
-pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Fixture) {
+/// However work stops, its slot goes to the first that waits.
+pub(crate) async fn a_slot_of_a_lane_is_freed_however_work_stops(g: Fixture) {
     let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 9).await;
     g.stop_in_every_way(&ids).await;
-    // A lease that runs out: the place goes with it.
+    // A lease that expires: its slot is freed.
     g.pass(ms(10_000)).await;
     let next = g.claimed().await;
     assert_eq!(next.execution, ids[7]);
@@ -100,7 +104,7 @@ pub(crate) async fn a_place_in_a_lane_is_free_however_work_stops(g: Fixture) {
     assert!(counted(&g).await <= 1);
 }
 
-pub(crate) async fn a_raised_limit_of_a_lane_lets_go_who_waits(g: Fixture) {
+pub(crate) async fn a_raised_limit_of_a_lane_releases_waiting_executions(g: Fixture) {
     g.limit(1).await;
     several(&g, 6).await;
     assert_eq!(taken(&g).await.len(), 1);
@@ -117,13 +121,13 @@ pub(crate) async fn a_lowered_limit_of_a_lane_takes_nothing_away(g: Fixture) {
     g.renew(held[2].hold()).await.unwrap();
     for assignment in &held[..2] {
         g.complete(assignment, "done").await.unwrap();
-        assert!(g.nothing_to_claim().await, "more run than may");
+        assert!(g.nothing_to_claim().await, "more run than the limit allows");
     }
     g.complete(&held[2], "done").await.unwrap();
     assert_eq!(taken(&g).await.len(), 1);
 }
 
-pub(crate) async fn a_lane_without_its_limit_lets_all_go(g: Fixture) {
+pub(crate) async fn removing_the_limit_of_a_lane_releases_all(g: Fixture) {
     g.limit(1).await;
     let ids = several(&g, 70).await;
     let held = taken(&g).await;
@@ -131,7 +135,7 @@ pub(crate) async fn a_lane_without_its_limit_lets_all_go(g: Fixture) {
     assert_eq!(g.unlimit().await.max_active, None);
     assert_eq!(g.state(ids[69]).await, PublicState::Waiting);
     assert_eq!(taken(&g).await.len(), 69);
-    assert_eq!(g.tickets().await.len(), 1, "nothing else is asked");
+    assert_eq!(g.tickets().await.len(), 1, "nothing else is admitted");
     g.complete(&held[0], "done").await.unwrap();
     assert_eq!((counted(&g).await, g.tickets().await.len()), (0, 0));
 }
@@ -153,7 +157,7 @@ pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Fixture) {
     let ids = several(&g, 3).await;
     let using = g.use_of(&g.granted().await);
     assert_eq!(g.backend().grant(g.grant()).await.unwrap().offer, None);
-    assert!(g.nothing_to_claim().await, "what is reserved has its place");
+    assert!(g.nothing_to_claim().await, "a reservation has a slot");
     let held = g.backend().claim_granted(using).await.unwrap().assignments.remove(0);
     assert_eq!((held.execution, counted(&g).await), (ids[0], 1));
     assert_eq!(g.backend().grant(g.grant()).await.unwrap().offer, None);
@@ -161,7 +165,7 @@ pub(crate) async fn a_limit_of_a_lane_holds_for_grants(g: Fixture) {
     assert_eq!(g.granted().await.execution, ids[1]);
 }
 
-pub(crate) async fn a_reservation_that_nobody_used_frees_its_place(g: Fixture) {
+pub(crate) async fn an_unused_reservation_frees_its_slot(g: Fixture) {
     let g = g.in_one_partition();
     g.limit(1).await;
     let ids = several(&g, 2).await;
@@ -237,12 +241,12 @@ pub(crate) async fn a_limit_of_a_lane_keeps_the_order_of_its_work(g: Fixture) {
 
 pub(crate) async fn a_pause_keeps_the_limit_of_its_lane(g: Fixture) {
     g.limit(1).await;
-    let said = g.pause().await;
-    assert_eq!((said.paused, said.max_active), (true, Some(1)), "what is not spoken of stays");
+    let settings = g.pause().await;
+    assert_eq!((settings.paused, settings.max_active), (true, Some(1)), "unset fields stay");
     several(&g, 3).await;
     assert!(g.nothing_to_claim().await);
-    let said = g.resume().await;
-    assert_eq!((said.paused, said.max_active), (false, Some(1)));
+    let settings = g.resume().await;
+    assert_eq!((settings.paused, settings.max_active), (false, Some(1)));
     assert_eq!(taken(&g).await.len(), 1);
 }
 
@@ -280,7 +284,7 @@ pub(crate) async fn a_limit_holds_from_its_acknowledgement(g: Fixture) {
     assert_eq!(late as u32, counted(&g).await);
 }
 
-pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_time(g: Fixture) {
+pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_its_timer(g: Fixture) {
     several(&g, 30).await;
     let key = ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions());
     let at_home = SetLane {
@@ -300,7 +304,7 @@ pub(crate) async fn a_limit_whose_caller_dies_is_spread_by_time(g: Fixture) {
 pub(crate) async fn bad_limits_of_a_lane_are_refused(g: Fixture) {
     let before = g.snapshot().await;
     for most in [0, QUOTA + 1] {
-        let order = LaneUpdate { max_active: Patch::Set(most), ..g.order() };
+        let order = LaneUpdate { max_active: Patch::Set(most), ..g.lane_update() };
         assert_eq!(g.backend().update_lane(order).await.refused(), Code::InvalidArgument);
     }
     assert_eq!(g.unlimit().await.generation, 0, "there is nothing to remove");

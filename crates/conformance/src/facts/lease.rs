@@ -10,7 +10,7 @@ use ff_core::{Code, PublicState};
 
 use crate::fixture::{Fixture, Refused, forged, holder_calls, ms, steady};
 
-/// Work whose first holder lost its lease to time.
+/// Work whose first lease expired.
 async fn lost(g: &Fixture) -> Assignment {
     let assignment = g.held().await;
     g.advance(assignment.lease_ttl).await;
@@ -53,7 +53,7 @@ pub(crate) async fn a_stale_holder_changes_nothing(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_lease_ends_on_time_whether_or_not_anybody_looks(g: Fixture) {
+pub(crate) async fn a_lease_ends_on_time_without_a_tick(g: Fixture) {
     let assignment = g.held().await;
     g.advance(assignment.lease_ttl).await;
     let before = g.snapshot().await;

@@ -101,7 +101,7 @@ pub(crate) async fn every_state_can_be_listed(g: Fixture) {
     assert_eq!(ended, expected, "in either state");
 }
 
-pub(crate) async fn work_that_nobody_can_run_is_listed_as_such(g: Fixture) {
+pub(crate) async fn work_that_no_worker_can_run_is_listed_as_such(g: Fixture) {
     let lacking = Filter { lacks_worker: true, ..everything() };
     g.waiting().await;
     let gpu = g.needing("gpu").await;
@@ -183,7 +183,7 @@ pub(crate) async fn pages_hold_while_executions_change(g: Fixture) {
     assert_eq!(seen, ids, "none is skipped, and none that is newer appears");
 }
 
-pub(crate) async fn a_cursor_outlives_the_execution_it_stands_on(g: Fixture) {
+pub(crate) async fn a_cursor_outlives_its_execution(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..6 {
         ids.push(g.cancelled().await);

@@ -1,10 +1,10 @@
-//! The facts: what every backend does, and what none does.
+//! The facts: what every backend does and never does.
 //!
 //! Each is a function of a fresh [`Fixture`](crate::fixture::Fixture). When it has ended, the store is
-//! audited, so a fact need not look at indexes unless they are its subject.
+//! audited, so a fact need not check indexes unless they are its subject.
 
-// The build script finds facts by `pub(crate) async fn`. What it does not find nobody sits, which is an
-// error here.
+// The build script finds facts by `pub(crate) async fn`. One that it does not find is never run,
+// which is an error here.
 #![deny(dead_code)]
 
 pub(crate) mod admission;

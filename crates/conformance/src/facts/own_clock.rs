@@ -1,4 +1,4 @@
-//! A store that has a clock of its own lives with that clock being set, forward and back.
+//! A store with its own clock tolerates that the clock is set, forward and back.
 
 use ff_core::machine::Submit;
 use ff_core::{Millis, PublicState, Time};
@@ -22,7 +22,7 @@ async fn offset(g: &Fixture) -> Millis {
     g.backend().due(&PartitionSet::All, None, 1).await.unwrap().offset
 }
 
-pub(crate) async fn time_never_runs_back_and_never_stands_still(g: Fixture) {
+pub(crate) async fn time_never_runs_back_and_never_stops(g: Fixture) {
     let mut before = time(&g).await;
     for _ in 0..3 {
         for step in STEPS {
@@ -78,7 +78,7 @@ pub(crate) async fn a_lease_is_not_shortened_by_a_clock_that_is_set_back(g: Fixt
     }
 }
 
-/// Finished work that has a name of its submitter's.
+/// Finished work with an idempotency key.
 async fn finished(g: &Fixture) -> Submit {
     let work = Submit { key: Some(key("order-1")), ..g.work() };
     g.submit(work.clone()).await;
@@ -86,7 +86,7 @@ async fn finished(g: &Fixture) -> Submit {
     work
 }
 
-/// Whether submitting the same again finds what is there.
+/// Whether the same submit again finds it.
 async fn is_kept(g: &Fixture, work: &Submit) -> bool {
     let again = Submit { id: g.new_id(), ..work.clone() };
     let answer = g.backend().submit(vec![again]).await.unwrap().remove(0).unwrap();
@@ -107,7 +107,7 @@ pub(crate) async fn a_jump_that_is_taken_back_removes_nothing(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Fixture) {
+pub(crate) async fn a_confirmed_jump_removes_expired_work(g: Fixture) {
     let work = finished(&g).await;
     g.clock().step_ahead(EIGHT_DAYS).await;
     g.pass(ms(0)).await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_jump_that_is_confirmed_removes_what_is_over(g: Fixture) {
     assert!(!is_kept(&g, &work).await);
 }
 
-pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_set(g: Fixture) {
+pub(crate) async fn expired_work_is_removed_in_the_end_although_the_clock_was_set(g: Fixture) {
     let work = finished(&g).await;
     g.clock().step_ahead(EIGHT_DAYS).await;
     g.pass(ms(4_000)).await;
@@ -126,7 +126,7 @@ pub(crate) async fn what_is_over_is_removed_in_the_end_although_the_clock_was_se
     assert!(!is_kept(&g, &work).await);
 }
 
-pub(crate) async fn the_store_tells_how_far_it_is_ahead_of_its_clock(g: Fixture) {
+pub(crate) async fn the_store_reports_how_far_it_is_ahead_of_its_clock(g: Fixture) {
     assert_eq!(offset(&g).await, Millis::ZERO);
     g.clock().step_back(Millis::from_hours(1)).await;
     assert_eq!(offset(&g).await, Millis::from_hours(1));

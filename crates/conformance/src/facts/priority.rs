@@ -28,7 +28,7 @@ pub(crate) async fn work_below_the_default_priority_goes_last(g: Fixture) {
     for id in [plain, low, second, lowered] {
         assert_eq!(g.claimed().await.execution, id);
     }
-    // It comes back to its place, and can be raised out of it.
+    // It returns to its place, and can be raised out of it.
     let last = g.claimed().await;
     assert_eq!(last.execution, lowest);
     g.hand_back(&last).await.unwrap();

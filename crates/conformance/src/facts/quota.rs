@@ -1,4 +1,4 @@
-//! Quotas: so many at once, so many in any window, all or none.
+//! Quotas: how many at once, how many in any window, all or none.
 
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Reply, Submit, Unblock};
@@ -21,7 +21,7 @@ async fn drain(g: &Fixture) -> Vec<ExecutionId> {
     panic!("there is no end to the work");
 }
 
-/// As many as may be done now.
+/// Completes as many as possible; how many.
 async fn done(g: &Fixture) -> usize {
     let taken = g.take(ClaimRequest { max: 100, ..g.claim() }).await;
     for assignment in &taken {
@@ -30,7 +30,7 @@ async fn done(g: &Fixture) -> usize {
     taken.len()
 }
 
-pub(crate) async fn no_more_run_at_once_than_may(g: Fixture) {
+pub(crate) async fn a_quota_runs_no_more_than_its_limit(g: Fixture) {
     g.put_quota("api", at_once(2)).await;
     for _ in 0..5 {
         g.under(&["api"]).await;
@@ -40,7 +40,7 @@ pub(crate) async fn no_more_run_at_once_than_may(g: Fixture) {
     assert_eq!(g.tickets().await.len(), 2);
 }
 
-pub(crate) async fn who_waits_for_a_place_says_so(g: Fixture) {
+pub(crate) async fn work_that_waits_for_a_slot_says_so(g: Fixture) {
     let g = g.in_one_partition();
     g.put_quota("api", at_once(1)).await;
     g.under(&["api"]).await;
@@ -51,13 +51,13 @@ pub(crate) async fn who_waits_for_a_place_says_so(g: Fixture) {
     let vector = record.state_vector();
     assert_eq!(vector.eligibility_state, EligibilityState::BlockedByQuota);
     assert_eq!(vector.blocking_reason, BlockingReason::WaitingForQuota);
-    let said = g.explained(second).await;
-    assert_eq!(said.reasons[0].as_str(), "quota");
-    assert!(said.sentence.contains("quota api"), "{}", said.sentence);
+    let explained = g.explained(second).await;
+    assert_eq!(explained.reasons[0].as_str(), "quota");
+    assert!(explained.sentence.contains("quota api"), "{}", explained.sentence);
 }
 
-/// However work stops, its place goes to the first that waits.
-pub(crate) async fn a_place_is_free_however_work_stops(g: Fixture) {
+/// However work stops, its slot goes to the first that waits.
+pub(crate) async fn a_slot_is_freed_however_work_stops(g: Fixture) {
     let g = g.in_one_partition();
     g.put_quota("api", at_once(1)).await;
     let mut ids = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) async fn a_place_is_free_however_work_stops(g: Fixture) {
         ids.push(g.under(&["api"]).await);
     }
     g.stop_in_every_way(&ids).await;
-    // A lease that runs out: the place goes with it.
+    // A lease that expires: its slot is freed.
     g.pass(ms(10_000)).await;
     assert_eq!(g.tickets().await.len(), 0);
     let next = g.claimed().await;
@@ -74,18 +74,18 @@ pub(crate) async fn a_place_is_free_however_work_stops(g: Fixture) {
     assert_eq!(g.quota("api").await.active, g.tickets().await.len() as u32);
 }
 
-pub(crate) async fn an_admission_that_nobody_used_is_taken_back(g: Fixture) {
+pub(crate) async fn an_unused_admission_is_released(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     let id = g.under(&["api"]).await;
     let offer = g.granted().await;
     assert_eq!(offer.execution, id);
     assert_eq!(g.quota("api").await.active, 1);
     g.pass(ms(60_000)).await;
-    assert_eq!(g.quota("api").await.active, 0, "the worker never came");
+    assert_eq!(g.quota("api").await.active, 0, "the admission was never used");
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn no_window_lets_too_many_through(g: Fixture) {
+pub(crate) async fn no_window_admits_too_many(g: Fixture) {
     g.put_quota("api", in_ten_seconds(3)).await;
     for _ in 0..8 {
         g.under(&["api"]).await;
@@ -99,7 +99,7 @@ pub(crate) async fn no_window_lets_too_many_through(g: Fixture) {
     assert_eq!(done(&g).await, 2);
 }
 
-pub(crate) async fn who_comes_later_finds_what_was_let_through(g: Fixture) {
+pub(crate) async fn a_later_claim_sees_earlier_starts(g: Fixture) {
     g.put_quota("api", in_ten_seconds(2)).await;
     for expected in [1, 1, 0, 0] {
         g.under(&["api"]).await;
@@ -108,7 +108,7 @@ pub(crate) async fn who_comes_later_finds_what_was_let_through(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_waiter_starts_when_the_rate_has_room(g: Fixture) {
+pub(crate) async fn a_waiter_starts_when_the_rate_allows(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     for _ in 0..3 {
         g.under(&["api"]).await;
@@ -122,7 +122,7 @@ pub(crate) async fn a_waiter_starts_when_the_rate_has_room(g: Fixture) {
 }
 
 /// Neither keeps what the other waits for.
-pub(crate) async fn two_that_wait_for_the_same_quotas_get_through(g: Fixture) {
+pub(crate) async fn two_executions_that_wait_for_the_same_quotas_both_start(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     g.put_quota("slots", in_ten_seconds(1)).await;
     g.under(&["slots"]).await;
@@ -130,7 +130,7 @@ pub(crate) async fn two_that_wait_for_the_same_quotas_get_through(g: Fixture) {
         g.under(&["api", "slots"]).await;
     }
     assert_eq!(done(&g).await, 1);
-    // Another wants the start that the first of them comes for.
+    // Another execution wants the start that is reserved for the first of them.
     g.pass(ms(9_000)).await;
     g.under(&["api"]).await;
     let mut ended = done(&g).await;
@@ -151,7 +151,7 @@ pub(crate) async fn several_quotas_admit_all_or_none(g: Fixture) {
     assert_eq!(g.quota("slots").await.active, 1);
 }
 
-pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Fixture) {
+pub(crate) async fn an_execution_that_waits_for_another_limit_stays_blocked(g: Fixture) {
     let g = g.in_one_partition();
     g.put_quota("api", at_once(5)).await;
     g.put_quota("slots", at_once(1)).await;
@@ -165,15 +165,15 @@ pub(crate) async fn who_waits_for_something_else_goes_on_waiting(g: Fixture) {
     assert_eq!(drain(&g).await.len(), 0);
 }
 
-pub(crate) async fn a_quota_that_is_not_there_admits_nothing(g: Fixture) {
+pub(crate) async fn a_missing_quota_admits_nothing(g: Fixture) {
     let id = g.under(&["api"]).await;
     assert!(g.nothing_to_claim().await);
     assert_eq!(g.state(id).await, PublicState::RateLimited);
     g.put_quota("api", at_once(1)).await;
-    assert_eq!(g.claimed().await.execution, id, "it goes on when the quota is made");
+    assert_eq!(g.claimed().await.execution, id, "it is released when the quota is created");
 }
 
-pub(crate) async fn a_raised_limit_lets_go_who_waits(g: Fixture) {
+pub(crate) async fn a_raised_limit_releases_waiting_executions(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..6 {
         g.under(&["api"]).await;
@@ -203,8 +203,8 @@ pub(crate) async fn limited_work_keeps_its_place_before_plain_work(g: Fixture) {
     assert_eq!(g.claimed().await.execution, first);
 }
 
-/// What an earlier quota of the name let through has no place of this one to give back.
-pub(crate) async fn a_quota_made_again_counts_what_it_lets_through(g: Fixture) {
+/// An execution that an earlier quota of the same name admitted has no slot of this one to free.
+pub(crate) async fn a_recreated_quota_counts_what_it_admits(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for _ in 0..3 {
         g.under(&["api"]).await;

@@ -1,4 +1,4 @@
-//! Releases: freed room reaches the best waiting execution that somebody can run, at once.
+//! Releases: freed capacity reaches the best waiting execution that some worker can run, at once.
 
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
@@ -19,10 +19,10 @@ use crate::fixture::{
     Fixture, at_once, capabilities, in_ten_seconds, lane, ms, named, of_tokens, tokens, worker,
 };
 
-/// How long what is under way may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long pending effects may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Completes as much as may be done now; tells how much.
+/// Completes as many as possible; how many.
 async fn done(g: &Fixture) -> usize {
     let taken = g.take(ClaimRequest { max: 100, ..g.claim() }).await;
     for assignment in &taken {
@@ -57,7 +57,7 @@ pub(crate) async fn a_free_slot_passes_work_that_no_worker_can_run(g: Fixture) {
     };
     assert!(g.take(everything).await.is_empty(), "all of them wait now");
     g.complete(&held, "done").await.unwrap();
-    assert_eq!(g.claimed().await.execution, plain, "the worker that had a gpu is gone");
+    assert_eq!(g.claimed().await.execution, plain, "the worker with a gpu is gone");
 }
 
 pub(crate) async fn a_free_slot_passes_a_paused_lane(g: Fixture) {
@@ -72,13 +72,19 @@ pub(crate) async fn a_free_slot_passes_a_paused_lane(g: Fixture) {
     assert!(g.take(ClaimRequest { lane: slow.clone(), max: 10, ..g.claim() }).await.is_empty());
     assert!(g.nothing_to_claim().await);
     let namespace = g.namespace.clone();
-    g.say(LaneUpdate { namespace, lane: slow, paused: Some(true), ..LaneUpdate::default() }).await;
+    g.update_lane(LaneUpdate {
+        namespace,
+        lane: slow,
+        paused: Some(true),
+        ..LaneUpdate::default()
+    })
+    .await;
     g.complete(&held, "done").await.unwrap();
     assert_eq!(g.claimed().await.execution, plain);
 }
 
-/// Whatever follows a commit belongs to the process, not to its caller.
-pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Fixture) {
+/// The effects of a commit belong to the process, not to its caller.
+pub(crate) async fn a_dropped_call_loses_nothing(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     for polls in 1..8 {
         g.under(&["api"]).await;
@@ -96,10 +102,10 @@ pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Fixture) {
             }
         }
         g.backend().drain().await;
-        // Nobody calls meanwhile: a call would settle what another one has left.
-        let freed = wait::until_async(PATIENCE, async || {
+        // No call is made meanwhile: it would settle what another one has left.
+        let freed = wait::until_async(TIMEOUT, async || {
             if g.state(held.execution).await == PublicState::Active {
-                // It never began, or a server never heard of it.
+                // It never began, or did not reach the server.
                 drop(g.complete(&held, "done").await);
             }
             (g.quota("api").await.active == 0).then_some(())
@@ -111,7 +117,7 @@ pub(crate) async fn a_caller_that_goes_away_loses_nothing(g: Fixture) {
     }
 }
 
-/// What waits in front for something else too gets out of the way.
+/// An execution in front that also waits for another limit does not block others.
 pub(crate) async fn a_free_slot_passes_work_that_lacks_something_else(g: Fixture) {
     g.put_quota("api", at_once(1)).await;
     g.put_quota("slots", at_once(1)).await;
@@ -176,7 +182,7 @@ pub(crate) async fn a_rate_and_a_cap_together_keep_the_pace_of_the_rate(g: Fixtu
     }
 }
 
-/// What a worker sees counts: when an execution was given to it.
+/// What a worker sees counts: when an execution was dispatched to it.
 pub(crate) async fn a_grant_counts_as_a_start_when_it_is_used(g: Fixture) {
     g.put_quota("api", in_ten_seconds(1)).await;
     for _ in 0..2 {
@@ -283,7 +289,7 @@ pub(crate) async fn a_late_reset_does_not_move_the_next_period(g: Fixture) {
     assert_eq!(g.budget("team").await.since, since + Millis::new(60_000));
 }
 
-/// A net that looks at the first ones only is no net.
+/// A safety net must reach beyond the first ones.
 pub(crate) async fn every_limit_that_work_waits_for_is_listed_in_pages(g: Fixture) {
     const LIMITS: usize = 120;
     let other = g.elsewhere();

@@ -68,7 +68,7 @@ pub(crate) async fn old_outcomes_stay_readable(g: Fixture) {
     assert_eq!(g.result(id).await.refused(), Code::WrongState, "the new run has none yet");
 }
 
-pub(crate) async fn attempts_go_on_counting_over_runs(g: Fixture) {
+pub(crate) async fn attempts_are_numbered_across_runs(g: Fixture) {
     let id = g.waiting().await;
     for run in 0..3 {
         completed_again(&g, "done").await;
@@ -89,7 +89,7 @@ pub(crate) async fn a_replay_goes_behind_what_waits(g: Fixture) {
     assert_eq!(g.claimed().await.execution, id);
 }
 
-pub(crate) async fn a_replay_told_twice_starts_one_run(g: Fixture) {
+pub(crate) async fn a_repeated_replay_starts_one_run(g: Fixture) {
     let id = g.completed().await;
     assert_eq!(g.replay(id, 0).await.unwrap(), 1);
     let before = g.snapshot().await;
@@ -129,7 +129,7 @@ pub(crate) async fn the_number_of_runs_is_bounded(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_replay_arms_the_deadline_anew(g: Fixture) {
+pub(crate) async fn a_replay_arms_the_deadline_again(g: Fixture) {
     let id = g.waiting_under(Policy { deadline: Some(ms(500)), ..steady() }).await;
     g.pass(ms(500)).await;
     assert_eq!(g.state(id).await, PublicState::Expired);

@@ -1,4 +1,4 @@
-//! Revoking: an operator takes a lease away, and only that one.
+//! Revoking: an operator ends a lease, and only that one.
 
 use ff_core::record::Exited;
 use ff_core::state::{Intent, State};

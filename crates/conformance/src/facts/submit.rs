@@ -1,4 +1,4 @@
-//! Submitting: what is accepted, and where it stands then.
+//! Submitting: what is accepted, and in which state.
 
 use ff_core::bounds::{CLASSES_PER_LANE, TAGS};
 use ff_core::machine::Submit;
@@ -83,7 +83,7 @@ pub(crate) async fn the_same_id_and_body_again_finds_the_first(g: Fixture) {
     let before = g.snapshot().await;
     let again = g.try_submit(work).await.unwrap();
     assert_eq!((again.execution, again.created), (id, false));
-    assert_eq!(again.state, PublicState::Active, "it tells where the first stands by now");
+    assert_eq!(again.state, PublicState::Active, "it has the current state of the first");
     g.snapshot().await.assert_same(&before);
 }
 

@@ -1,4 +1,4 @@
-//! Timers: what is due is named, done once, and never early.
+//! Timers: a due timer is returned, fires once, and never early.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(crate) async fn the_earliest_timer_comes_first(g: Fixture) {
     assert_eq!(ids(due(&g, None, 10).await), [early, middle, late]);
 }
 
-pub(crate) async fn the_next_timer_is_told_beyond_what_is_due(g: Fixture) {
+pub(crate) async fn the_next_timer_is_returned_after_the_due_ones(g: Fixture) {
     g.delayed(ms(100)).await;
     g.delayed(ms(200)).await;
     let later = g.now().await + ms(300);
@@ -120,7 +120,7 @@ pub(crate) async fn work_without_a_timer_is_not_ticked(g: Fixture) {
     assert_eq!(g.state(id).await, PublicState::Waiting);
 }
 
-pub(crate) async fn a_tick_does_the_earliest_thing_and_tells_the_next(g: Fixture) {
+pub(crate) async fn a_tick_does_the_earliest_action_and_returns_the_next_timer(g: Fixture) {
     let policy = Policy { deadline: Some(ms(500)), ..steady() };
     let submit = ff_core::machine::Submit {
         start: ff_core::When::After(ms(100)),
@@ -136,14 +136,14 @@ pub(crate) async fn a_tick_does_the_earliest_thing_and_tells_the_next(g: Fixture
     assert_eq!(g.state(id).await, PublicState::Expired);
 }
 
-pub(crate) async fn of_things_due_together_the_deadline_comes_first(g: Fixture) {
+pub(crate) async fn of_actions_due_together_the_deadline_comes_first(g: Fixture) {
     let policy = Policy { deadline: Some(ms(10_000)), ..steady() };
     let assignment = g.held_under(policy).await;
     g.advance(assignment.lease_ttl).await;
     assert_eq!(g.tick(assignment.execution).await.did, Some(DueAction::Deadline));
 }
 
-pub(crate) async fn ticking_twice_does_a_thing_once(g: Fixture) {
+pub(crate) async fn ticking_twice_acts_once(g: Fixture) {
     let assignment = g.held().await;
     g.advance(assignment.lease_ttl).await;
     let answers = g.backend().tick(vec![assignment.execution; 3]).await.unwrap();
@@ -152,7 +152,7 @@ pub(crate) async fn ticking_twice_does_a_thing_once(g: Fixture) {
     assert_eq!(g.record(assignment.execution).await.run.reclaims, 1);
 }
 
-pub(crate) async fn several_engines_do_each_thing_once(g: Fixture) {
+pub(crate) async fn several_engines_act_once_on_each_timer(g: Fixture) {
     let mut ids = Vec::new();
     for _ in 0..20 {
         ids.push(g.held().await.execution);

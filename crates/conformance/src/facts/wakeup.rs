@@ -1,4 +1,4 @@
-//! Waiting claims: called when there is work, and never in vain for long.
+//! Waiting claims: woken when there is work, and served by polling if a wake-up is lost.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::fixture::{Fixture, failure, ms, steady};
 
 /// How long a waiting claim waits: longer than any fact does.
 const WAIT: Millis = Millis::from_secs(50);
-/// A waiter that takes longer was not called: it looked by itself.
+/// A waiter that takes longer was not woken: it polled.
 const PROMPT: Duration = Duration::from_millis(POLL_INTERVAL.as_millis() as u64 * 9 / 10);
 
 fn waiter(g: &Fixture, claim: ClaimRequest) -> JoinHandle<Claimed> {
@@ -21,14 +21,14 @@ fn waiter(g: &Fixture, claim: ClaimRequest) -> JoinHandle<Claimed> {
     tokio::spawn(async move { g.backend().claim(claim, WAIT).await.unwrap() })
 }
 
-/// What a waiter got, which must be one execution.
+/// The claim of a waiter, which must have one execution.
 async fn got(waiter: JoinHandle<Claimed>) -> ExecutionId {
     let claimed = waiter.await.unwrap();
-    assert_eq!(claimed.assignments.len(), 1, "it was called for work");
+    assert_eq!(claimed.assignments.len(), 1, "it was woken for work");
     claimed.assignments[0].execution
 }
 
-/// Returns when `count` wait in line.
+/// Returns when `count` claims wait.
 async fn until_waiting(g: &Fixture, count: usize) {
     let queue = (g.namespace.clone(), Lane::default());
     while g.backend().wakeups().waiting(&queue) != count {
@@ -47,13 +47,13 @@ pub(crate) async fn a_waiting_claim_ends_empty_when_its_time_is_over(g: Fixture)
     assert_eq!(claimed, Claimed::default());
 }
 
-pub(crate) async fn work_that_is_there_is_not_waited_for(g: Fixture) {
+pub(crate) async fn existing_work_is_claimed_without_waiting(g: Fixture) {
     let id = g.waiting().await;
     let claimed = g.backend().claim(g.claim(), WAIT).await.unwrap();
     assert_eq!(claimed.assignments[0].execution, id);
 }
 
-pub(crate) async fn a_waiter_is_called_for_submitted_work(g: Fixture) {
+pub(crate) async fn a_waiter_is_woken_for_submitted_work(g: Fixture) {
     let waiting = waiter(&g, g.claim());
     until_waiting(&g, 1).await;
     let id = g.waiting().await;
@@ -61,7 +61,7 @@ pub(crate) async fn a_waiter_is_called_for_submitted_work(g: Fixture) {
 }
 
 /// Every way into a queue but a submit.
-const WAYS: &[&str] = &[
+const ENTRIES: &[&str] = &[
     "a delay is over",
     "a backoff is over",
     "a retry at once",
@@ -73,16 +73,16 @@ const WAYS: &[&str] = &[
     "a replay",
 ];
 
-/// Prepares an execution that the named thing puts into its queue; the thing itself is done when
+/// Prepares an execution that the named event puts into its queue; the event happens when
 /// the second part runs.
-async fn queue_by(g: &Fixture, way: &str, ready: impl Future<Output = ()>) -> ExecutionId {
-    if way == "a delay is over" {
+async fn queue_by(g: &Fixture, entry: &str, ready: impl Future<Output = ()>) -> ExecutionId {
+    if entry == "a delay is over" {
         let id = g.delayed(ms(100)).await;
         ready.await;
         g.pass(ms(100)).await;
         return id;
     }
-    if way == "a grant expires" {
+    if entry == "a grant expires" {
         let id = g.waiting().await;
         g.granted().await;
         ready.await;
@@ -90,19 +90,19 @@ async fn queue_by(g: &Fixture, way: &str, ready: impl Future<Output = ()>) -> Ex
         return id;
     }
     let retry = Retry { backoff: Backoff::none(), ..steady().retry };
-    let policy = match way {
+    let policy = match entry {
         "a retry at once" => Policy { retry, ..steady() },
         _ => steady(),
     };
     let held = g.held_under(policy).await;
     let id = held.execution;
-    match way {
+    match entry {
         "a backoff is over" => drop(g.fail(&held, failure("broken")).await.unwrap()),
         "a replay" => drop(g.complete(&held, "done").await.unwrap()),
         _ => {}
     }
     ready.await;
-    match way {
+    match entry {
         "a backoff is over" => g.pass(ms(1_000)).await,
         "a retry at once" => drop(g.fail(&held, failure("broken")).await.unwrap()),
         "a lease is lost" => g.pass(held.lease_ttl).await,
@@ -110,29 +110,29 @@ async fn queue_by(g: &Fixture, way: &str, ready: impl Future<Output = ()>) -> Ex
         "a revoke" => drop(g.revoke(id, held.fence).await.unwrap()),
         "a delay into the past" => drop(g.delay(&held, When::Now).await.unwrap()),
         "a replay" => drop(g.replay(id, 0).await.unwrap()),
-        _ => panic!("{way} is not a way into a queue"),
+        _ => panic!("{entry} is not a way into a queue"),
     }
     id
 }
 
-pub(crate) async fn a_waiter_is_called_for_every_way_into_its_queue(g: Fixture) {
+pub(crate) async fn a_waiter_is_woken_for_every_entry_into_its_queue(g: Fixture) {
     let mut late: Vec<&str> = Vec::new();
-    for way in WAYS {
+    for entry in ENTRIES {
         let mut waiting = None;
         let ready = async {
             waiting = Some(waiter(&g, g.claim()));
             until_waiting(&g, 1).await;
         };
-        let id = queue_by(&g, way, ready).await;
-        let called = Instant::now();
-        assert_eq!(got(waiting.unwrap()).await, id, "{way}");
-        late.extend((called.elapsed() > PROMPT).then_some(way));
+        let id = queue_by(&g, entry, ready).await;
+        let began = Instant::now();
+        assert_eq!(got(waiting.unwrap()).await, id, "{entry}");
+        late.extend((began.elapsed() > PROMPT).then_some(entry));
         g.cancel(id, None).await.unwrap();
     }
-    assert!(late.len() <= 1, "not called for {late:?}");
+    assert!(late.len() <= 1, "not woken for {late:?}");
 }
 
-pub(crate) async fn a_waiter_is_called_when_its_lane_is_resumed(g: Fixture) {
+pub(crate) async fn a_waiter_is_woken_when_its_lane_is_resumed(g: Fixture) {
     let mut late = 0;
     for _ in 0..5 {
         g.pause().await;
@@ -140,14 +140,14 @@ pub(crate) async fn a_waiter_is_called_when_its_lane_is_resumed(g: Fixture) {
         let waiting = waiter(&g, g.claim());
         until_waiting(&g, 1).await;
         for _ in 0..10 {
-            assert!(g.nothing_to_claim().await, "whoever looks meanwhile");
+            assert!(g.nothing_to_claim().await, "also for another claim meanwhile");
         }
         g.resume().await;
-        let called = Instant::now();
+        let began = Instant::now();
         assert_eq!(got(waiting).await, id);
-        late += u32::from(called.elapsed() > PROMPT);
+        late += u32::from(began.elapsed() > PROMPT);
     }
-    assert!(late <= 1, "{late} of 5 waiters were not called");
+    assert!(late <= 1, "{late} of 5 waiters were not woken");
 }
 
 pub(crate) async fn a_waiter_of_a_paused_lane_learns_why_it_got_nothing(g: Fixture) {
@@ -188,7 +188,7 @@ pub(crate) async fn as_many_waiters_as_executions_get_one_each(g: Fixture) {
     assert_eq!(taken, ids);
 }
 
-pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Fixture) {
+pub(crate) async fn a_waiter_that_cannot_run_it_blocks_no_other(g: Fixture) {
     let cuda = Capabilities::new(["cuda"]).unwrap();
     let plain = waiter(&g, g.claim());
     until_waiting(&g, 1).await;
@@ -200,7 +200,7 @@ pub(crate) async fn a_waiter_that_cannot_run_it_is_not_in_the_way(g: Fixture) {
     assert_eq!(got(plain).await, id);
 }
 
-pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_called(g: Fixture) {
+pub(crate) async fn waiters_of_other_lanes_and_namespaces_are_not_woken(g: Fixture) {
     let there = g.elsewhere();
     let elsewhere = waiter(&there, there.claim());
     until_waiting(&there, 1).await;
@@ -231,12 +231,12 @@ pub(crate) async fn a_claim_racing_a_submit_does_not_miss_it(g: Fixture) {
         let (id, submitted) = submitting.await.unwrap();
         assert_eq!(taken, id);
         late += u32::from(submitted.elapsed() > PROMPT);
-        // A stalled machine may look like one missed call; a race that loses calls loses more.
-        assert!(late <= 2, "{late} of at most {rounds} waiters were not called");
+        // A stalled machine may resemble one missed wake-up; a race that loses wake-ups loses more.
+        assert!(late <= 2, "{late} of at most {rounds} waiters were not woken");
     }
 }
 
-pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Fixture) {
+pub(crate) async fn a_dropped_waiter_hands_back_what_it_claimed(g: Fixture) {
     for _ in 0..200 {
         let leaving = waiter(&g, g.claim());
         a_few_turns().await;
@@ -247,7 +247,7 @@ pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Fixture) 
             Ok(claimed) => claimed.assignments[0].clone(),
             Err(_gone) => {
                 let claimed = g.backend().claim(g.claim(), WAIT).await.unwrap();
-                claimed.assignments.first().expect("nobody holds it").clone()
+                claimed.assignments.first().expect("it was handed back").clone()
             }
         };
         assert_eq!(taken.execution, id);
@@ -256,7 +256,7 @@ pub(crate) async fn a_waiter_that_goes_away_hands_back_what_it_took(g: Fixture) 
     }
 }
 
-pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: Fixture) {
+pub(crate) async fn a_dropped_claim_of_several_hands_back_all(g: Fixture) {
     let three = || ClaimRequest { max: 3, ..g.claim() };
     for turns in 0..50 {
         for _ in 0..3 {
@@ -273,7 +273,7 @@ pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: 
         };
         while taken.len() < 3 {
             let claimed = g.backend().claim(three(), WAIT).await.unwrap();
-            assert!(!claimed.assignments.is_empty(), "nobody holds them");
+            assert!(!claimed.assignments.is_empty(), "they were handed back");
             taken.extend(claimed.assignments);
         }
         for one in taken {
@@ -283,7 +283,7 @@ pub(crate) async fn a_claim_of_several_that_goes_away_hands_back_all_it_took(g: 
     }
 }
 
-pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Fixture) {
+pub(crate) async fn a_wakeup_of_a_dropped_waiter_reaches_the_next(g: Fixture) {
     for _ in 0..200 {
         let leaving = waiter(&g, g.claim());
         until_waiting(&g, 1).await;
@@ -303,11 +303,11 @@ pub(crate) async fn a_call_to_a_waiter_that_goes_away_reaches_the_next(g: Fixtur
     }
 }
 
-pub(crate) async fn without_announcements_the_best_work_is_found_by_the_net(g: Fixture) {
+pub(crate) async fn without_announcements_polling_finds_the_best_work(g: Fixture) {
     let (without_wakeups, claim) = (g.without_wakeups(), g.claim());
     let waiting = without_wakeups.clone();
     let waiting = tokio::spawn(async move { waiting.claim(claim, WAIT).await.unwrap() });
-    without_wakeups.store().until_looked(1).await;
+    without_wakeups.store().until_scanned(1).await;
     let low = g.work();
     let high = Submit { priority: 5, ..g.work() };
     let expected = high.id;
@@ -327,7 +327,7 @@ pub(crate) async fn without_announcements_every_waiter_is_served(g: Fixture) {
             (without_wakeups.clone(), ClaimRequest { capabilities, ..g.claim() });
         waiters.spawn(async move { without_wakeups.claim(claim, WAIT).await.unwrap() });
     }
-    without_wakeups.store().until_looked(2).await;
+    without_wakeups.store().until_scanned(2).await;
     g.submit(Submit { requires: cuda, ..g.work() }).await;
     g.waiting().await;
     for claimed in waiters.join_all().await {
@@ -335,18 +335,18 @@ pub(crate) async fn without_announcements_every_waiter_is_served(g: Fixture) {
     }
 }
 
-pub(crate) async fn the_timer_loop_hears_of_an_earlier_timer(g: Fixture) {
+pub(crate) async fn the_timer_loop_learns_of_an_earlier_timer(g: Fixture) {
     let wakeups = g.backend().wakeups();
     wakeups.disarm_timer();
     wakeups.arm_timer(Some(g.now().await + ms(1_000)));
     g.delayed(ms(2_000)).await;
-    let heard = tokio::time::timeout(Duration::ZERO, wakeups.timer_changed()).await;
-    assert!(heard.is_err(), "a later timer wakes nobody");
+    let woken = tokio::time::timeout(Duration::ZERO, wakeups.timer_changed()).await;
+    assert!(woken.is_err(), "a later timer wakes nothing");
     g.delayed(ms(500)).await;
     wakeups.timer_changed().await;
 }
 
-pub(crate) async fn the_timer_loop_hears_of_a_timer_set_while_it_reads(g: Fixture) {
+pub(crate) async fn the_timer_loop_learns_of_a_timer_set_while_it_reads(g: Fixture) {
     let wakeups = g.backend().wakeups();
     wakeups.disarm_timer();
     let next = g.backend().due(&ff_store::PartitionSet::All, None, 10).await.unwrap().next;

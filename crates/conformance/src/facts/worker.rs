@@ -1,4 +1,4 @@
-//! Workers: registered while they are heard of, each under one process.
+//! Workers: registered while they send heartbeats, each as one process.
 
 use ff_core::bounds::{PAGE, WORKER_LANES, WORKER_TTL_MAX, WORKER_TTL_MIN};
 use ff_core::machine::Registered;
@@ -15,12 +15,12 @@ fn twin(registering: &Registering) -> Registering {
     Registering { session: mint::request_id(), ..registering.clone() }
 }
 
-/// Where a worker's registration lies.
+/// The key of a worker's registration.
 fn place(g: &Fixture, name: &str) -> ResourceKey {
     ResourceKey::worker(&g.namespace, &worker(name).instance, g.backend().partitions())
 }
 
-/// Reads every page of at most `limit`, and tells the instances.
+/// Reads every page of at most `limit`, and returns the instances.
 async fn pages(g: &Fixture, limit: usize) -> Vec<WorkerInstanceId> {
     let (mut seen, mut after) = (Vec::new(), None);
     for _ in 0..1_000 {
@@ -33,15 +33,15 @@ async fn pages(g: &Fixture, limit: usize) -> Vec<WorkerInstanceId> {
     panic!("the list has no end");
 }
 
-pub(crate) async fn a_registered_worker_is_listed_with_what_it_said(g: Fixture) {
+pub(crate) async fn a_registered_worker_is_listed_with_its_registration(g: Fixture) {
     assert_eq!(g.workers().await, []);
-    let (now, said) = (g.now().await, g.registering("ada", "cuda,python"));
-    let answer = g.try_register(&said).await.unwrap();
+    let (now, registering) = (g.now().await, g.registering("ada", "cuda,python"));
+    let answer = g.try_register(&registering).await.unwrap();
     assert_eq!(answer, Registered { until: now + ms(10_000) });
     let listed = Registration {
         worker: worker("ada"),
-        session: said.session,
-        lanes: said.lanes,
+        session: registering.session,
+        lanes: registering.lanes,
         capabilities: capabilities("cuda,python"),
         ttl: ms(10_000),
         registered_at: now,
@@ -56,7 +56,7 @@ pub(crate) async fn lanes_are_kept_once_and_in_order(g: Fixture) {
     assert_eq!(g.workers().await[0].lanes, ["a", "b", "c"].map(lane));
 }
 
-pub(crate) async fn registering_again_changes_what_is_said_and_not_since_when(g: Fixture) {
+pub(crate) async fn registering_again_changes_the_registration_and_not_its_start(g: Fixture) {
     let first = g.registering("ada", "cuda");
     let began = g.now().await;
     g.try_register(&first).await.unwrap();
@@ -71,14 +71,14 @@ pub(crate) async fn registering_again_changes_what_is_said_and_not_since_when(g:
     assert_eq!((&listed[0].lanes, &listed[0].capabilities), (&again.lanes, &again.capabilities));
 }
 
-pub(crate) async fn a_registration_told_twice_is_one(g: Fixture) {
-    let said = g.registering("ada", "cuda");
-    let first = g.try_register(&said).await.unwrap();
+pub(crate) async fn a_repeated_registration_is_one(g: Fixture) {
+    let registering = g.registering("ada", "cuda");
+    let first = g.try_register(&registering).await.unwrap();
     let before = g.snapshot().await.without_versions();
-    assert_eq!(g.try_register(&said).await.unwrap(), first);
+    assert_eq!(g.try_register(&registering).await.unwrap(), first);
     g.snapshot().await.without_versions().assert_same(&before);
     g.advance(ms(1_000)).await;
-    assert_eq!(g.try_register(&said).await.unwrap().until, first.until + ms(1_000));
+    assert_eq!(g.try_register(&registering).await.unwrap().until, first.until + ms(1_000));
 }
 
 pub(crate) async fn another_process_cannot_take_the_place_of_a_live_one(g: Fixture) {
@@ -103,7 +103,7 @@ pub(crate) async fn a_silent_worker_is_replaced_at_once(g: Fixture) {
     assert_eq!(listed[0].registered_at, g.now().await, "it is another registration");
 }
 
-pub(crate) async fn one_that_was_replaced_has_no_say(g: Fixture) {
+pub(crate) async fn a_replaced_worker_is_refused(g: Fixture) {
     let first = g.registering("ada", "cuda");
     g.try_register(&first).await.unwrap();
     g.advance(ms(10_000)).await;
@@ -117,19 +117,19 @@ pub(crate) async fn one_that_was_replaced_has_no_say(g: Fixture) {
     g.snapshot().await.assert_same(&before);
 }
 
-pub(crate) async fn a_worker_that_comes_back_begins_anew(g: Fixture) {
-    let said = g.registering("ada", "");
-    g.try_register(&said).await.unwrap();
+pub(crate) async fn a_returning_worker_starts_a_new_registration(g: Fixture) {
+    let registering = g.registering("ada", "");
+    g.try_register(&registering).await.unwrap();
     g.advance(ms(10_000)).await;
-    g.try_register(&said).await.unwrap();
+    g.try_register(&registering).await.unwrap();
     assert_eq!(g.workers().await[0].registered_at, g.now().await);
 }
 
 pub(crate) async fn of_processes_that_register_at_once_one_is_registered(g: Fixture) {
     let mut racing = JoinSet::new();
     for _ in 0..8 {
-        let (g, said) = (g.clone(), g.registering("ada", "cuda"));
-        racing.spawn(async move { (said.session, g.try_register(&said).await) });
+        let (g, registering) = (g.clone(), g.registering("ada", "cuda"));
+        racing.spawn(async move { (registering.session, g.try_register(&registering).await) });
     }
     let (done, refused): (Vec<_>, Vec<_>) =
         racing.join_all().await.into_iter().partition(|(_, answer)| answer.is_ok());
@@ -140,7 +140,7 @@ pub(crate) async fn of_processes_that_register_at_once_one_is_registered(g: Fixt
     assert_eq!(g.workers().await[0].session, done[0].0);
 }
 
-pub(crate) async fn a_heartbeat_puts_off_the_end(g: Fixture) {
+pub(crate) async fn a_heartbeat_extends_the_registration(g: Fixture) {
     let session = g.registered("ada", "cuda").await;
     let began = g.now().await;
     for _ in 0..3 {
@@ -153,17 +153,17 @@ pub(crate) async fn a_heartbeat_puts_off_the_end(g: Fixture) {
     assert_eq!(listed[0].capabilities, capabilities("cuda"));
 }
 
-pub(crate) async fn a_heartbeat_of_nobody_is_refused(g: Fixture) {
+pub(crate) async fn a_heartbeat_without_a_registration_is_refused(g: Fixture) {
     let known = g.registered("ada", "").await;
     let before = g.snapshot().await;
     let there = g.elsewhere().namespace;
-    for nobody in [
+    for unknown in [
         Session { session: mint::request_id(), ..known.clone() },
         Session { instance: worker("bob").instance, ..known.clone() },
         Session { namespace: there, ..known },
     ] {
-        let refused = g.heartbeat(&nobody).await.refused();
-        assert_eq!(refused, Code::NotRegistered, "{nobody:?}");
+        let refused = g.heartbeat(&unknown).await.refused();
+        assert_eq!(refused, Code::NotRegistered, "{unknown:?}");
     }
     g.snapshot().await.assert_same(&before);
 }
@@ -179,19 +179,19 @@ pub(crate) async fn a_heartbeat_after_the_silence_is_refused(g: Fixture) {
 }
 
 pub(crate) async fn a_worker_that_leaves_is_gone(g: Fixture) {
-    let said = g.registering("ada", "");
-    g.try_register(&said).await.unwrap();
-    g.disconnect(&said.session()).await;
+    let registering = g.registering("ada", "");
+    g.try_register(&registering).await.unwrap();
+    g.disconnect(&registering.session()).await;
     assert_eq!(g.workers().await, []);
-    assert_eq!(g.heartbeat(&said.session()).await.refused(), Code::NotRegistered);
+    assert_eq!(g.heartbeat(&registering.session()).await.refused(), Code::NotRegistered);
     let before = g.snapshot().await;
     assert_eq!(before.resource_timers, [], "nothing is left of it");
-    g.disconnect(&said.session()).await;
+    g.disconnect(&registering.session()).await;
     g.snapshot().await.assert_same(&before);
-    g.try_register(&twin(&said)).await.unwrap();
+    g.try_register(&twin(&registering)).await.unwrap();
 }
 
-pub(crate) async fn nobody_leaves_in_anothers_name(g: Fixture) {
+pub(crate) async fn a_worker_cannot_end_another_registration(g: Fixture) {
     let known = g.registered("ada", "").await;
     g.registered("bob", "").await;
     let before = g.snapshot().await;
@@ -216,7 +216,7 @@ pub(crate) async fn a_silent_worker_is_removed_by_time_alone(g: Fixture) {
     assert!(!g.backend().tick_resource(place(&g, "ada")).await.unwrap());
 }
 
-pub(crate) async fn a_worker_that_is_heard_of_stays(g: Fixture) {
+pub(crate) async fn a_worker_that_sends_heartbeats_stays(g: Fixture) {
     let session = g.registered("ada", "").await;
     g.advance(ms(9_999)).await;
     g.heartbeat(&session).await.unwrap();
@@ -229,7 +229,7 @@ pub(crate) async fn a_worker_that_is_heard_of_stays(g: Fixture) {
     assert_eq!(g.workers().await, []);
 }
 
-pub(crate) async fn the_end_of_a_silence_is_told_among_the_timers(g: Fixture) {
+pub(crate) async fn the_end_of_a_registration_is_a_timer(g: Fixture) {
     let early = g.now().await + ms(10_000);
     g.delayed(ms(20_000)).await;
     g.registered("ada", "").await;
@@ -254,7 +254,7 @@ pub(crate) async fn workers_are_listed_in_order_and_in_pages(g: Fixture) {
     }
 }
 
-pub(crate) async fn a_page_goes_on_where_a_worker_has_left(g: Fixture) {
+pub(crate) async fn a_page_continues_after_a_worker_that_has_left(g: Fixture) {
     let sessions = [g.registered("a", "").await, g.registered("b", "").await];
     g.registered("c", "").await;
     g.disconnect(&sessions[1]).await;
@@ -281,7 +281,7 @@ pub(crate) async fn one_instance_id_is_a_worker_in_each_namespace(g: Fixture) {
     g.advance(ms(5_000)).await;
     g.heartbeat(&mine).await.unwrap();
     g.pass(ms(5_000)).await;
-    assert_eq!(there.workers().await, [], "only one of them was heard of");
+    assert_eq!(there.workers().await, [], "only one of them sent heartbeats");
     assert_eq!(there.heartbeat(&theirs).await.refused(), Code::NotRegistered);
     assert_eq!(g.workers().await[0].capabilities, capabilities("cuda"));
     there.registered("ada", "python").await;
@@ -311,8 +311,8 @@ pub(crate) async fn a_registration_at_the_bounds_is_kept(g: Fixture) {
     let lanes: Vec<_> = (0..WORKER_LANES).map(|n| lane(&format!("l{n:02}"))).collect();
     for ttl in [WORKER_TTL_MIN, WORKER_TTL_MAX] {
         let name = format!("w{}", ttl.get());
-        let said = Registering { lanes: lanes.clone(), ttl, ..g.registering(&name, "") };
-        let answer = g.try_register(&said).await.unwrap();
+        let registering = Registering { lanes: lanes.clone(), ttl, ..g.registering(&name, "") };
+        let answer = g.try_register(&registering).await.unwrap();
         assert_eq!(answer.until, g.now().await + ttl);
     }
     for listed in g.workers().await {

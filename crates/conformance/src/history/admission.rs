@@ -1,4 +1,4 @@
-//! Random commands on budgets, quotas and what they admit.
+//! Random commands on budgets, quotas and admissions.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ use ff_core::{
 use ff_store::BlockedScan;
 
 use super::generate::Generator;
-use super::look::Look;
 use super::make::{self, chance, millis, one};
 use super::pair::View;
+use super::read::Read;
 
 fn home(namespace: &Namespace) -> Home {
     Home { namespace: namespace.clone(), partitions: 1 }
@@ -34,7 +34,7 @@ fn name(name: &str) -> ResourceName {
 }
 
 impl Generator {
-    /// A budget or a quota is made, changed, reset or removed.
+    /// Creates, changes, resets or removes a budget or a quota.
     pub(super) fn limit(&mut self) -> Action {
         let rng = &mut self.rng;
         let home = home(&make::namespace(rng));
@@ -75,7 +75,7 @@ impl Generator {
         }
     }
 
-    /// Queued executions ask to be admitted.
+    /// Requests admission of queued executions.
     pub(super) fn admit(&mut self, view: View<'_>) -> Option<Action> {
         let asks = |record: &Execution| {
             let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
@@ -95,7 +95,7 @@ impl Generator {
         let mut batches =
             vec![AdmissionBatch { requests, max: self.rng.usize(1..4), reserved_for }];
         if chance(&mut self.rng, 20) {
-            // Another call asks for the same at the same time.
+            // Another call requests the same at the same time.
             let mut other = batches[0].clone();
             other.requests.iter_mut().for_each(|one| one.id = self.admission());
             batches.push(other);
@@ -105,7 +105,7 @@ impl Generator {
         Some(Admit { home: home(&namespace), settlements, batches }.into())
     }
 
-    /// What a call was given: mostly what must be admitted.
+    /// The admissions of a call: mostly of executions that need them.
     pub(super) fn admissions(&mut self, view: View<'_>) -> Admissions {
         match self.rng.u8(..10) {
             0..6 => return Admissions::Any,
@@ -142,7 +142,7 @@ impl Generator {
         }
     }
 
-    /// The queue of what was admitted, mostly.
+    /// The queue of an admitted execution, mostly.
     pub(super) fn queue_of(
         &mut self,
         admissions: &Admissions,
@@ -160,7 +160,7 @@ impl Generator {
         AdmissionId { batch: make::request(&mut self.rng), index: self.rng.u16(..3) }
     }
 
-    /// A ticket is settled.
+    /// Settles a ticket.
     pub(super) fn settle(&mut self, view: View<'_>) -> Option<Action> {
         let settlement = self.settlement(view)?;
         let home = home(&settlement.namespace);
@@ -211,7 +211,7 @@ impl Generator {
         })
     }
 
-    /// A queued execution has to wait.
+    /// Blocks a queued execution.
     pub(super) fn block(&mut self, view: View<'_>) -> Option<Action> {
         let queued = |record: &Execution| matches!(record.state, State::Queued { .. });
         let record = match chance(&mut self.rng, 90) {
@@ -227,7 +227,7 @@ impl Generator {
         Some(block.into())
     }
 
-    /// A blocked execution returns to its queue.
+    /// Returns a blocked execution to its queue.
     pub(super) fn unblock(&mut self, view: View<'_>) -> Option<Action> {
         let waits = |record: &Execution| matches!(record.state, State::Blocked { .. });
         let record = match chance(&mut self.rng, 90) {
@@ -241,8 +241,8 @@ impl Generator {
         Some(Unblock { execution: record.id, on }.into())
     }
 
-    /// Executions that wait for the same as one of them.
-    pub(super) fn waiters(&mut self, view: View<'_>, limit: usize) -> Option<Look> {
+    /// Executions blocked on the same limit as one of them.
+    pub(super) fn waiters(&mut self, view: View<'_>, limit: usize) -> Option<Read> {
         let record = self.some(view, |record| matches!(record.state, State::Blocked { .. }))?;
         let State::Blocked { on, .. } = &record.state else { return None };
         let (namespace, on) = (record.spec.namespace.clone(), on.clone());
@@ -251,10 +251,10 @@ impl Generator {
             false => AdmissionClass::of(&record.spec),
         };
         let classes = self.rng.usize(1..4);
-        Some(Look::Blocked(BlockedScan { namespace, on, from, classes, each: limit.min(64) }))
+        Some(Read::Blocked(BlockedScan { namespace, on, from, classes, each: limit.min(64) }))
     }
 
-    /// A holder tells what it has used.
+    /// A holder reports usage.
     pub(super) fn usage(&mut self, view: View<'_>) -> Option<Action> {
         let hold = self.hold(view)?;
         let rng = &mut self.rng;

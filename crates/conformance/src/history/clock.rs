@@ -1,10 +1,10 @@
-//! Histories in which the store's clock is set forward and back at random moments.
+//! Histories in which the store's clock is set forward and back at random times.
 //!
-//! The model has the same time as the subject, so what time may do is checked here, against how much
-//! time truly passed: it never runs back, it never stands still, it follows no step back, and nothing
-//! is removed for a jump ahead that was not there a minute later.
+//! The model has the same time as the subject, so the effects of time are checked here, against how
+//! much time really passed: it never runs back, it never stops, it follows no step back, and
+//! nothing is removed for a jump ahead that was undone within a minute.
 //!
-//! `FF_EDGES_SEED=7` begins with that history, `FF_EDGES_MINUTES=10` goes on for so long.
+//! `FF_EDGES_SEED=7` begins with that history, `FF_EDGES_MINUTES=10` continues for that long.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,14 +23,14 @@ use crate::subject::Making;
 pub(super) const SPANS: [Millis; 4] =
     [Millis::new(1), Millis::from_secs(1), Millis::from_hours(1), Millis::from_days(8)];
 
-/// How many histories are run when nothing is said.
+/// The default number of histories.
 const HISTORIES: u64 = 150;
-/// How often each way of setting the clock must have happened.
+/// How often each direction and span of setting the clock must have happened.
 const EACH_SET: u64 = 20;
 
 /// A longer jump ahead must be confirmed.
 const JUMP: Millis = Millis::from_secs(5 * 60);
-/// By a look that is so much later.
+/// By a read that is this much later.
 const LATER: Millis = Millis::from_secs(60);
 /// What a clock that is a little behind may cost.
 const SLACK_MS: u64 = 11;
@@ -48,13 +48,13 @@ impl fmt::Display for Set {
     }
 }
 
-/// What is known of time besides what the stores say.
+/// What is known about time besides what the stores report.
 pub(crate) struct Watch {
     /// What the model's clock shows.
     clock: Time,
-    /// The store's time at the last look.
+    /// The store's time at the last read.
     now: Time,
-    /// How much time has truly passed.
+    /// How much time has really passed.
     passed: Millis,
     /// A jump ahead: where the clock was before it, and when that was.
     jump: Option<(Time, Millis)>,
@@ -75,7 +75,7 @@ impl Watch {
         self.passed = Millis::new(self.passed.get() + span.get());
         self.clock = self.clock + span;
         let least = (span.get() / 10 * 9).saturating_sub(SLACK_MS);
-        self.look(now, least, span.get() + SLACK_MS)
+        self.read(now, least, span.get() + SLACK_MS)
     }
 
     /// The clock was set.
@@ -89,11 +89,11 @@ impl Watch {
         } else if !set.ahead {
             self.jump = self.jump.filter(|(from, _)| self.clock.since(*from) > JUMP);
         }
-        self.look(now, 0, if set.ahead { set.span.get() + SLACK_MS } else { 0 })
+        self.read(now, 0, if set.ahead { set.span.get() + SLACK_MS } else { 0 })
     }
 
-    /// The store says that it is `now`; since the last look it may have gained so much.
-    fn look(&mut self, now: Time, least: u64, most: u64) -> Result<(), String> {
+    /// The store reports `now`; since the last read it may have gained this much.
+    fn read(&mut self, now: Time, least: u64, most: u64) -> Result<(), String> {
         let before = std::mem::replace(&mut self.now, now);
         let gained = now.since(before).get();
         if now < before || gained < least || gained > most {
@@ -104,7 +104,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Nothing was done that time did not allow.
+    /// Nothing was done before its time.
     pub(crate) fn moved(
         &self,
         command: &Command,
@@ -129,11 +129,11 @@ impl Watch {
     }
 }
 
-/// Runs histories in which the clock is set, on fresh subjects that have a clock of their own.
+/// Runs histories in which the clock is set, on fresh subjects that have their own clock.
 ///
 /// # Panics
-/// When a subject and the model differ, when time does what it must not, or when too little happened
-/// to tell.
+/// When a subject and the model differ, when time misbehaves, or when too little happened
+/// to conclude anything.
 pub fn clock_histories(name: &str, make: fn() -> Making) {
     let first = number("FF_EDGES_SEED").unwrap_or(0);
     let minutes = number("FF_EDGES_MINUTES");
@@ -161,15 +161,15 @@ impl Tally {
         *self.sets.entry(set).or_default() += 1;
     }
 
-    /// Tells how often the clock was set, and panics unless that was enough.
+    /// Prints how often the clock was set, and panics unless that was enough.
     fn report_clock(&self, name: &str, histories: u64) {
         let all = [true, false]
             .into_iter()
             .flat_map(|ahead| SPANS.into_iter().map(move |span| Set { ahead, span }));
         let counts: BTreeMap<_, _> =
             all.map(|set| (set, self.sets.get(&set).copied().unwrap_or(0))).collect();
-        let told: Vec<_> = counts.iter().map(|(set, times)| format!("{set}: {times}")).collect();
-        eprintln!("{name}: {histories} histories, the clock set {}", told.join(", "));
+        let sets: Vec<_> = counts.iter().map(|(set, times)| format!("{set}: {times}")).collect();
+        eprintln!("{name}: {histories} histories, the clock set {}", sets.join(", "));
         eprintln!("  {} commands, {} executions removed", self.commands(), self.removed);
         report::count("edge_clock_histories", histories);
         report::count("edge_clock_steps", counts.values().sum());
@@ -179,7 +179,7 @@ impl Tally {
     }
 }
 
-/// Makes a backend that has a clock of its own run histories in which that clock is set: a module
+/// Makes a backend that has its own clock run histories in which that clock is set: a module
 /// `$name` with the test that does.
 #[macro_export]
 macro_rules! clock_histories {

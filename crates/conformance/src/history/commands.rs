@@ -15,14 +15,14 @@ use super::generate::Generator;
 use super::make::{self, chance, millis, one};
 use super::pair::View;
 
-/// With so many unfinished executions, few more are submitted.
+/// With this many unfinished executions, few more are submitted.
 const CROWD: usize = 8;
 
-/// Makes a command of one sort, if the model's state has any use for it.
+/// Makes a command of one kind, if it applies to the model's state.
 type Make = fn(&mut Generator, View<'_>) -> Option<Action>;
 
-/// How often each sort of command is made.
-const SORTS: &[(u32, Make)] = &[
+/// How often each kind of command is made.
+const KINDS: &[(u32, Make)] = &[
     (15, |g, v| g.submit(v)),
     (20, |g, view| Some(g.claim(view))),
     (7, |g, view| Some(g.grant(view))),
@@ -56,11 +56,11 @@ const SORTS: &[(u32, Make)] = &[
 ];
 
 impl Generator {
-    /// A command of some sort, unless the one that chance chose makes no sense now.
+    /// A command of a random kind, unless the chosen kind does not apply now.
     pub(super) fn action(&mut self, view: View<'_>) -> Option<Action> {
-        let total: u32 = SORTS.iter().map(|(weight, _)| weight).sum();
+        let total: u32 = KINDS.iter().map(|(weight, _)| weight).sum();
         let mut drawn = self.rng.u32(..total);
-        for (weight, make) in SORTS {
+        for (weight, make) in KINDS {
             if drawn < *weight {
                 return make(self, view);
             }
@@ -225,7 +225,7 @@ impl Generator {
         one(&mut self.rng, &[None, Some("enough"), Some("")]).map(Into::into)
     }
 
-    /// Some record that fits.
+    /// Some record that matches.
     pub(super) fn some<'a>(
         &mut self,
         view: View<'a>,
@@ -245,8 +245,8 @@ impl Generator {
         let cancelling =
             |record: &Execution| matches!(record.state, State::Active { cancel: Some(_), .. });
         let held = |record: &Execution| record.lease().is_some() && in_time(record);
-        let asked = (drawn >= 50).then(|| self.some(view, |r| cancelling(r) && in_time(r)));
-        let record = asked.flatten().or_else(|| self.some(view, held))?;
+        let cancelling = (drawn >= 50).then(|| self.some(view, |r| cancelling(r) && in_time(r)));
+        let record = cancelling.flatten().or_else(|| self.some(view, held))?;
         let fence = record.fence()?;
         let fence = if (12..17).contains(&drawn) { self.forged(fence) } else { fence };
         Some(LeaseRef { target: self.target_of(record), fence })
@@ -265,7 +265,7 @@ impl Generator {
         }
     }
 
-    /// What a change of priority or tags is aimed at: states that last long are left to chance.
+    /// The target of a change of priority or tags: states that last long are left to chance.
     fn steered(&mut self, view: View<'_>) -> Target {
         let brief = |record: &Execution| {
             matches!(record.state, State::Granted { .. } | State::Active { cancel: Some(_), .. })
@@ -288,7 +288,7 @@ impl Generator {
         }
     }
 
-    /// `record`, now and then as somebody of another namespace would name it.
+    /// `record`, now and then as a client of another namespace would name it.
     fn target_of(&mut self, record: &Execution) -> Target {
         let namespace = match chance(&mut self.rng, 3) {
             true => Namespace::new("rival").unwrap(),
@@ -297,7 +297,7 @@ impl Generator {
         Target { namespace, execution: record.id }
     }
 
-    /// An execution that time has something to do to, mostly.
+    /// An execution that has a due timer, mostly.
     fn due_id(&mut self, view: View<'_>) -> ExecutionId {
         let due = |record: &Execution| timer::due(record, view.now).is_some();
         let record = if chance(&mut self.rng, 95) { self.some(view, due) } else { None };

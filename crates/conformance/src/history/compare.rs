@@ -1,4 +1,4 @@
-//! What must be equal, and how the subject's leases are told from the model's.
+//! What must be equal, and how the subject's leases map to the model's.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,20 +9,20 @@ use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
 use ff_store::{Listed, StoreError};
 
 use super::Agreement;
-use super::look::Seen;
 use super::op::Op;
 use super::pair::View;
+use super::read::Seen;
 use crate::snapshot::Snapshot;
 
 /// The answer to a command.
 pub(crate) type Answer = Result<Reply, StoreError>;
 
-/// The subject's names for the model's leases, where they may differ.
+/// The subject's ids of the model's leases, where they may differ.
 #[derive(Debug, Default)]
 pub(crate) struct Leases(HashMap<(ExecutionId, LeaseId), LeaseId>);
 
 impl Leases {
-    /// Notes the leases that both gave for one command.
+    /// Records the leases that both gave for one command.
     pub(crate) fn note(&mut self, model: &Answer, subject: &Answer) {
         let (Ok(Reply::Claimed(ours)), Ok(Reply::Claimed(theirs))) = (model, subject) else {
             return;
@@ -51,7 +51,7 @@ impl Leases {
 }
 
 impl Agreement {
-    /// Whether `op` comes out the same on both. Where conflicts happen, two sorts of claim do not:
+    /// Whether `op` comes out the same on both. Where conflicts happen, two kinds of claim do not:
     /// one of several that also removes what has expired may take more after a conflict, and one
     /// that uses a request again can name two leases alike here and differently there.
     pub(crate) fn can_compare(self, op: &Op, view: View<'_>) -> bool {
@@ -105,8 +105,8 @@ impl Agreement {
                 .without_lease_numbers()
                 .differences(&subject.clone().without_lease_numbers()),
         };
-        let told = differences.join("\n");
-        (!told.is_empty()).then(|| format!("the model (-) and the subject (+) hold\n{told}"))
+        let listed = differences.join("\n");
+        (!listed.is_empty()).then(|| format!("the model (-) and the subject (+) hold\n{listed}"))
     }
 
     /// What differs between what was read from two stores.
@@ -165,14 +165,14 @@ fn claim_of(command: &Command) -> Option<&ClaimRequest> {
     }
 }
 
-/// Whether `record` is in the claim's queue although its time is over.
+/// Whether `record` is in the claim's queue although its deadline has passed.
 fn expired_in(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
     matches!(record.state, State::Queued { .. })
         && (&record.spec.namespace, &record.spec.lane) == (&claim.namespace, &claim.lane)
         && timer::due(record, now).is_some()
 }
 
-/// Whether the claim holds `record`, and would be told so again.
+/// Whether the claim holds `record`, and would find it again.
 fn held_by(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
     record.spec.namespace == claim.namespace
         && record.lease().is_some_and(|lease| lease.id.request == claim.request)

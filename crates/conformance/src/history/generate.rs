@@ -1,4 +1,4 @@
-//! Makes histories from a seed: mostly what fits the model's present state, some that does not.
+//! Makes histories from a seed: mostly commands that apply to the model's state, some that do not.
 
 use fastrand::Rng;
 use ff_core::bounds::RUNS;
@@ -15,13 +15,13 @@ use ff_store::{ListIndex, ListScan, Position};
 
 use super::clock::{SPANS, Set};
 use super::compare::Answer;
-use super::look::Look;
 use super::make::{self, one};
 use super::op::Op;
 use super::pair::View;
+use super::read::Read;
 use super::{Agreement, Options};
 
-/// One history in so many uses up all runs of an execution.
+/// One history in this many uses up all runs of an execution.
 const WORN: u64 = 100;
 
 /// Makes one history.
@@ -30,11 +30,11 @@ pub(crate) struct Generator {
     pub(super) past: Past,
     agreement: Agreement,
     clock_is_set: bool,
-    /// Steps to take before chance has a say, last one first.
+    /// Planned steps, which precede random ones; last one first.
     planned: Vec<Op>,
 }
 
-/// What was sent and given so far.
+/// What was sent and answered so far.
 #[derive(Default)]
 pub(super) struct Past {
     pub(super) sent: Vec<Command>,
@@ -68,7 +68,7 @@ impl Generator {
         loop {
             let op = match self.rng.u8(..100) {
                 0..14 => Op::Advance(self.span(view)),
-                14..29 => Op::Look(self.look(view)),
+                14..29 => Op::Read(self.read(view)),
                 29..90 => Op::Run(vec![self.command(view)]),
                 _ => Op::Run((0..self.rng.usize(2..7)).map(|_| self.command(view)).collect()),
             };
@@ -78,7 +78,7 @@ impl Generator {
         }
     }
 
-    /// Remembers what a command was answered.
+    /// Records the answer to a command.
     pub(crate) fn learn(&mut self, command: &Command, answer: &Answer) {
         let past = &mut self.past;
         past.sent.push(command.clone());
@@ -136,35 +136,35 @@ impl Generator {
         }
     }
 
-    fn look(&mut self, view: View<'_>) -> Look {
+    fn read(&mut self, view: View<'_>) -> Read {
         let id = self.any_id(view);
         let rng = &mut self.rng;
         let limit = one(rng, &[1, 2, 5, 100]);
         match rng.u8(..10) {
-            7 => self.waiters(view, limit).unwrap_or(Look::Record(id)),
-            5 => Look::Resources(self.scan()),
-            6 => self.place(view).unwrap_or(Look::Record(id)),
-            0 => Look::Record(id),
+            7 => self.waiters(view, limit).unwrap_or(Read::Record(id)),
+            5 => Read::Resources(self.scan()),
+            6 => self.place(view).unwrap_or(Read::Record(id)),
+            0 => Read::Record(id),
             1 => {
                 let part = one(rng, &[BlobPart::Input, BlobPart::Result(0), BlobPart::Result(1)]);
-                Look::Blob(BlobKey { execution: id, part })
+                Read::Blob(BlobKey { execution: id, part })
             }
-            2 | 8 | 9 => Look::Elements(self.elements(view, limit)),
+            2 | 8 | 9 => Read::Elements(self.elements(view, limit)),
             3 => {
                 let record = view.held.record(id).filter(|_| rng.bool());
                 let after = record.map(|record| Position::of(record));
                 let which = one(rng, &[ListIndex::All, ListIndex::Attention(Attention::Failed)]);
-                Look::List(ListScan { namespace: make::namespace(rng), which, after, limit })
+                Read::List(ListScan { namespace: make::namespace(rng), which, after, limit })
             }
             _ => {
                 let timer = view.held.record(id).and_then(|record| record.placed.timer);
                 let after = timer.filter(|_| rng.bool()).map(|at| (at, id));
-                Look::DueAction { after, limit }
+                Read::DueAction { after, limit }
             }
         }
     }
 
-    /// An execution that is there, was there, or never was.
+    /// An execution that exists, existed, or never did.
     pub(super) fn any_id(&mut self, view: View<'_>) -> ExecutionId {
         match self.rng.u8(..100) {
             0..3 => make::id(&mut self.rng),

@@ -1,4 +1,4 @@
-//! Random pieces of commands, chosen from few so that they meet.
+//! Random parts of commands, chosen from few values so that they collide.
 
 use std::collections::BTreeSet;
 
@@ -131,40 +131,41 @@ pub(super) fn policy(rng: &mut Rng, keyed: bool) -> Policy {
     }
 }
 
-/// Chance apart: drawing from it changes nothing of what is drawn from `rng` later.
+/// A separate source: drawing from it does not change what is drawn from `rng` later.
 pub(super) fn aside(rng: &Rng) -> Rng {
     Rng::with_seed(rng.get_seed() ^ 0x5eed_a51d_e5ee_da51)
 }
 
 /// A part of `policy`.
 fn part(rng: &mut Rng, policy: Policy) -> PolicyOverrides {
-    let mut ask = PolicyOverrides::from(policy);
-    let (silent, backoff) = (PolicyOverrides::default(), &mut ask.backoff);
+    let mut overrides = PolicyOverrides::from(policy);
+    let (silent, backoff) = (PolicyOverrides::default(), &mut overrides.backoff);
     match rng.u8(..4) {
         0 => *backoff = silent.backoff,
         1 => backoff.base = None,
         2 => (backoff.growth, backoff.cap) = (None, None),
         _ => backoff.jitter_percent = None,
     }
-    let mut said = || chance(rng, 50);
-    ask.max_attempts = ask.max_attempts.filter(|_| said());
-    ask.lease_ttl = ask.lease_ttl.filter(|_| said());
-    ask.max_reclaims = ask.max_reclaims.filter(|_| said());
-    ask.retention = ask.retention.filter(|_| said());
-    ask.categories = if said() { ask.categories } else { silent.categories };
-    ask.attempt_timeout = if said() { ask.attempt_timeout } else { silent.attempt_timeout };
-    ask.deadline = if said() { ask.deadline } else { silent.deadline };
-    ask
+    let mut set = || chance(rng, 50);
+    overrides.max_attempts = overrides.max_attempts.filter(|_| set());
+    overrides.lease_ttl = overrides.lease_ttl.filter(|_| set());
+    overrides.max_reclaims = overrides.max_reclaims.filter(|_| set());
+    overrides.retention = overrides.retention.filter(|_| set());
+    overrides.categories = if set() { overrides.categories } else { silent.categories };
+    overrides.attempt_timeout =
+        if set() { overrides.attempt_timeout } else { silent.attempt_timeout };
+    overrides.deadline = if set() { overrides.deadline } else { silent.deadline };
+    overrides
 }
 
-/// What a lane says for its submits.
+/// The defaults of a lane.
 pub(super) fn defaults(rng: &mut Rng) -> PolicyOverrides {
     let policy = policy(rng, false);
     part(rng, policy)
 }
 
-/// What a submit asks for: mostly all of `policy`.
-fn ask(rng: &mut Rng, policy: Policy) -> PolicyOverrides {
+/// The overrides of a submit: mostly all of `policy`.
+fn overrides(rng: &mut Rng, policy: Policy) -> PolicyOverrides {
     match rng.u8(..10) {
         0..2 => part(rng, policy),
         2 => PolicyOverrides::default(),
@@ -186,7 +187,7 @@ pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
         start: if chance(rng, 70) { When::Now } else { when(rng, now) },
         policy: {
             let policy = policy(rng, key.is_some());
-            ask(&mut aside(rng), policy)
+            overrides(&mut aside(rng), policy)
         },
         key,
         requires: requires(rng),
@@ -194,7 +195,7 @@ pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
     }
 }
 
-/// What limits an execution; mostly nothing.
+/// The limits of an execution; mostly none.
 pub(super) fn limits(rng: &mut Rng) -> ExecutionLimits {
     let names = |rng: &mut Rng, all: &[&[&str]]| {
         let some = one(rng, all);
@@ -212,7 +213,7 @@ pub(super) fn limits(rng: &mut Rng) -> ExecutionLimits {
     ExecutionLimits { budgets, quotas, estimate }
 }
 
-/// How much of what.
+/// Amounts by dimension.
 pub(super) fn amounts(rng: &mut Rng) -> Amounts {
     let some = (0..1 + rng.usize(..2)).map(|_| {
         let dimension = Dimension::new(one(rng, &["cents", "words"])).unwrap();

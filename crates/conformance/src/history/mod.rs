@@ -1,8 +1,8 @@
 //! Random histories: the same commands on the model and on a subject, compared at every step.
 //!
 //! A seed makes a history. After every step the answers and everything both stores hold must be
-//! equal. `FF_SEED=7` runs that history alone and tells each step, `FF_HISTORIES=100000` runs so
-//! many. A history that fails is shortened, as far as dropping steps goes, before it is told.
+//! equal. `FF_SEED=7` runs that history alone and prints each step, `FF_HISTORIES=100000` runs that
+//! many. A history that fails is shortened by dropping steps before it is printed.
 
 mod admission;
 mod clock;
@@ -10,10 +10,10 @@ mod commands;
 mod compare;
 mod elements;
 mod generate;
-mod look;
 mod make;
 mod op;
 mod pair;
+mod read;
 mod resources;
 mod shrink;
 mod tally;
@@ -33,7 +33,7 @@ use op::Op;
 use pair::Pair;
 use tally::Tally;
 
-/// What a run of histories is made of.
+/// The options of a run of histories.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// How many histories.
@@ -42,8 +42,8 @@ pub struct Options {
     pub commands: usize,
     /// What must be equal.
     pub agreement: Agreement,
-    /// Whether the clock is set forward and back, which only a store with a clock of its own can live
-    /// with.
+    /// Whether the clock is set forward and back, which only a store with its own clock
+    /// supports.
     pub clock_is_set: bool,
 }
 
@@ -66,10 +66,10 @@ pub enum Agreement {
 /// Runs histories on fresh subjects, and checks that they were not vacuous.
 ///
 /// # Panics
-/// When a subject and the model differ, or when too little happened to tell.
+/// When a subject and the model differ, or when too little happened to conclude anything.
 pub fn histories(name: &str, make: fn() -> Making, options: Options) {
     if let Some(seed) = number("FF_SEED") {
-        return tell(name, seed, make, options);
+        return print(name, seed, make, options);
     }
     let count = number("FF_HISTORIES").unwrap_or(options.count);
     let (next, stop) = (AtomicU64::new(0), Mutex::new(None));
@@ -119,7 +119,7 @@ async fn history(
     seed: u64,
     make: fn() -> Making,
     options: Options,
-    told: bool,
+    verbose: bool,
 ) -> Result<Tally, Failure> {
     let mut pair = Pair::new(make().await, options.agreement).await;
     let mut generator = Generator::new(seed, options);
@@ -128,14 +128,14 @@ async fn history(
     while tally.commands() < options.commands as u64 {
         let op = generator.next(pair.view());
         steps.push(op.clone());
-        if told {
+        if verbose {
             eprintln!("{op}");
         }
         match pair.step(&op, &mut tally).await {
             Ok(answers) => {
                 for (command, answer) in op.commands().iter().zip(&answers) {
                     generator.learn(command, answer);
-                    if told {
+                    if verbose {
                         eprintln!("    {answer:?}");
                     }
                 }
@@ -149,8 +149,8 @@ async fn history(
     }
 }
 
-/// Runs one history and tells every step.
-fn tell(name: &str, seed: u64, make: fn() -> Making, options: Options) {
+/// Runs one history and prints every step.
+fn print(name: &str, seed: u64, make: fn() -> Making, options: Options) {
     eprintln!("{name}: history {seed}");
     if let Err(failure) = runtime().block_on(history(seed, make, options, true)) {
         panic!("{name}: FF_SEED={seed}: {}", failure.why);

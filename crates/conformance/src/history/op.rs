@@ -6,7 +6,7 @@ use ff_core::Millis;
 use ff_core::machine::Command;
 
 use super::clock::Set;
-use super::look::Look;
+use super::read::Read;
 
 /// One step.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub(crate) enum Op {
     /// The clock is set, and no time passes.
     SetClock(Set),
     /// Something is read.
-    Look(Look),
+    Read(Read),
 }
 
 impl Op {
@@ -40,7 +40,7 @@ impl fmt::Display for Op {
             }
             Op::Advance(span) => write!(f, "{span} pass"),
             Op::SetClock(set) => write!(f, "the clock is set {set}"),
-            Op::Look(look) => write!(f, "{look:?}"),
+            Op::Read(read) => write!(f, "{read:?}"),
         }
     }
 }

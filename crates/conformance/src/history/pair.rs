@@ -1,4 +1,4 @@
-//! The model and a subject, side by side.
+//! The model and a subject on the same history.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use ff_testkit::ManualClock;
 use super::Agreement;
 use super::clock::{Set, Watch};
 use super::compare::{Answer, Leases};
-use super::look::Look;
 use super::op::Op;
+use super::read::Read;
 use super::tally::Tally;
 use crate::snapshot::{Snapshot, snapshot};
 use crate::subject::Subject;
@@ -29,11 +29,11 @@ pub(crate) struct Pair {
     leases: Leases,
     /// The requests that ever leased or reserved something.
     leased: HashSet<RequestId>,
-    /// What is known of time since the clock was first set.
+    /// What is known about time since the clock was first set.
     watch: Option<Watch>,
 }
 
-/// What the model shows of itself at one moment.
+/// The state of the model.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) held: &'a Snapshot,
@@ -42,7 +42,7 @@ pub(crate) struct View<'a> {
 }
 
 impl Pair {
-    /// A fresh model beside a fresh subject, at the same time.
+    /// A fresh model and a fresh subject, at the same time.
     pub(crate) async fn new(subject: Subject, agreement: Agreement) -> Pair {
         let clock = ManualClock::at(subject.clock.now().await.as_ms());
         let model = MemoryStore::serial(Arc::new(clock.clone()));
@@ -55,7 +55,7 @@ impl Pair {
         self.watch.as_ref().map_or_else(|| Clock::now(&self.clock), Watch::now)
     }
 
-    /// What the model shows.
+    /// The state of the model.
     pub(crate) fn view(&self) -> View<'_> {
         View { held: &self.held, now: self.now(), leased: &self.leased }
     }
@@ -67,20 +67,20 @@ impl Pair {
                 self.clock.advance(*span);
                 self.subject.clock.advance(*span).await;
                 if self.watch.is_some() {
-                    let now = self.told().await?;
+                    let now = self.agreed_time().await?;
                     self.watch.as_mut().map_or(Ok(()), |watch| watch.passed(*span, now))?;
                 }
                 Ok(Vec::new())
             }
             Op::SetClock(set) => self.set_clock(*set, tally).await.map(|()| Vec::new()),
-            Op::Look(look) => self.look(look).await.map(|()| Vec::new()),
+            Op::Read(read) => self.read(read).await.map(|()| Vec::new()),
             Op::Run(batch) => self.run(batch, tally).await,
         }
     }
 
     async fn set_clock(&mut self, set: Set, tally: &mut Tally) -> Result<(), String> {
         if self.watch.is_none() {
-            self.watch = Some(Watch::new(self.told().await?));
+            self.watch = Some(Watch::new(self.agreed_time().await?));
         }
         let clock = Clock::now(&self.clock);
         match set.ahead {
@@ -94,25 +94,25 @@ impl Pair {
             }
         }
         tally.set(set);
-        let now = self.told().await?;
+        let now = self.agreed_time().await?;
         self.watch.as_mut().map_or(Ok(()), |watch| watch.was_set(set, now))
     }
 
-    /// The time that both stores tell, which must be the same.
-    async fn told(&self) -> Result<Time, String> {
-        let look = Look::DueAction { after: None, limit: 1 };
-        self.look(&look).await?;
+    /// The time that both stores report, which must be the same.
+    async fn agreed_time(&self) -> Result<Time, String> {
+        let read = Read::DueAction { after: None, limit: 1 };
+        self.read(&read).await?;
         let timers = self.model.due(&ff_store::PartitionSet::All, None, 1).await;
         timers.map(|timers| timers.now).map_err(|error| error.to_string())
     }
 
-    async fn look(&self, look: &Look) -> Result<(), String> {
-        let model = look.at(&self.model).await;
-        let subject = look.at(&*self.subject.store).await;
+    async fn read(&self, read: &Read) -> Result<(), String> {
+        let model = read.at(&self.model).await;
+        let subject = read.at(&*self.subject.store).await;
         self.agreement.of_reads(&model, &subject).map_or(Ok(()), Err)
     }
 
-    /// Runs a batch as one on the subject and command by command on the model, which tells each
+    /// Runs a batch as one on the subject and command by command on the model, which reports each
     /// command's moves.
     async fn run(&mut self, batch: &[Command], tally: &mut Tally) -> Result<Vec<Answer>, String> {
         let translated = batch.iter().map(|command| self.leases.translate(command)).collect();

@@ -1,4 +1,4 @@
-//! Random commands on resources, and looks at them.
+//! Random commands on resources, and reads of them.
 
 use ff_core::machine::{
     Action, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
@@ -11,19 +11,19 @@ use ff_core::{
 use ff_store::ResourceScan;
 
 use super::generate::Generator;
-use super::look::Look;
 use super::make::{self, chance, millis, one};
 use super::pair::View;
+use super::read::Read;
 
 impl Generator {
-    /// Something that a worker says of itself.
+    /// A call of a worker about its registration.
     pub(super) fn worker(&mut self, view: View<'_>) -> Action {
         let rng = &mut self.rng;
         let (namespace, worker) = (make::namespace(rng), make::worker(rng));
         let key = ResourceKey::worker(&namespace, &worker.instance, 1);
         let known = view.held.resources.iter().find(|resource| resource.key == key);
         let present = known.and_then(Resource::as_worker).map(|worker| worker.session);
-        // Mostly the one that is registered, now and then another process.
+        // Mostly the registered process, now and then another one.
         let another = RequestId::new(rng.u128(..3));
         let session = present.filter(|_| chance(rng, 60)).unwrap_or(another);
         match rng.u8(..10) {
@@ -44,7 +44,7 @@ impl Generator {
         }
     }
 
-    /// Something that an operator says of a lane; mostly that it shall go on.
+    /// An update of a lane by an operator; mostly to resume it.
     pub(super) fn lane(&mut self, view: View<'_>) -> Action {
         let rng = &mut self.rng;
         let (namespace, lane) = (make::namespace(rng), make::lane(rng));
@@ -53,13 +53,13 @@ impl Generator {
         let state = known.and_then(Resource::as_lane).cloned().unwrap_or_default();
         match rng.u8(..12) {
             0..9 => {
-                // What is closed is soon open again: nothing else happens in between.
+                // A closed lane is soon opened again: nothing else happens in between.
                 let close = state.is_open() && chance(rng, 50);
                 let which = rng.u8(..4);
                 let paused = Some(close && which < 3).filter(|_| chance(rng, 90));
                 let draining = Some(close && which > 1).filter(|_| chance(rng, 90));
                 let reason = one(rng, &[None, Some("rest"), Some("")]).map(Into::into);
-                // A limit makes all of a lane ask, so it is soon removed.
+                // With a limit, all executions of a lane need admission, so it is soon removed.
                 let max_active = match (state.max_active, rng.u8(..10)) {
                     (Some(_), 0..7) => Patch::Clear,
                     (_, 7..9) => Patch::Set(one(rng, &[1, 2, 3])),
@@ -87,7 +87,7 @@ impl Generator {
         }
     }
 
-    /// A resource that time has something to do to, mostly.
+    /// A resource that has a due timer, mostly.
     pub(super) fn tick_resource(&mut self, view: View<'_>) -> Action {
         let timers = &view.held.resource_timers;
         let due: Vec<_> = timers.iter().filter(|(_, at)| *at <= view.now).collect();
@@ -102,7 +102,7 @@ impl Generator {
         TickResource { key }.into()
     }
 
-    /// A stretch of resources.
+    /// A range of resources.
     pub(super) fn scan(&mut self) -> ResourceScan {
         let rng = &mut self.rng;
         let after = one(rng, &[None, Some("ada-1"), Some("default"), Some("a")]);
@@ -114,8 +114,8 @@ impl Generator {
         }
     }
 
-    /// The place of something that is queued.
-    pub(super) fn place(&mut self, view: View<'_>) -> Option<Look> {
+    /// The queue position of an execution.
+    pub(super) fn place(&mut self, view: View<'_>) -> Option<Read> {
         let record = self.some(view, |record| matches!(record.state, State::Queued { .. }))?;
         let namespace: Namespace = record.spec.namespace.clone();
         let place = QueueEntry {
@@ -124,6 +124,6 @@ impl Generator {
             class: record.spec.requires.clone(),
             score: Score::of(record.priority, record.queued_at),
         };
-        Some(Look::Ahead { place, id: record.id })
+        Some(Read::Ahead { place, id: record.id })
     }
 }

@@ -9,8 +9,8 @@ use crate::subject::Making;
 /// How many shorter histories are tried.
 const TRIES: usize = 500;
 
-/// Drops steps, then commands of batches, one by one, while the history still fails; tells what is
-/// left.
+/// Drops steps, then commands of batches, one by one, while the history still fails; describes what
+/// is left.
 pub(crate) async fn shrink(failure: Failure, make: fn() -> Making, agreement: Agreement) -> String {
     let mut kept = failure;
     let mut tries = 0;

@@ -1,4 +1,4 @@
-//! What happened in histories, and whether that was enough to tell anything.
+//! What happened in histories, and whether that was enough to conclude anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,7 +86,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Tells the counts.
+    /// Prints the counts.
     pub(crate) fn report(&self, name: &str, histories: u64) {
         report::count("histories", histories);
         report::count("history_commands", self.commands);

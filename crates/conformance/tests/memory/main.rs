@@ -1,6 +1,6 @@
 //! The model itself sits the exam, and so does the optimistic driver with faults injected. The exam
 //! is examined with planted bugs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod admission;
 mod planted;
@@ -16,7 +16,7 @@ async fn serial() -> Subject {
     Subject::new(MemoryStore::serial(Arc::new(clock.clone())), clock)
 }
 
-/// Every fifth commit finds a conflict that is not there, every third lets others go first.
+/// Every fifth commit has an injected conflict, every third yields to others first.
 async fn optimistic() -> Subject {
     let clock = ManualClock::default();
     let faults = Faults { seed: 7, conflict_percent: 20, pause_percent: 33 };

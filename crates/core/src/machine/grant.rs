@@ -70,7 +70,7 @@ impl GrantNext {
         }
     }
 
-    /// What an earlier send of this call reserved, if it still stands.
+    /// What an earlier send of this call reserved, if it is still valid.
     fn reserved(&self, context: &Context<'_>) -> Option<GrantOffer> {
         let ids = context.loaded.claimed_by.iter().flatten();
         let mut records = ids.filter_map(|id| context.loaded.record(*id));

@@ -44,9 +44,9 @@ pub enum Reply {
     Lane(LaneState),
     /// To a tick of a resource.
     ResourceTicked(ResourceTicked),
-    /// To a change of a budget: how it stands.
+    /// To a change of a budget: its new state.
     Budget(Box<Budget>),
-    /// To a change of a quota: how it stands.
+    /// To a change of a quota: its new state.
     Quota(Box<Quota>),
     /// To an admission.
     AdmitReply(AdmitReply),
@@ -120,7 +120,7 @@ pub struct Submitted {
     pub execution: ExecutionId,
     /// `false` when an earlier submit with the same id or key and the same body made it.
     pub created: bool,
-    /// Where it stands.
+    /// Its state.
     pub state: PublicState,
     /// Limits and dimensions it names that do not exist, if the store checked.
     pub warnings: Vec<Warning>,
@@ -184,7 +184,7 @@ pub struct Assignment {
     pub namespace: Namespace,
     /// Its queue.
     pub lane: Lane,
-    /// What sort of work.
+    /// The kind of work.
     pub kind: Kind,
     /// Its labels.
     pub tags: Tags,
@@ -237,7 +237,7 @@ pub struct Renewed {
 /// A worker that counts as alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registered {
-    /// When it counts as gone unless it is heard of.
+    /// When it counts as gone unless a heartbeat arrives.
     pub until: Time,
 }
 

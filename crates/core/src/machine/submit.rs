@@ -28,7 +28,7 @@ pub struct Submit {
     pub namespace: Namespace,
     /// The queue.
     pub lane: Lane,
-    /// What sort of work.
+    /// The kind of work.
     pub kind: Kind,
     /// What it is to work on.
     pub input: Payload,

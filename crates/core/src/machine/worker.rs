@@ -1,4 +1,4 @@
-//! Workers: register, be heard of, leave.
+//! Workers: register, send heartbeats, leave.
 
 use super::{Context, Decide, Facts, ReadSet, Registered, Reply, Step};
 use crate::bounds;

@@ -1,5 +1,5 @@
 //! The machine: each decision, every arrow of its table, and properties over random commands.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 mod arrows;
 mod backoff;

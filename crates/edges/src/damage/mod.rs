@@ -1,8 +1,8 @@
-//! One unreadable row of each kind, planted past the public surface: it costs itself alone.
+//! One unreadable row of each kind, planted past the public surface: it affects only itself.
 //!
 //! Each kind of damage has a namespace of its own, with a sound quota and a sound budget in it. Once
 //! it is planted, other work of the same lane and of another one is submitted, claimed, completed,
-//! released, delayed and reclaimed as ever; explain says what is wrong, and `ff check` names it.
+//! released, delayed and reclaimed as usual; explain says what is wrong, and `ff check` names it.
 
 mod namespace;
 mod plant;
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use namespace::{LANE, QUOTA, Tenant, Work};
 use plant::{Part, garbage, plant};
 
-/// Longer than a record on Valkey keeps, so that it is stored beside it.
+/// Longer than a record on Valkey inlines, so that it has a key of its own.
 const LONG: usize = 1_000;
 
 /// One kind of damage.
@@ -73,11 +73,11 @@ impl Damage {
     }
 }
 
-/// Damages a store in every way, once and then until the time is over, and sees what that costs.
+/// Damages a store in every way, once and then until the time is over, and checks the effects.
 ///
 /// # Panics
 ///
-/// When it costs more than what is damaged, or when it is not named.
+/// When damage affects more than the damaged row, or when `ff check` does not name it.
 pub fn damage(place: Place) {
     let settings = Settings::read("damage", Duration::ZERO);
     let end = settings.end();
@@ -96,13 +96,13 @@ pub fn damage(place: Place) {
         worked += outcomes.iter().map(|(suffered, _)| suffered.worked).sum::<u64>();
         rounds += 1;
     }
-    assert!(serving.stop(), "the server ends well");
-    eprintln!("damage on {}: {planted} planted, {worked} worked beside them", place.name());
-    assert!(worked >= 5 * planted, "work went on");
+    assert!(serving.stop(), "the server exits cleanly");
+    eprintln!("damage on {}: {planted} planted, {worked} completed nearby", place.name());
+    assert!(worked >= 5 * planted, "other work continued");
     report::count(&place.counted("damage_planted"), planted);
 }
 
-/// What was damaged, and how much was done beside it.
+/// What was damaged, and how much other work was done.
 struct Suffered {
     damage: Damage,
     /// The id or name that a report must have in it.
@@ -111,7 +111,7 @@ struct Suffered {
 }
 
 impl Suffered {
-    /// Says so when no violation of a report names the victim.
+    /// The error when no violation of a report names the victim.
     fn unnamed(&self, report: &Value) -> Option<String> {
         let victim = self.victim.as_ref()?;
         let violations = report["violations"].to_string();
@@ -141,7 +141,7 @@ async fn round(
         for (task, damage) in tasks.into_iter().zip(together) {
             outcomes.push(task.await.unwrap_or_else(|panicked| {
                 let suffered = Suffered { damage, victim: None, worked: 0 };
-                (suffered, Some(format!("{damage:?}: {panicked}, as told above")))
+                (suffered, Some(format!("{damage:?}: {panicked}, as printed above")))
             }));
         }
     }
@@ -157,7 +157,7 @@ async fn suffer(
     tenant.set_up().await;
     let bytes = garbage(&mut rng);
     let victim = hurt(&place, &mut tenant, damage, &bytes).await;
-    let mut wrong = tenant.goes_on().await.err();
+    let mut wrong = tenant.continues().await.err();
     if wrong.is_none()
         && let Some(id) = &victim.explained
     {
@@ -167,14 +167,14 @@ async fn suffer(
     (Suffered { damage, victim: victim.named, worked: tenant.worked() }, wrong)
 }
 
-/// Who is damaged, and where that must show.
+/// What is damaged, and where that must be reported.
 #[derive(Default)]
 struct Victim {
-    /// In what `ff check` says.
+    /// In the report of `ff check`.
     named: Option<String>,
     /// The execution whose explanation says so.
     explained: Option<String>,
-    /// What it says, among other things.
+    /// A part of the explanation.
     blamed: String,
 }
 

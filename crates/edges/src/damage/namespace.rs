@@ -1,4 +1,4 @@
-//! A namespace in which something is damaged, and what must go on there.
+//! A namespace in which something is damaged, and the work that must continue there.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,15 +13,15 @@ use crate::view;
 /// The lane of what is damaged.
 pub(super) const LANE: &str = "same";
 const OTHER: &str = "other";
-/// Lets [`CAP`] run at once: one that is damaged while it runs keeps its place.
+/// Admits [`CAP`] at once: an execution that is damaged while it runs keeps its slot.
 pub(super) const QUOTA: &str = "good";
 const CAP: u32 = 2;
 const BUDGET: &str = "rich";
-/// How long anything that must go on may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long any step may take on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a claim waits, in milliseconds.
 const WAIT_MS: u64 = 200;
-/// What nobody completes is taken by another after this, where that is wanted.
+/// The lease of work that is abandoned to be reclaimed.
 const LEASE_MS: u64 = 1_000;
 /// Longer than a run takes.
 const LONG_LEASE_MS: u64 = 120_000;
@@ -34,7 +34,7 @@ pub(super) struct Work<'a> {
     pub(super) quotas: &'a [&'a str],
     pub(super) delay_ms: u64,
     pub(super) lease_ms: u64,
-    /// So many bytes of input.
+    /// The length of the input in bytes.
     pub(super) length: usize,
     /// The idempotency key, if it matters.
     pub(super) key: Option<&'a str>,
@@ -60,7 +60,7 @@ pub(super) struct Tenant {
     rng: Rng,
     submitted: u64,
     worked: u64,
-    /// What the last claim that failed said.
+    /// The last error of a claim.
     last_failure: String,
 }
 
@@ -76,7 +76,7 @@ impl Tenant {
         }
     }
 
-    /// How much was completed beside the damage.
+    /// How much was completed in spite of the damage.
     pub(super) fn worked(&self) -> u64 {
         self.worked
     }
@@ -136,9 +136,9 @@ impl Tenant {
         self.must(request).await;
     }
 
-    /// Claims until this execution is given; others that come before it are completed.
+    /// Claims until this execution is given; others that precede it are completed.
     pub(super) async fn take(&mut self, lane: &str, id: &str) -> Result<Held, String> {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while Instant::now() < give_up {
             for held in self.claim(lane).await? {
                 if held.execution == id {
@@ -161,7 +161,7 @@ impl Tenant {
         let claim = api::claim(&mut self.rng, "ada", lane, 1, WAIT_MS).within(&self.name);
         match self.client.ask(&claim).await {
             Some(answer) if answer.is_ok() => Ok(api::assignments(&answer.body)),
-            // A claim that finds damage may say so, and the next one goes past it.
+            // A claim that finds damage may report it, and the next one passes it.
             Some(answer) if answer.status >= 500 => {
                 self.last_failure = answer.body["detail"].to_string();
                 Ok(Vec::new())
@@ -170,15 +170,15 @@ impl Tenant {
         }
     }
 
-    /// Work that waits for a place of the quota, and those who have all places.
+    /// Work that waits for a slot of the quota, and the holders of all slots.
     pub(super) async fn blocked(&mut self) -> (String, Vec<Held>) {
         let mut held = Vec::new();
         for _ in 0..CAP {
             let id = self.submit(&Work::limited(LANE)).await;
-            held.push(self.take(LANE, &id).await.expect("there is a place"));
+            held.push(self.take(LANE, &id).await.expect("there is a free slot"));
         }
         let id = self.submit(&Work::limited(LANE)).await;
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while view::execution_of(self.client, &self.name, &id).await["blocked"].is_null() {
             assert!(Instant::now() < give_up, "it never waits");
             self.claim(LANE).await.expect("a claim");
@@ -195,8 +195,8 @@ impl Tenant {
         id
     }
 
-    /// Other work of the same lane and of another one goes on in every way.
-    pub(super) async fn goes_on(&mut self) -> Result<(), String> {
+    /// Other work of the same lane and of another one continues in every way.
+    pub(super) async fn continues(&mut self) -> Result<(), String> {
         for lane in [LANE, OTHER] {
             for work in [Work::plain(lane), Work::limited(lane)] {
                 let delayed = Work { delay_ms: 50, ..work };
@@ -220,7 +220,7 @@ impl Tenant {
         for _ in 0..CAP + 3 {
             waiting.insert(self.submit(&Work::limited(OTHER)).await);
         }
-        // All places are taken, and the rest has asked for one in vain.
+        // All slots are taken, and the rest was denied one.
         let mut held = Vec::new();
         loop {
             match self.claim(OTHER).await? {
@@ -228,10 +228,10 @@ impl Tenant {
                 more => held.extend(more),
             }
         }
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while !waiting.is_empty() {
             if Instant::now() > give_up {
-                return Err(format!("{waiting:?} wait for a quota that has room"));
+                return Err(format!("{waiting:?} wait for a quota that has capacity"));
             }
             for held in std::mem::take(&mut held) {
                 self.complete(&held).await;
@@ -242,7 +242,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// What nobody completes is taken by another.
+    /// Abandoned work is reclaimed by another worker.
     async fn is_reclaimed(&mut self) -> Result<(), String> {
         let id = self.submit(&Work { lease_ms: LEASE_MS, ..Work::limited(LANE) }).await;
         let left = self.take(LANE, &id).await?;
@@ -255,7 +255,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// What is sound is listed, whatever cannot be read.
+    /// Sound executions are listed, whatever cannot be read.
     async fn is_listed(&mut self) -> Result<(), String> {
         let id = self.submit(&Work::plain(OTHER)).await;
         let list = api::get("/v1/executions?limit=1000").within(&self.name);
@@ -267,7 +267,7 @@ impl Tenant {
         }
     }
 
-    /// What explain answers of this execution has `blamed` in it, and something of reading.
+    /// The explanation of this execution names `blamed`, and says that it cannot be read.
     pub(super) async fn explains(&self, id: &str, blamed: &str) -> Result<(), String> {
         let explain = api::get(format!("/v1/executions/{id}/explain")).within(&self.name);
         let answer: Option<Answer> = self.client.ask(&explain).await;

@@ -1,4 +1,4 @@
-//! Ways past the public surface: what is damaged, and how, on each store.
+//! Writes past the public surface: what is damaged, and how, on each store.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, ToSql};
 
 use crate::place::Place;
 
-/// How long another process may keep a SQLite file to itself.
+/// How long another process may lock a SQLite file.
 const BUSY: Duration = Duration::from_secs(20);
 
 /// Something that is stored.
@@ -25,11 +25,11 @@ pub(super) enum Part<'a> {
     Result(&'a str),
     /// Its attempts before the newest one.
     Attempts(&'a str),
-    /// The first place of a lane's queue.
+    /// The first entry of a lane's queue.
     QueueHead(&'a str),
     /// The first timer.
     Timer,
-    /// The first place among those that wait for a quota.
+    /// The first entry among those that wait for a quota.
     BlockedHead(&'a str),
     /// The oldest entry of the listing.
     List,
@@ -37,7 +37,7 @@ pub(super) enum Part<'a> {
     Key(&'a str),
 }
 
-/// Bytes that mean nothing: random, or with a beginning as records have it.
+/// Meaningless bytes: random, or with the prefix of a record.
 pub(super) fn garbage(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = vec![0; rng.usize(4..40)];
     rng.fill(&mut bytes);
@@ -45,12 +45,12 @@ pub(super) fn garbage(rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Damages one part of what a namespace has. Records, resources and attempts become `garbage`,
+/// Damages one part of a namespace. Records, resources and attempts become `garbage`,
 /// payloads are lost, and indexes get an entry of garbage.
 ///
 /// # Panics
 ///
-/// When the part is not there.
+/// When the part does not exist.
 pub(super) fn plant(place: &Place, namespace: &str, part: Part<'_>, garbage: &[u8]) {
     match place.server() {
         Some(server) => on_valkey(server, namespace, part, garbage),
@@ -122,7 +122,7 @@ fn on_valkey(server: &Server, namespace: &str, part: Part<'_>, garbage: &[u8]) {
     let found = |pattern: &str| {
         let keys = order(&[b"KEYS", pattern.as_bytes()]);
         let keys: Vec<_> = keys.list().iter().map(ToString::to_string).collect();
-        assert!(!keys.is_empty(), "{part:?} is not there: {pattern}");
+        assert!(!keys.is_empty(), "{part:?} does not exist: {pattern}");
         keys
     };
     let overwrite = |pattern: &str| {
@@ -130,7 +130,7 @@ fn on_valkey(server: &Server, namespace: &str, part: Part<'_>, garbage: &[u8]) {
             order(&[b"SET", key.as_bytes(), garbage]);
         }
     };
-    // An index that nothing is in has no key; the partition of an execution has all that it needs.
+    // An empty index has no key; the partition of an execution has every key it needs.
     let enter = |pattern: &str| {
         for key in found(pattern) {
             let added = order(&[b"ZADD", key.as_bytes(), b"-9000", garbage]);

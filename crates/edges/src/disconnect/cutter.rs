@@ -9,7 +9,7 @@ use crate::api::Request;
 use crate::http::{Answer, Client, Cut};
 use crate::view;
 
-/// A client with choices and a name of its own.
+/// A client with its own random choices and name.
 #[derive(Debug)]
 pub(super) struct Cutter {
     pub(super) client: Client,
@@ -19,7 +19,7 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// Whether something that happens so many times in a hundred happens now.
+    /// True with this probability in percent.
     pub(super) fn chance(&mut self, percent: u8) -> bool {
         self.rng.u8(0..100) < percent
     }
@@ -31,24 +31,24 @@ impl Cutter {
         *self.shared.cuts.lock().unwrap().entry(request.route).or_default() += 1;
     }
 
-    /// Sends a request and mostly cuts it, perhaps again, and then repeats it until it is
+    /// Sends a request and usually cuts it, perhaps again, and then repeats it until it is
     /// answered.
-    pub(super) async fn insist(&mut self, request: &Request) -> Answer {
+    pub(super) async fn send_until_final(&mut self, request: &Request) -> Answer {
         let mut request = request.clone();
         while self.chance(60) {
             self.cut(&request).await;
             request = request.repeated();
         }
-        view::insist(self.client, &request).await
+        view::send_until_final(self.client, &request).await
     }
 
-    /// The same, but may leave it at a cut; then nobody knows what became of it.
+    /// The same, but may stop after a cut; then the outcome is unknown.
     pub(super) async fn attempt(&mut self, request: &Request) -> Option<Answer> {
         if self.chance(40) {
             self.cut(request).await;
             return None;
         }
-        Some(self.insist(request).await)
+        Some(self.send_until_final(request).await)
     }
 
     /// Something that was accepted before.

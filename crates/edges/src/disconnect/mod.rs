@@ -1,7 +1,7 @@
 //! Clients that cut their connections at any point of any request that changes something.
 //!
-//! Whatever a commit entails belongs to the server, not to the connection that asked for it. So
-//! once the clients are gone and what they hold is revoked, every place of a quota is free and
+//! The effects of a commit belong to the server, not to the connection that requested it. So
+//! once the clients are gone and their leases are revoked, every slot of a quota is free and
 //! nothing is reserved; and in the end budgets are charged exactly what was used.
 
 mod cutter;
@@ -23,22 +23,22 @@ use crate::view::{self, must};
 use cutter::Cutter;
 
 const LANE: &str = "edge";
-/// Lets a few run at once.
+/// Admits a few at once.
 const QUOTA: &str = "slots";
 /// Is charged, and compared in the end.
 const BUDGET: &str = "money";
 /// Is charged, changed and reset.
 const SPARE: &str = "spare";
-/// More than anybody uses.
+/// More than the work uses.
 const PLENTY: u64 = 1_000_000_000;
 
 const WORKERS: u64 = 6;
-/// How long clients cut before it is looked whether anything leaked. What leaks stays for ten
-/// seconds at least, so it is still there when the look is over.
+/// How long clients cut before the check for leaks. A leak lasts for ten
+/// seconds at least, so it is still visible at the end of the check.
 const ROUND: Duration = Duration::from_secs(2);
-/// How long what follows a commit may take on a machine with much else to do.
+/// How long the effects of a commit may take on a busy machine.
 const SOON: Duration = Duration::from_secs(5);
-/// How long all the work may take once nobody cuts.
+/// How long all the work may take after the last cut.
 const DRAIN: Duration = Duration::from_secs(120);
 
 /// Every request that changes something.
@@ -75,7 +75,7 @@ struct Shared {
     executions: Mutex<Vec<String>>,
 }
 
-/// Cuts connections for a while, and sees that nothing is lost and nothing leaks.
+/// Cuts connections for a while, and checks that nothing is lost and nothing leaks.
 ///
 /// # Panics
 ///
@@ -106,12 +106,12 @@ pub fn disconnect(place: Place) {
              all given back within {slowest:?}: {cuts:?}",
             place.name()
         );
-        assert!(ended >= accepted, "{accepted} were accepted and {ended} are there");
+        assert!(ended >= accepted, "{accepted} were accepted and {ended} exist");
         let missed: Vec<_> = ROUTES.iter().filter(|route| !cuts.contains_key(*route)).collect();
         assert!(missed.is_empty(), "never cut: {missed:?}");
         report::count(&place.counted("disconnect_cuts"), count);
     });
-    assert!(serving.stop(), "the server ends well");
+    assert!(serving.stop(), "the server exits cleanly");
     place.assert_sound();
 }
 
@@ -135,15 +135,15 @@ async fn round(client: Client, settings: Settings, round: u64, shared: &Arc<Shar
     must(client, &api::patch_lane(LANE, open)).await;
 }
 
-/// Sees that places and reservations are those of what is held, revokes that, and sees them all
-/// given back. Answers how long that took at most.
+/// Checks that slots and reservations match what is held, revokes that, and checks that all are
+/// freed. Answers the longest time that took.
 async fn nothing_leaks(client: Client) -> Duration {
-    let counted = view::settles(SOON, "places are those of what is held", async || {
+    let counted = view::settles(SOON, "slots match what is held", async || {
         let held = view::executions(client, None).await;
         let held = held.iter().filter(|execution| view::is_held(execution)).count() as u64;
         let active = view::quota(client, QUOTA).await["active"].as_u64().unwrap();
         let same = active == held;
-        same.then_some(()).ok_or_else(|| format!("{active} places taken, {held} held"))
+        same.then_some(()).ok_or_else(|| format!("{active} slots taken, {held} held"))
     });
     let counted = counted.await;
     let revoked = wait::until_async(DRAIN, async || {
@@ -152,32 +152,32 @@ async fn nothing_leaks(client: Client) -> Duration {
         for execution in &held {
             if let Some(lease) = execution["lease"]["id"].as_str() {
                 let id = execution["id"].as_str().unwrap();
-                view::insist(client, &api::revoke(id, lease)).await;
+                view::send_until_final(client, &api::revoke(id, lease)).await;
             }
         }
         held.is_empty().then_some(())
     });
     revoked.await.expect("what is held can be revoked");
-    let given_back = view::settles(SOON, "everything is given back", async || {
+    let given_back = view::settles(SOON, "everything is freed", async || {
         let active = view::quota(client, QUOTA).await["active"].as_u64().unwrap();
         let (_, reserved) = view::budget(client, BUDGET).await;
         let (_, spare) = view::budget(client, SPARE).await;
         match (active, reserved, spare) {
             (0, 0, 0) => Ok(()),
-            _ => Err(format!("{active} places taken, {reserved} and {spare} tokens reserved")),
+            _ => Err(format!("{active} slots taken, {reserved} and {spare} tokens reserved")),
         }
     });
     counted.max(given_back.await)
 }
 
-/// Sees all work done and paid for, and answers how much there is.
+/// Completes all work, checks its charges, and answers how much there is.
 async fn finish(client: Client) -> usize {
     let mut rng = fastrand::Rng::with_seed(0);
     let drained = wait::until_async(DRAIN, async || {
         let claim = api::claim(&mut rng, "finisher", LANE, 8, 200);
-        let claimed = view::insist(client, &claim).await;
+        let claimed = view::send_until_final(client, &claim).await;
         for held in api::assignments(&claimed.body) {
-            view::insist(client, &api::complete(&held)).await;
+            view::send_until_final(client, &api::complete(&held)).await;
         }
         let all = view::executions(client, None).await;
         all.iter().all(view::has_ended).then_some(all)

@@ -39,7 +39,7 @@ async fn step(cutter: &mut Cutter, turn: u64) {
     cutter.attempt(&request).await;
 }
 
-/// Limits the lane, or pauses it and lets it go on.
+/// Limits the lane, or pauses and resumes it.
 async fn lane(cutter: &mut Cutter) {
     if cutter.chance(50) {
         let limit = json!({"max_active": cutter.rng.u32(3..8)});
@@ -47,7 +47,7 @@ async fn lane(cutter: &mut Cutter) {
         return;
     }
     cutter.cut(&api::patch_lane(LANE, json!({"paused": true}))).await;
-    cutter.insist(&api::patch_lane(LANE, json!({"paused": false}))).await;
+    cutter.send_until_final(&api::patch_lane(LANE, json!({"paused": false}))).await;
 }
 
 /// Replays it if it has ended.
@@ -59,7 +59,7 @@ async fn replay(cutter: &mut Cutter, id: &str) {
     cutter.attempt(&request).await;
 }
 
-/// Takes something from its holder.
+/// Revokes a lease.
 async fn revoke(cutter: &mut Cutter) {
     let active = view::executions(cutter.client, Some("active")).await;
     let Some(first) = active.first() else { return };

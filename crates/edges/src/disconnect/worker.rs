@@ -8,9 +8,9 @@ use super::cutter::Cutter;
 use super::{BUDGET, LANE, QUOTA, SPARE};
 use crate::api::{self, Held, Limits};
 
-/// Longer than a run takes: what a client that went away holds is not taken from it by time.
+/// Longer than a run takes: leases of disconnected clients do not expire within it.
 const LEASE_MS: u64 = 120_000;
-/// How long a grant that nobody claims lasts.
+/// How long an unclaimed grant lasts.
 const GRANT_MS: u64 = 400;
 
 /// Works until `end`.
@@ -34,14 +34,14 @@ async fn submit(cutter: &mut Cutter, number: u64) {
         "lease_ttl_ms": LEASE_MS, "max_attempts": 5, "backoff": {"base_ms": 1, "cap_ms": 1},
     });
     let key = format!("{}-{number}", cutter.name);
-    let submitted = cutter.insist(&api::submit(&key, LANE, "task", limits, policy)).await;
+    let submitted = cutter.send_until_final(&api::submit(&key, LANE, "task", limits, policy)).await;
     assert!(submitted.is_ok(), "{submitted:?}");
     let id = submitted.body["id"].as_str().unwrap().to_owned();
     cutter.shared.executions.lock().unwrap().push(id);
 }
 
-/// Takes work, by a claim or by a grant; what was given to a connection that was cut and is never
-/// asked for again stays held.
+/// Takes work, by a claim or by a grant; what was given to a cut connection and is never
+/// requested again stays held.
 async fn take(cutter: &mut Cutter) -> Vec<Held> {
     let worker = cutter.name.clone();
     if cutter.chance(80) {
@@ -75,7 +75,7 @@ async fn keep(cutter: &mut Cutter, held: &Held) {
     }
 }
 
-/// Ends the lease in one of the ways there are, or leaves it.
+/// Ends the lease in one of the possible ways, or abandons it.
 async fn leave(cutter: &mut Cutter, held: &Held) {
     let request = match cutter.rng.u8(0..20) {
         0..10 => api::complete(held),

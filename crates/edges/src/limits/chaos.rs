@@ -1,4 +1,4 @@
-//! What happens to the servers.
+//! Faults of the servers.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,9 @@ use ff_testkit::wait;
 
 use crate::serving::Serving;
 
-/// How long nothing happens between two faults, in milliseconds.
+/// The pause between two faults, in milliseconds.
 const CALM_MS: std::ops::Range<u64> = 200..1_200;
-/// How long a server is away, in milliseconds.
+/// How long a server is down, in milliseconds.
 const AWAY_MS: std::ops::Range<u64> = 0..400;
 
 /// The servers, one of which fails at a time.
@@ -34,7 +34,7 @@ impl Chaos {
                 self.servers[which].kill();
                 self.kills += 1;
             } else {
-                assert!(self.servers[which].stop(), "a server that is told to stop ends well");
+                assert!(self.servers[which].stop(), "a stopped server exits cleanly");
                 self.stops += 1;
             }
             self.pass(AWAY_MS);
@@ -50,7 +50,7 @@ impl Chaos {
     /// Stops all servers.
     pub(super) fn stop(&mut self) {
         for server in &mut self.servers {
-            assert!(server.stop(), "a server that is told to stop ends well");
+            assert!(server.stop(), "a stopped server exits cleanly");
         }
     }
 
@@ -58,7 +58,7 @@ impl Chaos {
         self.kills + self.stops
     }
 
-    pub(super) fn told(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         format!("{} kills, {} stops", self.kills, self.stops)
     }
 }

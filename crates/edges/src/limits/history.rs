@@ -1,4 +1,4 @@
-//! What workers noted: what they were given, when they ended it, what they reported.
+//! What workers recorded: what they were given, when they ended it, what they reported.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -18,15 +18,15 @@ pub(super) struct Hold {
     pub(super) worker: String,
     /// The store's time of the claim.
     pub(super) began: u64,
-    /// It was held until here at least: here its holder sent something that was accepted.
+    /// It was held at least until here: a call that its holder sent then was accepted.
     pub(super) ended: u64,
     /// When the lease is over unless it is renewed.
     pub(super) until: u64,
-    /// The last of what was accepted.
+    /// The last call that was accepted.
     pub(super) how: &'static str,
 }
 
-/// The notes of all workers.
+/// The records of all workers.
 #[derive(Debug, Default)]
 pub(super) struct History {
     holds: Mutex<BTreeMap<(String, u64), Hold>>,
@@ -34,7 +34,7 @@ pub(super) struct History {
     cuts: AtomicU64,
 }
 
-/// The tokens that were reported of one execution.
+/// The tokens that were reported for one execution.
 #[derive(Debug, Default)]
 struct Reports {
     /// How many reports.
@@ -45,14 +45,14 @@ struct Reports {
 }
 
 impl Hold {
-    pub(super) fn told(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let Hold { execution, epoch, kind, lane, worker, began, ended, how, .. } = self;
         format!("{began}..{ended} {execution} epoch {epoch} {kind} in {lane} by {worker}, {how}")
     }
 }
 
 impl History {
-    /// A worker was given this; it may be told so more than once.
+    /// A worker was given this, perhaps more than once.
     pub(super) fn began(&self, worker: &str, held: &Held) {
         let epoch = held.fence["epoch"].as_u64().unwrap();
         let hold = Hold {
@@ -70,13 +70,13 @@ impl History {
         self.holds.lock().unwrap().entry(key).or_insert(hold);
     }
 
-    /// The lease goes on until this moment of the store.
+    /// The lease lasts until this time of the store.
     pub(super) fn renewed(&self, held: &Held, until: u64) {
         self.change(held, |hold| hold.until = hold.until.max(until));
     }
 
-    /// What its holder first sent at `sent` was accepted: so it was held then, unless the lease was
-    /// over by then.
+    /// A call that its holder first sent at `sent` was accepted: so it was held then, unless the
+    /// lease had expired by then.
     pub(super) fn was_held(&self, held: &Held, sent: u64, how: &'static str) {
         self.change(held, |hold| {
             (hold.ended, hold.how) = (hold.ended.max(sent.min(hold.until)), how);
@@ -103,7 +103,7 @@ impl History {
         add(reports);
     }
 
-    /// How many reports of an execution are noted.
+    /// How many reports of an execution are recorded.
     pub(super) fn reports(&self, execution: &str) -> u64 {
         self.reports.lock().unwrap().get(execution).map_or(0, |reports| reports.count)
     }
@@ -129,10 +129,10 @@ impl History {
         self.holds.lock().unwrap().values().cloned().collect()
     }
 
-    /// The leases in the order of their beginnings, a line each.
-    pub(super) fn told(&self) -> String {
+    /// The leases in the order of their starts, a line each.
+    pub(super) fn summary(&self) -> String {
         let mut holds = self.holds();
         holds.sort_by_key(|hold| hold.began);
-        holds.iter().map(Hold::told).collect::<Vec<_>>().join("\n")
+        holds.iter().map(Hold::summary).collect::<Vec<_>>().join("\n")
     }
 }

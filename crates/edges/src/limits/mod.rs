@@ -1,14 +1,14 @@
 //! Limits as a user sees them: several servers on one store are killed, stopped and cut off while
-//! workers start, hold and end limited work, and a model that knows nothing of the engine judges
-//! by what the workers noted.
+//! workers start, hold and end limited work, and a model independent of the engine judges
+//! by what the workers recorded.
 //!
-//! Every note is on the safe side, so a violation is one. A start is the store's own time of a
-//! claim that a worker was answered; claims whose answers nobody read are not counted. Work was held
-//! from then until its holder sent something that was accepted under that lease, and at most until
-//! the lease was over: what a holder does after that, or after a server has taken the work of a
-//! lost connection back, is not held any more by the store's clock. A report of usage that is refused
-//! was not counted, however often it was sent: one that was is answered so while its key is
-//! remembered.
+//! Every record errs on the safe side, so a violation found is real. A start is the store's time of a
+//! claim that a worker was answered; claims whose answers were lost are not counted. Work was held
+//! from then until its holder sent a call that was accepted under that lease, and at most until
+//! the lease expired: what a holder does after that, or after a server has handed back the work of a
+//! lost connection, is not held any more by the store's clock. A report of usage that is refused
+//! was not counted, however often it was sent: one that was counted is answered as such while its key
+//! is remembered.
 
 mod chaos;
 mod history;
@@ -37,12 +37,12 @@ const WORKERS: u64 = 9;
 const BUDGET: &str = "money";
 const PLENTY: u64 = 1_000_000_000;
 const FREE_LANE: &str = "free";
-/// At most [`LANE_CAP`] of it run at once.
+/// At most [`LANE_CAP`] of its work run at once.
 const LIMITED_LANE: &str = "limited";
 const LANE_CAP: usize = 3;
 /// Its work names the budget alone, and is handed back over and over.
 const CHURN_LANE: &str = "churn";
-/// What a killed or silent worker holds is taken by another after this.
+/// Work that a killed or silent worker holds is reclaimed after this.
 const LEASE_MS: u64 = 2_000;
 
 /// What a quota allows, for the servers and for the model.
@@ -60,7 +60,7 @@ const QUOTAS: [Quota; 4] = [
 ];
 
 /// A kind of work: the quotas that it names, and how much of it is submitted for each second of a
-/// run, which is about what the limits let through.
+/// run, which is about what the limits admit.
 struct Kind {
     name: &'static str,
     quotas: &'static [&'static str],
@@ -78,18 +78,18 @@ const KINDS: [Kind; 8] = [
     Kind { name: "cap", quotas: &["cap"], per_second: 1.0 },
 ];
 
-/// Once nothing fails any more, work that is left is stuck if none of it is done for so long: longer
+/// After the last fault, work that is left is stuck if none of it is done for this long: longer
 /// than the lease and the ticket of a killed server last, however busy the machine is.
 const REST: Duration = Duration::from_secs(30);
 
 /// How long the last charges may take.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// Lets servers fail for a while, and judges what the workers noted.
+/// Lets servers fail for a while, and judges what the workers recorded.
 ///
 /// # Panics
 ///
-/// When a limit was passed, when something is charged wrongly or is stuck, or when nothing happened.
+/// When a limit was exceeded, when a charge is wrong or work is stuck, or when nothing happened.
 pub fn limits(place: Place) {
     let settings = Settings::read("limits", Duration::from_secs(9));
     let servers: Vec<_> = (0..SERVERS).map(|_| place.serve()).collect();
@@ -112,11 +112,11 @@ pub fn limits(place: Place) {
         "limits on {}: {submitted} submitted, {starts} starts, {}, {} cuts, {used} used, \
          the rest done {rest:?} after the last fault",
         place.name(),
-        chaos.told(),
+        chaos.summary(),
         history.cuts(),
     );
     if !verdict.is_empty() {
-        eprintln!("the history:\n{}", history.told());
+        eprintln!("the history:\n{}", history.summary());
         panic!("{} violations on {}:\n{}", verdict.len(), place.name(), verdict.join("\n"));
     }
     assert!(starts as u64 >= submitted, "every execution starts");
@@ -156,13 +156,13 @@ async fn prepare(client: Client, settings: Settings) -> u64 {
     kinds.len() as u64
 }
 
-/// Sees all work done, and answers how long that took. What is left when others are done is seen to be
-/// stuck then.
+/// Waits until all work is done, and answers how long that took. Work that is left when the rest is
+/// done is stuck.
 async fn drain(client: Client, submitted: u64) -> Duration {
     let began = Instant::now();
     let left = async || {
         let mut all = view::executions(client, None).await;
-        assert_eq!(all.len() as u64, submitted, "what was accepted is there");
+        assert_eq!(all.len() as u64, submitted, "every accepted execution exists");
         all.retain(|execution| execution["state"] != "completed");
         all
     };
@@ -173,7 +173,7 @@ async fn drain(client: Client, submitted: u64) -> Duration {
             (left.len() < before.len()).then_some(left)
         });
         let Some(fewer) = fewer.await else {
-            panic!("{} are left while there is room, such as {first}", before.len());
+            panic!("{} are left while there is capacity, such as {first}", before.len());
         };
         before = fewer;
     }
@@ -185,7 +185,7 @@ fn names(kind: &str, quota: &str) -> bool {
     KINDS.iter().any(|known| known.name == kind && known.quotas.contains(&quota))
 }
 
-/// What executions used, and what is wrong with that: the budget is charged as much, and they used
+/// What executions used, and which charges are wrong: the budget is charged as much, and they used
 /// what workers reported.
 async fn charges(client: Client, history: &History) -> (u64, Vec<String>) {
     let all = view::executions(client, None).await;
@@ -211,7 +211,7 @@ async fn charges(client: Client, history: &History) -> (u64, Vec<String>) {
     (used, wrong)
 }
 
-/// Everything that is wrong with a history, in sentences.
+/// Every violation in a history, in sentences.
 fn judge(history: &History) -> Vec<String> {
     let holds = history.holds();
     let mut wrong = Vec::new();

@@ -1,24 +1,24 @@
-//! What a limit means, told by the times at which work started and stopped.
+//! What a limit means, in terms of the times at which work started and stopped.
 
 use super::history::Hold;
 
-/// So many starts in any window.
+/// At most this many starts in any window.
 pub(super) struct Rate {
     pub(super) starts: usize,
     pub(super) window_ms: u64,
 }
 
-/// So many at once.
+/// At most this many at once.
 pub(super) struct Cap {
     pub(super) most: usize,
 }
 
-/// The store's times are whole milliseconds, so two of them may be nearer by this than the moments
-/// they stand for.
+/// The store's times are whole milliseconds, so two of them may be closer by this than the real
+/// times.
 const ROUNDING_MS: u64 = 1;
 
 impl Rate {
-    /// The windows in which too many started, each told in a sentence; the worst comes first.
+    /// The windows in which too many started, in sentences; the worst comes first.
     pub(super) fn passed(&self, name: &str, holds: &[&Hold]) -> Option<String> {
         let mut starts: Vec<_> = holds.iter().map(|hold| hold.began).collect();
         starts.sort_unstable();
@@ -39,9 +39,9 @@ impl Rate {
 }
 
 impl Cap {
-    /// The moment at which most were held, if they are too many.
+    /// The time at which most were held, if they are too many.
     pub(super) fn passed(&self, name: &str, holds: &[&Hold]) -> Option<String> {
-        // At one moment ends come before beginnings: a place that is free can be taken.
+        // At equal times ends come before starts: a freed slot can be taken.
         let mut edges: Vec<_> = holds
             .iter()
             .filter(|hold| hold.began < hold.ended)
@@ -57,7 +57,7 @@ impl Cap {
         let too_many = held > i64::try_from(self.most).unwrap();
         too_many.then(|| {
             let of_moment = holds.iter().filter(|hold| hold.began <= at && at < hold.ended);
-            let of_moment: Vec<_> = of_moment.map(|hold| hold.told()).collect();
+            let of_moment: Vec<_> = of_moment.map(|hold| hold.summary()).collect();
             format!(
                 "{name}: {held} held at {at} where {} are allowed:\n  {}",
                 self.most,

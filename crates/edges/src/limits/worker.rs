@@ -1,4 +1,4 @@
-//! Workers that take limited work from any of the servers, and note what they were given.
+//! Workers that take limited work from any of the servers, and record what they were given.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::api::{self, Held, Request, now};
 use crate::http::{Answer, Client, Cut};
 use crate::settings::Settings;
 
-/// How long a request is repeated before its outcome is left unknown.
+/// How often a request is repeated before its outcome is left unknown.
 const TRIES: u64 = 60;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long a worker waits for work, in milliseconds.
@@ -23,13 +23,13 @@ const WAIT_MS: u64 = 300;
 const GRANT_MS: u64 = 4_000;
 /// How many grants are collected before they are claimed together.
 const GRANTS: usize = 6;
-/// How often a grant is asked for while some are collected.
+/// How often a grant is requested while some are collected.
 const ASKS: usize = 12;
 const BETWEEN_ASKS: Duration = Duration::from_millis(150);
-/// After so many reports of others, the key of a report may be forgotten: a store remembers twice as
-/// many, and some may not be noted yet.
+/// After this many other reports, the key of a report may be forgotten: a store remembers twice as
+/// many, and some may not be recorded yet.
 const FORGOTTEN: u64 = 16;
-/// How long some work is held, in milliseconds: so long that others wait for its place.
+/// How long some work is held, in milliseconds: long enough that others wait for its slot.
 const LONG_MS: std::ops::Range<u64> = 400..1_500;
 /// How long most work is held.
 const SHORT_MS: std::ops::Range<u64> = 0..60;
@@ -63,7 +63,7 @@ impl Crew {
         Crew { tasks: tasks.collect(), calm, end }
     }
 
-    /// From here on nobody cuts, and all work is completed.
+    /// From here on nothing is cut, and all work is completed.
     pub(super) async fn calm(&self) {
         self.calm.store(true, Ordering::SeqCst);
     }
@@ -106,8 +106,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Whether it was held until a request of this route that was accepted. One that hands back what
-    /// was handed back already is answered like the first.
+    /// Whether an accepted request of this route proves that the work was held until then. A second
+    /// hand-back is answered like the first.
     fn is_proved_by(&self, route: &str) -> bool {
         !(self.may_be_handed_back && route == "hand-back")
     }
@@ -147,7 +147,7 @@ impl Worker {
         self.calm.load(Ordering::SeqCst)
     }
 
-    /// Whether something that happens so many times in a hundred happens now; in a calm nothing
+    /// True with this probability in percent; never in the calm.
     /// does.
     fn chance(&mut self, percent: u8) -> bool {
         !self.is_calm() && self.rng.u8(0..100) < percent
@@ -162,7 +162,7 @@ impl Worker {
         held.into_iter().map(|held| Taken { held, may_be_handed_back }).collect()
     }
 
-    /// Reserves several, and then takes them all at once.
+    /// Reserves several, and then claims them all at once.
     async fn claim_by_grant(&mut self, lane: &str) -> Vec<Taken> {
         let mut offers = Vec::new();
         for _ in 0..ASKS {

@@ -1,4 +1,4 @@
-//! Clients of two servers: they go to the other one when one does not answer.
+//! Clients of two servers: they switch to the other one when one does not answer.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::view::must;
 const LANE: &str = "edge";
 const WORKERS: u64 = 6;
 const SUBMITTERS: u64 = 2;
-/// How long a client waits for an answer before it asks the other server.
+/// How long a client waits for an answer before it calls the other server.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long a claim waits for work, in milliseconds.
 const WAIT_MS: u64 = 1_000;
@@ -54,7 +54,7 @@ impl Load {
     pub(super) async fn start(clients: [Client; 2], settings: Settings, lease_ms: u64) -> Load {
         must(clients[0], &api::put_quota(QUOTA, None, Some(CAP))).await;
         let shared = Arc::new(Shared::default());
-        let clients = clients.map(|client| client.patient(ANSWER));
+        let clients = clients.map(|client| client.with_timeout(ANSWER));
         let caller = |number: u64| {
             let name = format!("c{number}");
             Caller { clients, rng: settings.rng(1 + number), name, shared: shared.clone() }
@@ -92,7 +92,7 @@ impl Load {
 
 impl Caller {
     /// Sends a request to one server or the other until it is answered for good.
-    async fn insist(&mut self, request: &Request) -> Answer {
+    async fn send_until_final(&mut self, request: &Request) -> Answer {
         let (mut request, first) = (request.clone(), self.rng.usize(0..2));
         for turn in first.. {
             let answer = self.clients[turn % 2].ask(&request).await;
@@ -114,7 +114,7 @@ impl Caller {
             let policy = json!({"lease_ttl_ms": lease_ms, "max_attempts": 1});
             let limits = Limits { quotas, ..Limits::default() };
             let submit = api::submit(&key, LANE, "task", limits, policy);
-            let answer = self.insist(&submit).await;
+            let answer = self.send_until_final(&submit).await;
             assert!(answer.is_ok(), "{answer:?}");
             self.shared.submitted.fetch_add(1, Ordering::SeqCst);
             sleep(PAUSE).await;
@@ -124,7 +124,7 @@ impl Caller {
     async fn work(mut self) {
         while !self.shared.end.load(Ordering::SeqCst) {
             let claim = api::claim(&mut self.rng, &self.name, LANE, 2, WAIT_MS);
-            let claimed = self.insist(&claim).await;
+            let claimed = self.send_until_final(&claim).await;
             for held in api::assignments(&claimed.body) {
                 sleep(Duration::from_millis(self.rng.u64(HELD_MS))).await;
                 self.complete(&held).await;
@@ -132,9 +132,9 @@ impl Caller {
         }
     }
 
-    /// Completes what it holds, and notes under which lease.
+    /// Completes what it holds, and records under which lease.
     async fn complete(&mut self, held: &Held) {
-        let answer = self.insist(&api::complete(held)).await;
+        let answer = self.send_until_final(&api::complete(held)).await;
         if answer.is_ok() {
             let lease = held.fence["lease"].to_string();
             let mut completed = self.shared.completed.lock().unwrap();

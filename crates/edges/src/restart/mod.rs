@@ -1,5 +1,5 @@
-//! Servers that are restarted one after the other, and one that stands still, under load: for
-//! users of the other one nothing happens.
+//! Servers that are restarted one after the other, and one that is frozen, under load: clients of
+//! the other server notice nothing.
 
 mod load;
 
@@ -23,11 +23,11 @@ const CAP: u32 = 6;
 const RUNS_MS: std::ops::Range<u64> = 200..700;
 /// How long the work that is left may take.
 const DRAIN: Duration = Duration::from_secs(60);
-/// How long a server stands still: longer than the lease of what is under way.
+/// How long a server is frozen: longer than the lease of work in progress.
 const STILL: Duration = Duration::from_secs(4);
-/// A lease that a standing server cannot make anybody lose.
+/// A lease that expires while a server is frozen.
 const SHORT_LEASE_MS: u64 = 2_000;
-/// A lease that nobody loses unless nobody ever had it.
+/// A lease that never expires in a run.
 const LONG_LEASE_MS: u64 = 15_000;
 
 /// Two servers of one store.
@@ -46,7 +46,7 @@ impl Pair {
 
     fn stop(&mut self) {
         for server in &mut self.servers {
-            assert!(server.stop(), "a server that is told to stop ends well");
+            assert!(server.stop(), "a stopped server exits cleanly");
         }
     }
 }
@@ -71,7 +71,7 @@ pub fn restart(place: Place) {
     while Instant::now() < end {
         pass(Duration::from_millis(rng.u64(RUNS_MS)));
         let server = &mut pair.servers[restarts % 2];
-        assert!(server.stop(), "a server that is told to stop ends well");
+        assert!(server.stop(), "a stopped server exits cleanly");
         server.restart();
         restarts += 1;
     }
@@ -81,12 +81,12 @@ pub fn restart(place: Place) {
     pair.stop();
     let odd: Vec<_> = all.iter().filter(|execution| !is_untouched(execution)).collect();
     eprintln!(
-        "restart on {}: {restarts} restarts, {submitted} submitted, {} not as if nothing happened",
+        "restart on {}: {restarts} restarts, {submitted} submitted, {} disturbed",
         place.name(),
         odd.len()
     );
     assert!(odd.is_empty(), "{} of {submitted} lost an attempt, such as {}", odd.len(), odd[0]);
-    assert!(restarts >= 4 && submitted >= 50, "that was no load");
+    assert!(restarts >= 4 && submitted >= 50, "there was too little load");
     place.assert_sound();
     report::count(&place.counted("restart_restarts"), restarts as u64);
     report::count(&place.counted("restart_executions"), submitted);
@@ -100,8 +100,8 @@ fn is_untouched(execution: &Value) -> bool {
         && (number("reclaims"), number("failures")) == (Some(0), Some(0))
 }
 
-/// Lets one of two servers stand still for longer than leases last, and go on: what it had under way
-/// is done by the other one or by itself, once.
+/// Freezes one of two servers for longer than leases last, and resumes it: the work it had in
+/// progress is done once, by it or by the other one.
 ///
 /// # Panics
 ///
@@ -125,9 +125,9 @@ pub fn frozen(place: Place) {
     let all = runtime.block_on(drain(pair.clients()[0], submitted));
     let (completed, twice) = runtime.block_on(load.end());
     let client = pair.clients()[0];
-    runtime.block_on(view::settles(DRAIN, "every place is free", async || {
+    runtime.block_on(view::settles(DRAIN, "every slot is free", async || {
         let active = view::quota(client, QUOTA).await["active"].as_u64().unwrap();
-        (active == 0).then_some(()).ok_or_else(|| format!("{active} places taken"))
+        (active == 0).then_some(()).ok_or_else(|| format!("{active} slots taken"))
     }));
     pair.stop();
     let reclaims: u64 = all.iter().filter_map(|execution| execution["reclaims"].as_u64()).sum();
@@ -139,12 +139,12 @@ pub fn frozen(place: Place) {
     assert_eq!(twice, BTreeMap::new(), "completed under two leases");
     let unfinished = all.iter().find(|execution| execution["state"] != "completed");
     assert!(unfinished.is_none(), "it is not completed: {unfinished:?}");
-    assert!(submitted >= 50, "that was no load");
+    assert!(submitted >= 50, "there was too little load");
     place.assert_sound();
     report::count(&place.counted("restart_freezes"), freezes as u64);
 }
 
-/// Sees all work completed.
+/// Waits until all work is completed.
 async fn drain(client: Client, submitted: u64) -> Vec<Value> {
     let mut all = Vec::new();
     view::settles(DRAIN, "all work ends", async || {
@@ -156,6 +156,6 @@ async fn drain(client: Client, submitted: u64) -> Vec<Value> {
         }
     })
     .await;
-    assert_eq!(all.len() as u64, submitted, "what was accepted is there");
+    assert_eq!(all.len() as u64, submitted, "every accepted execution exists");
     all
 }

@@ -1,4 +1,4 @@
-//! The supervisor: who falls is started again, and a stop is a stop.
+//! The supervisor: a failed service is restarted, and a stop is a stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_panics_or_ends_is_started_again() {
+async fn a_service_that_panics_or_ends_is_restarted() {
     let supervisor = Supervisor::default();
     let starts = Arc::new(AtomicU32::new(0));
     let third = Arc::new(Notify::new());
@@ -20,7 +20,7 @@ async fn a_service_that_panics_or_ends_is_started_again() {
         let (count, reached) = (counted.fetch_add(1, Ordering::SeqCst), reached.clone());
         async move {
             match count {
-                0 => panic!("a fall"),
+                0 => panic!("planted"),
                 1 => {}
                 _ => {
                     reached.notify_one();
@@ -35,7 +35,7 @@ async fn a_service_that_panics_or_ends_is_started_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_ends_a_service_that_keeps_falling() {
+async fn a_stop_ends_a_service_that_keeps_failing() {
     let supervisor = Supervisor::default();
     let fell = Arc::new(Notify::new());
     let falls = fell.clone();

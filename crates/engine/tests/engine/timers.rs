@@ -29,7 +29,7 @@ async fn state(backend: &dyn EngineBackend, target: &Target) -> PublicState {
 }
 
 #[tokio::test]
-async fn a_cycle_drains_more_than_one_batch_and_tells_how_long_to_sleep() {
+async fn a_cycle_drains_more_than_one_batch_and_reports_how_long_to_sleep() {
     let clock = ManualClock::default();
     let backend = engine(&clock);
     for _ in 0..250 {
@@ -59,7 +59,7 @@ async fn nothing_fires_before_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleeping_loop_hears_of_an_earlier_timer() {
+async fn a_sleeping_loop_wakes_for_an_earlier_timer() {
     let clock = ManualClock::default();
     let backend = engine(&clock);
     let hour = Duration::from_secs(3_600);

@@ -64,7 +64,7 @@ async fn the_same_key_is_the_same_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_too_short_is_a_timeout_and_the_task_runs_on() {
+async fn a_wait_that_is_too_short_times_out_and_the_task_keeps_running() {
     let harness = Harness::start();
     let task = harness.task("greet", "later").send().await.unwrap();
     let late = task.result_within::<String>(Duration::from_secs(5)).await.unwrap_err();

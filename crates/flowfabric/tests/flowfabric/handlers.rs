@@ -135,7 +135,7 @@ async fn waits(calls: State<Calls>, task: TaskContext, (): ()) -> Result<u32, Ta
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_fails_the_task_and_the_worker_lives_on() {
+async fn a_panic_fails_the_task_and_the_worker_keeps_running() {
     let harness = Harness::start();
     let worker = harness.worker().on("panics", panics).on("plain", plain);
     worker.start().await.unwrap();
@@ -158,7 +158,7 @@ async fn a_permanent_failure_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_is_put_off_continues_its_attempt() {
+async fn a_delayed_task_continues_its_attempt() {
     let harness = Harness::start();
     let began = tokio::time::Instant::now();
     harness.worker().state(Calls::default()).on("waits", waits).start().await.unwrap();

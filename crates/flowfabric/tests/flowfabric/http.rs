@@ -28,7 +28,7 @@ async fn a_server_runs_tasks_for_workers_and_producers() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_a_retryable_error() {
+async fn an_unreachable_server_is_a_retryable_error() {
     let ff = FlowFabric::open("http://127.0.0.1:9").await.unwrap();
     let error = ff.task("greet", "nobody").send().await.unwrap_err();
     assert_eq!((error.code(), error.is_retryable()), ("server_unreachable", true));

@@ -29,7 +29,7 @@ async fn a_used_up_budget_keeps_tasks_waiting_until_it_is_reset() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quota_lets_so_many_start_in_a_window() {
+async fn a_quota_bounds_the_starts_in_a_window() {
     let harness = Harness::start();
     let minute = std::time::Duration::from_secs(60);
     harness.quota("api").starts(1, minute).set().await.unwrap();

@@ -1,5 +1,5 @@
-//! The crate as its user meets it: embedded, over HTTP, in tests.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The crate as its users see it: embedded, over HTTP, in tests.
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod embedded;
 mod handlers;

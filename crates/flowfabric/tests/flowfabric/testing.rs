@@ -56,7 +56,7 @@ async fn a_made_task_records_what_its_handler_reports() {
 }
 
 #[tokio::test]
-async fn a_made_task_can_ask_its_handler_to_stop() {
+async fn a_test_task_can_ask_its_handler_to_stop() {
     let task = TestTask::new();
     task.request_stop();
     let error = summarize(task.context(), String::new()).await.unwrap_err();

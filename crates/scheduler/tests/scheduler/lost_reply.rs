@@ -1,4 +1,4 @@
-//! A scheduler whose store does its work and whose answer is lost on the way.
+//! A scheduler whose store does its work and whose answer is lost.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ async fn submit(store: &Arc<dyn EngineBackend>) -> ExecutionId {
 }
 
 #[tokio::test]
-async fn a_grant_whose_reply_is_lost_is_asked_for_again_as_the_same() {
+async fn a_grant_whose_reply_is_lost_is_repeated_with_the_same_id() {
     let server = Server::shared();
     let proxy = Proxy::to(server.port());
     let store = |port: u16| format!("valkey://127.0.0.1:{port}?prefix=lost-grant&partitions=4");
@@ -27,18 +27,18 @@ async fn a_grant_whose_reply_is_lost_is_asked_for_again_as_the_same() {
     let (namespace, lane, ttl) = (Namespace::default(), Lane::default(), Millis::from_secs(60));
     let worker = Worker { id: "ada".parse().unwrap(), instance: "ada-1".parse().unwrap() };
     proxy.cut_once("_commit");
-    let asked =
+    let granted =
         scheduler.claim_for_worker(&namespace, &lane, &worker, &Capabilities::NONE, ttl).await;
-    let grant = asked.unwrap().unwrap();
+    let grant = granted.unwrap().unwrap();
     assert_eq!(proxy.cuts(), 1, "one reply was lost");
-    let mut granted = Vec::new();
+    let mut reserved = Vec::new();
     for execution in two {
         let target = Target { namespace: namespace.clone(), execution };
         match direct.describe(&target).await.unwrap().state {
-            State::Granted { .. } => granted.push(execution),
+            State::Granted { .. } => reserved.push(execution),
             State::Queued { .. } => {}
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(granted, [grant.execution], "one is reserved, and it is the one that was told of");
+    assert_eq!(reserved, [grant.execution], "one is reserved, and it is the one that was answered");
 }

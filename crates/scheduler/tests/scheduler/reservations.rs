@@ -65,7 +65,7 @@ impl Fixture {
         self.store.describe(&target).await.unwrap().public_state()
     }
 
-    /// Lets time do what it has to.
+    /// Fires due timers.
     async fn pass(&self, span: Millis) {
         self.clock.advance(span);
         for _ in 0..10 {
@@ -107,7 +107,7 @@ async fn a_grant_takes_work_out_of_its_queue_and_becomes_a_lease() {
 }
 
 #[tokio::test]
-async fn a_grant_that_nobody_uses_returns_its_work_and_its_place() {
+async fn an_unused_grant_returns_its_work_and_frees_its_slot() {
     let fixture = Fixture::new();
     fixture.one_at_a_time("api").await;
     let id = fixture.submit(|submit| submit.limits = under("api")).await;
@@ -124,7 +124,7 @@ async fn a_grant_that_nobody_uses_returns_its_work_and_its_place() {
 }
 
 #[tokio::test]
-async fn work_that_the_worker_cannot_run_takes_no_place() {
+async fn work_that_the_worker_cannot_run_takes_no_slot() {
     let fixture = Fixture::new();
     fixture.one_at_a_time("api").await;
     fixture
@@ -140,7 +140,7 @@ async fn work_that_the_worker_cannot_run_takes_no_place() {
 }
 
 #[tokio::test]
-async fn what_a_quota_refuses_waits_and_the_next_is_tried() {
+async fn an_execution_refused_by_a_quota_waits_and_the_next_is_tried() {
     let fixture = Fixture::new();
     fixture.one_at_a_time("api").await;
     let first = fixture.submit(|submit| submit.limits = under("api")).await;
@@ -167,7 +167,7 @@ async fn work_that_its_holder_lost_is_granted_as_a_reclaim() {
 }
 
 #[test]
-fn by_default_32_partitions_are_looked_at_every_250_ms() {
+fn by_default_32_partitions_are_scanned_every_250_ms() {
     let config = SchedulerConfig::default();
     assert_eq!(config.max_partitions_per_scan, 32);
     assert_eq!(config.rotation_window, Duration::from_millis(250));

@@ -25,10 +25,10 @@ struct Released(Mutex<Receiver<()>>);
 async fn block(task: TaskContext, Json(()): Json<()>) -> Result<(), TaskError> {
     let released = task.state::<Released>()?;
     let released = released.0.lock().unwrap();
-    released.recv_timeout(MINUTE).map_err(|_| TaskError::permanent("nobody released it"))
+    released.recv_timeout(MINUTE).map_err(|_| TaskError::permanent("it was not released"))
 }
 
-/// Runs `task` on a thread and a runtime of its own, which this one cannot block.
+/// Runs `task` on a separate thread and runtime, which this one cannot block.
 fn apart<F: Future<Output = ()>>(task: impl FnOnce() -> F + Send + 'static) {
     thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -44,10 +44,10 @@ async fn watch(client: Client, execution: ExecutionId, release: Sender<()>) {
     let renewed = async || lease().await.filter(|until| until.since(first) > LEASE);
     let registered = async || {
         let workers = client.backend().workers(&Namespace::default(), None, 10).await.unwrap();
-        let heard = |worker: &ff_core::resource::Registration| {
+        let is_alive = |worker: &ff_core::resource::Registration| {
             worker.heard_at.since(worker.registered_at) > worker.ttl
         };
-        workers.first().is_some_and(heard).then_some(())
+        workers.first().is_some_and(is_alive).then_some(())
     };
     let both = until_async(MINUTE, renewed).await.zip(until_async(MINUTE, registered).await);
     let logged = until_async(MINUTE, async || log().contains("kind=block ").then_some(())).await;
@@ -56,7 +56,7 @@ async fn watch(client: Client, execution: ExecutionId, release: Sender<()>) {
     }
 }
 
-/// A handler blocks the runtime it was started on, and loses nothing by it.
+/// A handler blocks the runtime it was started on, and no lease or registration is lost.
 async fn nothing_is_lost(worker: Arc<dyn ClientAndWorker>, observer: Arc<dyn ClientAndWorker>) {
     capture_log();
     let (release, released) = channel();
@@ -118,7 +118,7 @@ impl io::Write for Captured {
 /// Keeps what is logged, in place of printing it.
 fn capture_log() {
     let captured = tracing_subscriber::fmt().with_ansi(false).with_writer(|| Captured);
-    // The other test of this file may have done so.
+    // The other test of this file may have set it.
     let _ = captured.try_init();
 }
 

@@ -55,7 +55,7 @@ async fn the_server_chooses(backend: Arc<dyn ClientAndWorker>) {
     assert_eq!(task.assignment().execution, first);
     assert!(
         worker.claim_via_server(None, TTL).await.unwrap().is_none(),
-        "a quota is asked here too"
+        "the quota applies here too"
     );
     task.complete(Payload::default()).await.unwrap();
     let task = worker.claim_via_server(None, TTL).await.unwrap().unwrap();
@@ -75,7 +75,7 @@ async fn the_server_chooses_over_http() {
     the_server_chooses(server.client(server.address.port())).await;
 }
 
-/// A worker behind a proxy, and a client that sees two executions in its lane.
+/// A worker behind a proxy, and a client with two executions in its lane.
 async fn behind(proxy: &Proxy, server: &Served) -> (FlowFabricWorker, Client, [ExecutionId; 2]) {
     let client = Client::new(server.client(server.address.port()));
     let config = WorkerConfig::new(server.client(proxy.port()), "tester".parse().unwrap());
@@ -97,7 +97,7 @@ async fn one_was_taken(proxy: &Proxy, client: &Client, [first, second]: [Executi
 }
 
 #[tokio::test]
-async fn a_grant_whose_reply_is_lost_is_asked_for_again_as_the_same() {
+async fn a_grant_whose_reply_is_lost_is_requested_again_with_the_same_id() {
     let server = Served::start().await;
     let proxy = Proxy::to(server.address.port());
     let (worker, client, two) = behind(&proxy, &server).await;
@@ -119,7 +119,7 @@ async fn a_claim_of_a_grant_whose_reply_is_lost_finds_its_lease() {
 }
 
 #[tokio::test]
-async fn a_claim_whose_reply_is_lost_is_repeated_as_the_same() {
+async fn a_claim_whose_reply_is_lost_is_repeated_with_the_same_id() {
     let server = Served::start().await;
     let proxy = Proxy::to(server.address.port());
     let (worker, client, two) = behind(&proxy, &server).await;
@@ -130,7 +130,7 @@ async fn a_claim_whose_reply_is_lost_is_repeated_as_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_of_another_worker_is_refused_and_left_to_it() {
+async fn a_grant_of_another_worker_is_refused_and_stays_valid() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let other = FlowFabricWorker::connect(fixture.config()).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_grant_of_another_worker_is_refused_and_left_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_lane_that_is_named_is_asked_and_a_grant_lasts_as_long_as_was_said() {
+async fn only_the_named_lane_is_tried_and_a_grant_lasts_as_long_as_requested() {
     let fixture = Fixture::start();
     let mut config = fixture.config();
     config.lanes = vec!["a".parse().unwrap(), "b".parse().unwrap()];
@@ -155,13 +155,13 @@ async fn only_the_lane_that_is_named_is_asked_and_a_grant_lasts_as_long_as_was_s
     assert!(worker.claim_via_server(Some(&a), TTL).await.unwrap().is_none());
     let too_long = Millis::from_hours(1);
     let refused = worker.claim_via_server(Some(&b), too_long).await.unwrap_err();
-    assert_eq!(refused.refused(), Some(Code::InvalidArgument), "the time is asked for as given");
+    assert_eq!(refused.refused(), Some(Code::InvalidArgument), "the time is sent as given");
     let task = worker.claim_via_server(Some(&b), TTL).await.unwrap().unwrap();
     assert_eq!(task.assignment().lane, b);
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_lane_is_asked() {
+async fn every_lane_is_tried() {
     let fixture = Fixture::start();
     let mut config = fixture.config();
     config.lanes = vec!["a".parse().unwrap(), "b".parse().unwrap()];
@@ -198,7 +198,7 @@ async fn a_saturated_worker_leaves_a_grant_untouched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_whose_time_is_over_gives_nothing() {
+async fn an_expired_grant_gives_nothing() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;
@@ -222,11 +222,11 @@ async fn a_grant_is_used_once_however_often_it_is_claimed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_its_holder_lost_is_claimed_as_a_new_attempt() {
+async fn an_execution_whose_lease_was_lost_is_claimed_as_a_new_attempt() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit_with(|policy| policy.lease_ttl = Some(Millis::from_secs(1))).await;
-    // Another takes it and is never heard of again.
+    // Another worker takes it and goes silent.
     let claim = ClaimRequest {
         namespace: Namespace::default(),
         lane: Lane::default(),

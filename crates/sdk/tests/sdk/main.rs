@@ -1,10 +1,10 @@
 //! The worker of the SDK: how it runs tasks, registers, reports and stops.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod blocking;
 mod fixture;
 mod grants;
-mod presence;
+mod registration;
 mod runtime;
 mod usage;
 mod work;

@@ -37,7 +37,7 @@ async fn verbose(_task: TaskContext, Json(()): Json<()>) -> Result<Bytes, TaskEr
     Ok(Bytes(Payload::bytes(vec![b'x'; PAYLOAD_BYTES + 1])))
 }
 
-/// Fails once, then reports progress and puts itself off, then tells what it knows.
+/// Fails once, then reports progress and delays itself, then describes its task.
 async fn describe(task: TaskContext, Json(()): Json<()>) -> Result<Json<String>, TaskError> {
     if task.attempt() == 0 {
         return Err(TaskError::retryable(format!("last {}", task.is_last_attempt())));
@@ -92,7 +92,7 @@ async fn a_typed_handler_gives_a_typed_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_and_a_panic_are_retried_and_the_runtime_lives_on() {
+async fn an_error_and_a_panic_are_retried_and_the_runtime_keeps_running() {
     let fixture = Fixture::start();
     let running = runtime(&fixture).start().await.unwrap();
     let task = client(&fixture).submit("flaky", &()).await.unwrap();
@@ -102,7 +102,7 @@ async fn an_error_and_a_panic_are_retried_and_the_runtime_lives_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permanent_failure_is_not_retried_and_its_reason_is_told() {
+async fn a_permanent_failure_is_not_retried_and_its_reason_is_reported() {
     let fixture = Fixture::start();
     let running = runtime(&fixture).start().await.unwrap();
     let task = client(&fixture).submit("doomed", &()).await.unwrap();
@@ -145,8 +145,8 @@ async fn a_handler_knows_its_last_attempt_and_what_came_before() {
     let client = client(&fixture);
     let described = client.task("describe").unwrap().input(&()).unwrap().priority(3);
     let task = described.policy(|ask| ask.max_attempts = Some(2)).send().await.unwrap();
-    let told: String = timeout(MINUTE, client.wait(task.execution)).await.unwrap().unwrap();
-    assert_eq!(told, "attempt 1 of 2, last true, priority 3, progress 50");
+    let described: String = timeout(MINUTE, client.wait(task.execution)).await.unwrap().unwrap();
+    assert_eq!(described, "attempt 1 of 2, last true, priority 3, progress 50");
     running.shutdown().await;
 }
 

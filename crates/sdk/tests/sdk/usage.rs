@@ -1,4 +1,4 @@
-//! What holders report to budgets, and what waits for budgets and quotas.
+//! What holders report to budgets, and which executions wait for budgets and quotas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn a_report_whose_reply_is_lost_is_repeated_and_counts_once() {
     let connections = proxy.accepted();
     proxy.set_at("/usage", Mode::CutAfterRequest);
     let report = task.report_usage("answer", &[("tokens", 30)]);
-    // The usage is charged, and its reporter has not heard of it.
+    // The usage is charged, and the reply was lost.
     let restored = async {
         let charged = async || (used(&client).await == 30).then_some(());
         until_async(MINUTE, charged).await.unwrap();
@@ -150,7 +150,7 @@ async fn a_full_budget_keeps_work_from_handlers_until_it_is_reset() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_task_gives_back_its_place_and_what_was_reserved_for_it() {
+async fn a_dropped_task_frees_its_slot_and_its_reservation() {
     let fixture = Fixture::start();
     let client = Client::new(fixture.backend.clone());
     client.put_budget("team", hard(100)).await.unwrap();

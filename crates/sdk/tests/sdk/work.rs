@@ -1,4 +1,4 @@
-//! The loop of a worker: what it claims, when it ends, and how it is told to stop.
+//! The loop of a worker: what it claims, when it ends, and how it is stopped.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -114,7 +114,7 @@ async fn a_runtime_that_must_stop_at_once_does_not_wait_for_its_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_hears_at_once_that_its_attempt_is_past_its_timeout() {
+async fn a_holder_learns_at_once_that_its_attempt_is_past_its_timeout() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let limited = |policy: &mut ff_core::PolicyOverrides| {
@@ -133,23 +133,23 @@ async fn a_holder_hears_at_once_that_its_attempt_is_past_its_timeout() {
     assert_eq!(again.unwrap().assignment().fence.attempt, 1, "the engine ended the attempt");
 }
 
-/// What the hook of a worker hears, in words.
-fn hearing(config: WorkerConfig) -> (WorkerConfig, Seen) {
-    let heard = Seen::default();
-    let told = heard.clone();
+/// Collects the events of a worker, in words.
+fn recording(config: WorkerConfig) -> (WorkerConfig, Seen) {
+    let seen = Seen::default();
+    let log = seen.clone();
     let events = Arc::new(move |event: WorkerEvent<'_>| {
-        told.lock().unwrap().push(match event {
+        log.lock().unwrap().push(match event {
             WorkerEvent::NotRegistered { .. } => "not registered".to_owned(),
             WorkerEvent::ClaimFailed { lane, .. } => format!("claim from {lane} failed"),
             WorkerEvent::Claimed(assignment) => format!("claimed {}", assignment.execution),
             other => format!("{other:?}"),
         });
     });
-    (WorkerConfig { events, ..config }, heard)
+    (WorkerConfig { events, ..config }, seen)
 }
 
 #[tokio::test]
-async fn a_claim_whose_reply_is_lost_is_told_and_repeated_as_the_same() {
+async fn a_claim_whose_reply_is_lost_is_reported_and_repeated_with_the_same_id() {
     let server = Served::start().await;
     let proxy = Proxy::to(server.address.port());
     let client = Client::new(server.client(server.address.port()));
@@ -157,17 +157,17 @@ async fn a_claim_whose_reply_is_lost_is_told_and_repeated_as_the_same() {
     let second = client.submit("think", &()).await.unwrap().execution;
     proxy.cut_once("/claim");
     let config = WorkerConfig::new(server.client(proxy.port()), "tester".parse().unwrap());
-    let (config, heard) = hearing(config);
+    let (config, events) = recording(config);
     assert_eq!(lanes_served(config, Until::OneTask).await.len(), 1);
     assert_eq!(proxy.cuts(), 1, "one reply was lost");
     let claimed = format!("claimed {first}");
-    assert_eq!(*heard.lock().unwrap(), ["claim from default failed", claimed.as_str()]);
+    assert_eq!(*events.lock().unwrap(), ["claim from default failed", claimed.as_str()]);
     assert_eq!(client.describe(first).await.unwrap().epoch, 1, "it was taken once");
     assert_eq!(client.describe(second).await.unwrap().epoch, 0, "the other not at all");
 }
 
 #[tokio::test]
-async fn a_worker_whose_backend_is_not_there_yet_starts_if_it_may() {
+async fn a_worker_may_start_before_its_backend_answers() {
     let server = Served::start().await;
     let port = server.address.port();
     let backend = server.client(port);
@@ -177,13 +177,13 @@ async fn a_worker_whose_backend_is_not_there_yet_starts_if_it_may() {
     let config = WorkerConfig::new(backend.clone(), "tester".parse().unwrap());
     let strict = WorkerConfig { connect_timeout: Some(Duration::ZERO), ..config.clone() };
     assert!(FlowFabricWorker::connect(strict).await.is_err());
-    let (config, heard) = hearing(WorkerConfig { connect_timeout: None, ..config });
+    let (config, events) = recording(WorkerConfig { connect_timeout: None, ..config });
     FlowFabricWorker::connect(config).await.unwrap();
-    assert_eq!(*heard.lock().unwrap(), ["not registered"]);
+    assert_eq!(*events.lock().unwrap(), ["not registered"]);
 }
 
 #[tokio::test]
-async fn a_worker_that_must_stop_at_once_soon_gives_up_a_call_that_is_not_answered() {
+async fn a_worker_that_must_stop_at_once_soon_abandons_an_unanswered_call() {
     let server = Served::start().await;
     let port = server.address.port();
     let client = Client::new(server.client(port));
@@ -200,6 +200,6 @@ async fn a_worker_that_must_stop_at_once_soon_gives_up_a_call_that_is_not_answer
     let ended = timeout(MINUTE, task.complete(Payload::default())).await;
     assert!(
         ended.unwrap().unwrap_err().is_retryable(),
-        "it is given up long before the lease ends"
+        "it is abandoned long before the lease ends"
     );
 }

@@ -54,7 +54,7 @@ async fn a_dropped_task_is_handed_back_at_once_without_spending_a_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_hears_that_it_is_asked_to_stop_and_may_still_finish() {
+async fn a_holder_learns_that_it_is_asked_to_stop_and_may_still_finish() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;
@@ -69,7 +69,7 @@ async fn a_holder_hears_that_it_is_asked_to_stop_and_may_still_finish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_goes_on_past_its_grace_hears_that_its_hold_has_ended() {
+async fn a_holder_that_continues_past_its_grace_learns_that_its_hold_has_ended() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;
@@ -81,8 +81,8 @@ async fn a_holder_that_goes_on_past_its_grace_hears_that_its_hold_has_ended() {
     let asked = tokio::time::Instant::now();
     timeout(MINUTE, task.lost()).await.unwrap();
     assert_eq!(task.stop_reason(), Some(StopReason::Cancelled));
-    // It heard of the cancel within ten seconds, a third of its lease; two of the grace were left.
-    assert!(asked.elapsed() < Duration::from_secs(9), "it is told when the grace is over");
+    // It learned of the cancel within ten seconds, a third of its lease; two of the grace were left.
+    assert!(asked.elapsed() < Duration::from_secs(9), "it stops when the grace is over");
     assert_eq!(fixture.state(&target).await, PublicState::Cancelled);
 }
 
@@ -130,7 +130,7 @@ async fn a_result_over_the_limit_fails_its_execution_for_good() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_is_refused_for_what_it_says_fails_its_execution_for_good() {
+async fn a_terminal_call_whose_content_is_refused_fails_its_execution_for_good() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;
@@ -142,7 +142,7 @@ async fn an_end_that_is_refused_for_what_it_says_fails_its_execution_for_good() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_with_too_long_a_message_is_taken_with_the_start_of_it() {
+async fn a_failure_message_that_is_too_long_is_cut() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;
@@ -154,7 +154,7 @@ async fn a_failure_with_too_long_a_message_is_taken_with_the_start_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_is_dropped_again_and_again_is_put_off_and_then_has_failed() {
+async fn work_that_is_dropped_repeatedly_is_delayed_and_then_fails() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;
@@ -166,15 +166,15 @@ async fn work_that_is_dropped_again_and_again_is_put_off_and_then_has_failed() {
             Some(_dropped) => dropped += 1,
             None => {}
         }
-        assert!(dropped < 20, "it is not run for ever");
+        assert!(dropped < 20, "it does not run forever");
     };
     assert_eq!((dropped, fixture.record(&target).await.run.failures), (6, 1));
-    assert!(began.elapsed() > Duration::from_secs(8), "it was put off in between");
+    assert!(began.elapsed() > Duration::from_secs(8), "it was delayed in between");
     assert_eq!(task.assignment().fence.attempt, 1, "another try follows");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_hears_that_its_execution_was_cancelled() {
+async fn a_holder_learns_that_its_execution_was_cancelled() {
     let fixture = Fixture::start();
     let worker = fixture.worker().await;
     let target = fixture.submit().await;

@@ -1,4 +1,4 @@
-//! Take work, waiting for some to appear.
+//! Claim work, waiting for some to appear.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,8 @@ use crate::metrics;
 use crate::params::{InPath, NamespaceQuery};
 use crate::state::AppState;
 
-/// Takes work, waiting for some to appear. A client that goes away gives back what was taken.
+/// Claims work, waiting for some to appear. What was claimed for a client that disconnects is
+/// handed back.
 #[utoipa::path(post, path = "/v1/workers/{id}/claim", tag = "workers",
     operation_id = "claim_executions",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
@@ -45,7 +46,7 @@ pub(crate) async fn claim(
     };
     let claimed = tokio::select! {
         biased;
-        // A claim that waits takes nothing more once the server stops.
+        // A waiting claim takes nothing more once the server stops.
         () = stopping(&state, wait) => Claimed::default(),
         claimed = state.backend.claim(claim, wait) => {
             claimed.inspect_err(metrics::refused)?
@@ -53,7 +54,7 @@ pub(crate) async fn claim(
     };
     drop(permit);
     let taken = Taken { backend: state.backend, tasks: state.tasks, claimed };
-    // The connection gets a turn: if its client has gone meanwhile, this is as far as it comes.
+    // Yields to the connection: if its client has disconnected, the claim ends here.
     tokio::task::yield_now().await;
     let claimed = taken.delivered();
     if claimed == Claimed::default() {
@@ -62,7 +63,7 @@ pub(crate) async fn claim(
     Ok(JsonBody(ClaimedView::from(&claimed)).into_response())
 }
 
-/// Waits for the server to stop; a claim that does not wait is let finish.
+/// Waits for the server to stop; a claim that does not wait may finish.
 async fn stopping(state: &AppState, wait: Millis) {
     state.stopping.cancelled().await;
     if wait == Millis::ZERO {
@@ -75,7 +76,7 @@ fn overloaded() -> ApiError {
     ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
 }
 
-/// What was taken for a client that may have gone. Dropping it hands everything back.
+/// What was claimed for a client that may have disconnected. Dropping it hands everything back.
 struct Taken {
     backend: Arc<dyn EngineBackend>,
     tasks: TaskTracker,

@@ -1,4 +1,4 @@
-//! Submit work and look at it.
+//! Submit work and read it.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use ff_api::{
 };
 use ff_core::machine::{Submitted, Target};
 use ff_core::{Kind, Lane, Namespace, Payload, Refusal};
-use ff_store::listing::{Cursor, Filter, Listing, Standing};
+use ff_store::listing::{Cursor, Filter, Listing, StateFilter};
 use ff_store::roles::describe_explained;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -52,7 +52,7 @@ pub(crate) async fn submit(
     Ok((StatusCode::CREATED, [(header::LOCATION, path)], body).into_response())
 }
 
-/// Accepts several pieces of work; each gets its own answer.
+/// Accepts several pieces of work; each gets a separate answer.
 #[utoipa::path(post, path = "/v1/executions/batch", tag = "executions",
     operation_id = "submit_executions", params(NamespaceQuery),
     request_body = SubmitBatch, responses(
@@ -93,7 +93,7 @@ fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitte
     answer.inspect_err(metrics::refused).map_err(ApiError::from)
 }
 
-/// One execution. One that no live worker can run says so.
+/// One execution. The view of one that no live worker can run says so.
 #[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions", operation_id = "get_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
     (status = 200, description = "The execution.", body = ExecutionView),
@@ -107,7 +107,7 @@ pub(crate) async fn describe(
     Ok(JsonBody(ExecutionView::new(&record, explanation.as_ref())))
 }
 
-/// Why an execution stands where it stands, and what it waits for.
+/// Why an execution is in its state, and what it waits for.
 #[utoipa::path(get, path = "/v1/executions/{id}/explain", tag = "executions",
     operation_id = "explain_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
@@ -122,7 +122,7 @@ pub(crate) async fn explain(
     Ok(JsonBody(ExplanationView::new(target.execution, &explanation)))
 }
 
-/// What an execution was submitted with, as the bytes it came in.
+/// What an execution was submitted with, byte for byte.
 #[utoipa::path(get, path = "/v1/executions/{id}/input", tag = "executions",
     operation_id = "get_execution_input",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
@@ -150,7 +150,7 @@ pub(crate) struct ResultQuery {
     run: Option<u32>,
 }
 
-/// What an execution completed with, as the bytes its worker sent.
+/// What an execution completed with, byte for byte.
 #[utoipa::path(get, path = "/v1/executions/{id}/result", tag = "executions",
     operation_id = "get_execution_result",
     params(("id" = Id, Path, description = "The execution."), ResultQuery), responses(
@@ -229,7 +229,7 @@ pub(crate) struct ListQuery {
     #[param(value_type = Option<Name>)]
     kind: Option<Kind>,
     /// In one of these states: `state=waiting&state=active`, or `state=waiting,active`.
-    #[param(value_type = Option<Vec<schema::Standing>>)]
+    #[param(value_type = Option<Vec<schema::StateFilter>>)]
     state: Option<String>,
     /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
     tags: Option<String>,
@@ -262,7 +262,9 @@ impl ListQuery {
                 to: self.to.map(|at| at.0),
                 ..Filter::default()
             }
-            .standing(self.state.as_deref().map(Standing::list).transpose()?.unwrap_or_default()),
+            .in_states(
+                self.state.as_deref().map(StateFilter::list).transpose()?.unwrap_or_default(),
+            ),
             after: self.cursor.as_deref().map(str::parse::<Cursor>).transpose()?,
             limit: self.limit,
         })

@@ -1,4 +1,4 @@
-//! What the holder of a lease says.
+//! Calls of the holder of a lease.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -55,7 +55,7 @@ pub(crate) async fn fail(
     exit(state.backend.fail(request.command(target)?).await)
 }
 
-/// Puts the execution off; the same attempt continues then.
+/// Delays the execution; the same attempt continues then.
 #[utoipa::path(post, path = "/v1/executions/{id}/delay", tag = "holder",
     operation_id = "delay_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
@@ -71,7 +71,7 @@ pub(crate) async fn delay(
     exit(state.backend.delay(request.command(target)?).await)
 }
 
-/// Cancels what is held.
+/// Cancels the held execution.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel-held", tag = "holder",
     operation_id = "cancel_held_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
@@ -87,7 +87,7 @@ pub(crate) async fn cancel_held(
     exit(state.backend.cancel_held(request.command(target)?).await)
 }
 
-/// Tells how far the work is. It does not renew the lease.
+/// Reports how far the work is. It does not renew the lease.
 #[utoipa::path(post, path = "/v1/executions/{id}/progress", tag = "holder",
     operation_id = "report_progress",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
@@ -105,8 +105,8 @@ pub(crate) async fn progress(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Adds to what the execution has used, or takes back from it. What was used is never refused because
-/// a limit is passed.
+/// Adds to what the execution has used, or takes back from it. A report of usage is never refused
+/// because it exceeds a limit.
 #[utoipa::path(post, path = "/v1/executions/{id}/usage", tag = "holder",
     operation_id = "report_usage",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),

@@ -1,4 +1,4 @@
-//! Look at lanes; pause, drain, resume and limit them; give them defaults.
+//! Read lanes; pause, drain, resume and limit them; give them defaults.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -66,12 +66,12 @@ pub(crate) async fn lane(
     State(state): State<AppState>,
     InPath { namespace, name: lane }: InPath<Lane>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
-    let said = state.backend.lane(&namespace, &lane).await?;
-    Ok(JsonBody(LaneView::new(lane, &said)))
+    let settings = state.backend.lane(&namespace, &lane).await?;
+    Ok(JsonBody(LaneView::new(lane, &settings)))
 }
 
-/// Pauses, drains, resumes or limits a lane, or gives it defaults. When it is answered, every claim and
-/// submit goes by it.
+/// Pauses, drains, resumes or limits a lane, or gives it defaults. Once this is answered, the change
+/// applies to every claim and submit.
 #[utoipa::path(patch, path = "/v1/lanes/{lane}", tag = "lanes",
     params(("lane" = Name, Path, description = "The lane."), NamespaceQuery),
     request_body = LaneRequest, responses(
@@ -84,6 +84,6 @@ pub(crate) async fn update_lane(
     Json(request): Json<LaneRequest, SMALL>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
     let order = request.order(namespace, lane.clone());
-    let said = state.backend.update_lane(order).await.inspect_err(metrics::refused)?;
-    Ok(JsonBody(LaneView::new(lane, &said)))
+    let settings = state.backend.update_lane(order).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(LaneView::new(lane, &settings)))
 }

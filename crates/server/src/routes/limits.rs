@@ -1,4 +1,4 @@
-//! Budgets and quotas: made, looked at, changed, removed.
+//! Budgets and quotas: created, read, changed, removed.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -58,7 +58,7 @@ pub(crate) async fn put_budget(
     Ok(JsonBody((&put.inspect_err(metrics::refused)?).into()))
 }
 
-/// Forgets what was used of a budget. Waiting executions are re-evaluated.
+/// Resets the usage of a budget. Waiting executions are re-evaluated.
 #[utoipa::path(post, path = "/v1/budgets/{name}/reset", tag = "budgets",
     params(("name" = Name, Path, description = "The budget."), NamespaceQuery),
     request_body = ResetRequest, responses(
@@ -74,7 +74,7 @@ pub(crate) async fn reset_budget(
     Ok(JsonBody((&reset.inspect_err(metrics::refused)?).into()))
 }
 
-/// Removes a budget. What names it waits until there is one again.
+/// Removes a budget. Executions that name it wait until it exists again.
 #[utoipa::path(delete, path = "/v1/budgets/{name}", tag = "budgets",
     params(("name" = Name, Path, description = "The budget."), NamespaceQuery), responses(
     (status = 204, description = "It is gone."),
@@ -102,7 +102,7 @@ pub(crate) async fn list_quotas(
     Ok(JsonBody(QuotaPageView::new(&found, limit)))
 }
 
-/// A quota and what it has let through.
+/// A quota and what it has admitted.
 #[utoipa::path(get, path = "/v1/quotas/{name}", tag = "quotas", operation_id = "get_quota",
     params(("name" = Name, Path, description = "The quota."), NamespaceQuery), responses(
     (status = 200, description = "The quota.", body = QuotaView),
@@ -132,7 +132,7 @@ pub(crate) async fn put_quota(
     Ok(JsonBody((&put.inspect_err(metrics::refused)?).into()))
 }
 
-/// Removes a quota. What names it waits until there is one again.
+/// Removes a quota. Executions that name it wait until it exists again.
 #[utoipa::path(delete, path = "/v1/quotas/{name}", tag = "quotas",
     params(("name" = Name, Path, description = "The quota."), NamespaceQuery), responses(
     (status = 204, description = "It is gone."),

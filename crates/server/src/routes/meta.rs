@@ -10,7 +10,7 @@ use crate::error::ApiError;
 use crate::params::PathText;
 use crate::state::AppState;
 
-/// Whether the process answers. It asks nobody else.
+/// Whether the process answers. It does not call the store.
 #[utoipa::path(get, path = "/livez", tag = "meta", operation_id = "get_liveness", security(()), responses(
     (status = 200, description = "It does.", body = String, content_type = "text/plain"),
     Problems
@@ -19,7 +19,7 @@ pub(crate) async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Whether the store has answered within the last second. It is asked at most once a second, and
+/// Whether the store has answered within the last second. It is pinged at most once a second, and
 /// the answer takes at most a second.
 #[utoipa::path(get, path = "/readyz", tag = "meta", operation_id = "get_readiness", security(()), responses(
     (status = 200, description = "It has.", body = String, content_type = "text/plain"),
@@ -29,7 +29,7 @@ pub(crate) async fn readyz(State(state): State<AppState>) -> Result<&'static str
     match state.health.ready(state.backend.ping()).await {
         true => Ok("ok\n"),
         false => {
-            let detail = "the store did not answer; ask again";
+            let detail = "the store did not answer; try again";
             Err(ApiError::http(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", detail))
         }
     }

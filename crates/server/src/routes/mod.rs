@@ -14,7 +14,7 @@ pub(crate) mod workers;
 use ff_api::http::Problem;
 use utoipa::IntoResponses;
 
-/// What any route may answer instead of what was asked for.
+/// The problems that any route may answer with.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "a description, never made")]
 pub(crate) enum Problems {
@@ -24,7 +24,7 @@ pub(crate) enum Problems {
     /// No token, or not the right one.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthenticated(Problem),
-    /// A server without a token is asked by a foreign name, or by a web page.
+    /// A server without a token is addressed by a foreign name, or by a web page.
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// No such execution in this namespace, or no such path.
@@ -39,7 +39,7 @@ pub(crate) enum Problems {
         headers(("retry-after" = u64, description = "After how many seconds to try again."))
     )]
     Timeout(Problem),
-    /// The state of things does not allow it.
+    /// The current state does not allow it.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// The body, or something in it, is too large.

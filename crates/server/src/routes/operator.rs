@@ -1,4 +1,4 @@
-//! Steer work from outside.
+//! Control work from outside.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use crate::metrics;
 use crate::params::{ExecutionPath, NamespaceQuery};
 use crate::state::AppState;
 
-/// Cancels: at once, or leaving the holder some time.
+/// Cancels: at once, or after a grace period for the holder.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel", tag = "operator",
     operation_id = "cancel_execution",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
@@ -91,7 +91,7 @@ pub(crate) async fn tags(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Takes a lease away.
+/// Revokes a lease.
 #[utoipa::path(post, path = "/v1/executions/{id}/revoke", tag = "operator",
     operation_id = "revoke_lease",
     params(("id" = Id, Path, description = "The execution."), NamespaceQuery),

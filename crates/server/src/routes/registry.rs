@@ -1,4 +1,4 @@
-//! Who works: workers register, are heard of and leave.
+//! The registry: workers register, send heartbeats and leave.
 
 use axum::Json as JsonBody;
 use axum::extract::State;
@@ -18,7 +18,7 @@ use crate::metrics;
 use crate::params::{InPath, NamespaceQuery, Params, default_page_size};
 use crate::state::AppState;
 
-/// Registers a worker, or changes what its registration says. Another live process with the same
+/// Registers a worker, or changes its registration. Another live process with the same
 /// instance id stays, and this one is refused.
 #[utoipa::path(post, path = "/v1/workers/{id}/register", tag = "workers",
     operation_id = "register_worker",
@@ -37,8 +37,8 @@ pub(crate) async fn register(
     Ok(JsonBody(RegisteredView { until: registered.until.into() }))
 }
 
-/// Renews leases and hears of cancels, each with its own answer; or says that a registered worker
-/// is alive.
+/// Renews leases and reports cancels, with one answer each; or renews the registration of a
+/// worker.
 #[utoipa::path(post, path = "/v1/workers/{id}/heartbeat", tag = "workers",
     operation_id = "send_heartbeat",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
@@ -108,7 +108,7 @@ pub(crate) struct WorkersQuery {
 }
 
 /// Registered workers, in the order of their instance ids. One that was silent for too long is
-/// there until the engine has removed it; its `until` has passed.
+/// listed until the engine has removed it; its `until` has passed.
 #[utoipa::path(get, path = "/v1/workers", tag = "workers", params(WorkersQuery), responses(
     (status = 200, description = "One page.", body = WorkerPageView),
     Problems

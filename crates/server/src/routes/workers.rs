@@ -21,7 +21,7 @@ use crate::metrics;
 use crate::params::{InPath, NamespaceQuery};
 use crate::state::AppState;
 
-/// Completes several executions; each gets its own answer.
+/// Completes several executions; each gets a separate answer.
 #[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers",
     operation_id = "complete_executions",
     params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
@@ -44,7 +44,7 @@ pub(crate) async fn complete(
     Ok(JsonBody(exits(state.backend.complete(commands).await?)))
 }
 
-/// Renews leases and hears of cancels; each gets its own answer.
+/// Renews leases and reports cancels; each gets a separate answer.
 pub(super) async fn renew(
     state: &AppState,
     namespace: &Namespace,
@@ -79,7 +79,7 @@ fn beat(execution: ff_core::ExecutionId, answer: Result<Renewed, StoreError>) ->
     }
 }
 
-/// Hands named leases back; each gets its own answer.
+/// Hands named leases back; each gets a separate answer.
 pub(super) async fn hand_back(
     state: &AppState,
     namespace: &Namespace,

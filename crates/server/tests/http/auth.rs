@@ -1,4 +1,4 @@
-//! Who may ask: the token, and what is open without it.
+//! Authentication: the token, and the routes that are open without it.
 
 use ff_api::client::{HttpClient, HttpOptions};
 use ff_server::{Config, ConfigError, Server, Token};
@@ -19,7 +19,7 @@ async fn call(server: &Fixture, method: &str, path: &str, header: &str) -> Answe
 }
 
 #[tokio::test]
-async fn every_route_but_the_open_ones_asks_for_the_token() {
+async fn every_route_but_the_open_ones_requires_the_token() {
     let server = guarded().await;
     assert!(routes().len() >= 26, "{}", routes().len());
     for Route { method, path, open } in routes() {
@@ -38,7 +38,7 @@ async fn every_route_but_the_open_ones_asks_for_the_token() {
 }
 
 #[tokio::test]
-async fn every_method_of_every_path_asks_for_the_token_whether_the_path_takes_it_or_not() {
+async fn every_method_of_every_path_requires_the_token_whether_or_not_the_path_takes_it() {
     let server = guarded().await;
     for (path, open) in paths() {
         for method in METHODS {
@@ -88,7 +88,7 @@ async fn an_absent_a_malformed_and_a_wrong_token_get_one_answer() {
 }
 
 #[tokio::test]
-async fn the_token_is_asked_for_before_the_body_is_read() {
+async fn the_token_is_checked_before_the_body_is_read() {
     let server = guarded().await;
     let request =
         "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 999999999\r\n\r\n";
@@ -96,7 +96,7 @@ async fn the_token_is_asked_for_before_the_body_is_read() {
 }
 
 #[tokio::test]
-async fn health_tells_nothing_but_health() {
+async fn health_reports_nothing_but_health() {
     let server = guarded().await;
     for path in ["/livez", "/readyz", "/healthz"] {
         let answer = call(&server, "GET", path, "").await;
@@ -120,7 +120,7 @@ async fn no_answer_invites_other_origins_and_all_are_safe_in_a_browser() {
 }
 
 #[tokio::test]
-async fn a_client_with_the_wrong_token_is_told_so_and_does_not_try_again() {
+async fn a_client_with_the_wrong_token_gets_an_error_and_does_not_try_again() {
     let server = guarded().await;
     let client = |token: Option<&str>| {
         let url = format!("http://{}", server.address);

@@ -7,7 +7,7 @@ use crate::fixture::Fixture;
 use crate::fixture::raw::{Answer, LONG, Wire, ask, get, post, send};
 
 #[tokio::test]
-async fn an_unknown_id_and_anothers_id_get_the_same_answer() {
+async fn an_unknown_id_and_one_of_another_tenant_get_the_same_answer() {
     let server = Fixture::start().await;
     let anothers = server.submitted().await;
     let unknown = mint::execution_id(anothers.partition());
@@ -217,7 +217,7 @@ async fn an_unknown_path_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_unknown_method_is_told_which_are_known() {
+async fn an_unknown_method_gets_the_known_ones() {
     let server = Fixture::start().await;
     for (method, path, allow) in [
         ("DELETE", "/v1/executions", "POST,GET,HEAD"),
@@ -235,11 +235,12 @@ async fn an_unknown_method_is_told_which_are_known() {
         let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         let answer = ask(server.address, request).await;
         answer.problem(405, "method_not_allowed");
-        let mut told: Vec<_> = answer.header("allow").unwrap().split(',').map(str::trim).collect();
+        let mut allowed: Vec<_> =
+            answer.header("allow").unwrap().split(',').map(str::trim).collect();
         let mut known: Vec<_> = allow.split(',').collect();
-        told.sort_unstable();
+        allowed.sort_unstable();
         known.sort_unstable();
-        assert_eq!(told, known, "{method} {path}");
+        assert_eq!(allowed, known, "{method} {path}");
     }
 }
 
@@ -259,7 +260,7 @@ async fn a_head_request_gets_the_headers_of_a_get() {
     }
 }
 
-/// Whatever a body is, no route answers with a fault of its own.
+/// Whatever a body is, no route answers with a server error.
 #[tokio::test]
 async fn no_body_makes_any_route_fail() {
     let server = Fixture::start().await;

@@ -10,9 +10,9 @@ async fn submit(server: &Fixture, body: impl AsRef<[u8]>) -> Answer {
 /// Each body is refused with this status and code, and the detail contains the text.
 async fn each_refused(code: &str, bodies: &[(&str, &str)]) {
     let server = Fixture::start().await;
-    for (body, told) in bodies {
+    for (body, text) in bodies {
         let problem = submit(&server, body).await.problem(400, code);
-        assert!(problem.detail.contains(told), "{body} gives {}", problem.detail);
+        assert!(problem.detail.contains(text), "{body} gives {}", problem.detail);
         assert!(!problem.retryable);
     }
 }
@@ -99,7 +99,7 @@ async fn numbers_out_of_range_are_refused() {
 }
 
 #[tokio::test]
-async fn values_of_the_wrong_sort_are_refused_with_their_place() {
+async fn values_of_the_wrong_type_are_refused_with_their_place() {
     each_refused(
         "invalid_json",
         &[
@@ -127,7 +127,7 @@ async fn values_of_the_wrong_sort_are_refused_with_their_place() {
 }
 
 #[tokio::test]
-async fn deep_nesting_is_refused_where_it_stands() {
+async fn deep_nesting_is_refused_with_its_place() {
     let server = Fixture::start().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let input = submit(&server, format!(r#"{{"input":{deep}}}"#)).await;
@@ -156,7 +156,7 @@ async fn bytes_that_are_not_utf_8_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_repeated_in_part_only() {
+async fn a_refusal_repeats_only_part_of_the_request() {
     let server = Fixture::start().await;
     let long = LONG.repeat(100);
     for body in [
@@ -176,7 +176,7 @@ async fn what_is_refused_is_repeated_in_part_only() {
 }
 
 #[tokio::test]
-async fn only_plain_json_is_taken() {
+async fn only_plain_json_is_accepted() {
     let server = Fixture::start().await;
     for headers in [
         "",

@@ -22,7 +22,7 @@ async fn a_body_of_ten_mebibytes_is_refused_and_the_connection_ended() {
     let server = Fixture::start().await;
     for path in ["/v1/executions", "/v1/executions/batch", "/v1/workers/w/claim"] {
         let mut wire = Wire::open(server.address).await;
-        // A client that sends before it reads is let send, or it would never see the answer.
+        // A client that sends before it reads may finish sending, or it would never see the answer.
         assert!(wire.send(post(path, huge())).await);
         let answer = wire.answer().await.unwrap();
         answer.problem(413, "too_large");
@@ -32,7 +32,7 @@ async fn a_body_of_ten_mebibytes_is_refused_and_the_connection_ended() {
 }
 
 #[tokio::test]
-async fn a_body_that_grows_past_its_limit_is_refused_while_it_comes() {
+async fn a_body_that_grows_past_its_limit_is_refused_while_it_arrives() {
     let server = Fixture::start().await;
     let mut wire = Wire::open(server.address).await;
     let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -49,7 +49,7 @@ async fn a_body_that_grows_past_its_limit_is_refused_while_it_comes() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_first_is_told_before_it_sends() {
+async fn a_client_that_expects_100_is_refused_before_it_sends() {
     let server = Fixture::start().await;
     let mut wire = Wire::open(server.address).await;
     let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -64,7 +64,7 @@ async fn a_client_that_asks_first_is_told_before_it_sends() {
 }
 
 #[tokio::test]
-async fn a_payload_of_a_mebibyte_is_taken_and_one_byte_more_is_not() {
+async fn a_payload_of_a_mebibyte_is_accepted_and_one_byte_more_is_not() {
     let server = Fixture::start().await;
     let body = |len: usize| format!(r#"{{"input":"{}"}}"#, "x".repeat(len - 2));
     assert_eq!(ask(server.address, post("/v1/executions", body(1 << 20))).await.status, 201);
@@ -81,7 +81,7 @@ async fn huge_headers_are_refused() {
     answer.problem(431, "headers_too_large");
     let many: String = (0..100).map(|n| format!("x-{n}: 1\r\n")).collect();
     ask(server.address, with(many)).await.problem(431, "headers_too_large");
-    // Past the reader's own bounds there is no request to answer: a bare status, and the end.
+    // Past the bounds of the HTTP reader there is no request to answer: a bare status, and the end.
     for header in [long(100 << 10), (0..1_000).map(|n| format!("x-{n}: 1\r\n")).collect()] {
         let mut wire = Wire::open(server.address).await;
         wire.send(with(header)).await;
@@ -102,7 +102,7 @@ async fn a_long_path_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_refused_and_the_connection_ended() {
+async fn bytes_that_are_not_http_are_refused_and_the_connection_ended() {
     let server = Fixture::start().await;
     for request in [
         "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}x",
@@ -137,7 +137,7 @@ async fn a_body_with_bad_chunks_is_refused_and_the_connection_ended() {
 }
 
 #[tokio::test]
-async fn a_length_beside_chunks_hides_no_second_request() {
+async fn a_length_next_to_chunks_hides_no_second_request() {
     let server = Fixture::start().await;
     for lengths in [
         "content-length: 5\r\ntransfer-encoding: chunked\r\n",
@@ -171,7 +171,7 @@ async fn clients_past_the_cap_wait_until_another_leaves() {
 }
 
 #[tokio::test]
-async fn claims_past_the_cap_are_told_to_wait() {
+async fn claims_past_the_cap_are_refused_with_retry_after() {
     let server = Fixture::with(Config { waiting_claims: 1, ..config() }).await;
     let client = server.client();
     let waiting = tokio::spawn(async move { client.claim(claim(), Millis::from_secs(50)).await });

@@ -6,7 +6,7 @@ use crate::fixture::raw::{Answer, Wire, ask, post, send};
 use crate::fixture::routes::{METHODS, paths, routes};
 use crate::fixture::{Fixture, TOKEN, config};
 
-async fn asked(server: &Fixture, method: &str, path: &str, headers: &str) -> Answer {
+async fn answer_to(server: &Fixture, method: &str, path: &str, headers: &str) -> Answer {
     let mut wire = Wire::open(server.address).await;
     wire.send(format!("{method} {path} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n")).await;
     wire.answer_to(method).await.unwrap()
@@ -27,7 +27,7 @@ async fn nothing_is_answered_under_a_foreign_name() {
     for (path, _) in paths().into_iter().chain([nowhere]) {
         for method in METHODS {
             for headers in ["host: evil.example\r\n", "host: evil.example:7272\r\n", ""] {
-                let answer = asked(&server, method, &path, headers).await;
+                let answer = answer_to(&server, method, &path, headers).await;
                 forbids(&answer, "host_not_allowed", method, &path);
             }
         }
@@ -42,13 +42,13 @@ async fn nothing_is_taken_from_a_page_of_another_origin() {
         for method in METHODS {
             for origin in ["http://evil.example", "http://localhost:3000", "null"] {
                 let headers = format!("{host}origin: {origin}\r\n");
-                let answer = asked(&server, method, &path, &headers).await;
+                let answer = answer_to(&server, method, &path, &headers).await;
                 forbids(&answer, "origin_not_allowed", method, &path);
             }
         }
     }
     let own = format!("{host}origin: http://{}\r\n", server.address);
-    assert_eq!(asked(&server, "GET", "/v1/executions", &own).await.status, 200);
+    assert_eq!(answer_to(&server, "GET", "/v1/executions", &own).await.status, 200);
 }
 
 /// A form of another site, from a browser that does not say where it is from.
@@ -67,7 +67,8 @@ async fn no_route_that_changes_something_takes_what_a_form_can_send() {
     for route in routes().iter().filter(|route| route.method == "POST") {
         let path = route.path.replace("/executions/a/", &format!("/executions/{id}/"));
         for form in forms {
-            let answer = asked(&server, "POST", &path, &format!("host: localhost\r\n{form}")).await;
+            let answer =
+                answer_to(&server, "POST", &path, &format!("host: localhost\r\n{form}")).await;
             answer.problem(415, "unsupported_media_type");
         }
         posts += 1;
@@ -82,7 +83,7 @@ async fn a_budget_is_not_reset_by_a_form() {
     let made = ask(server.address, send("PUT", "/v1/budgets/b", body)).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let path = "/v1/budgets/b/reset";
-    let form = asked(&server, "POST", path, "host: localhost\r\n").await;
+    let form = answer_to(&server, "POST", path, "host: localhost\r\n").await;
     form.problem(415, "unsupported_media_type");
     let json = ask(server.address, post(path, "{}")).await;
     assert_eq!(json.status, 200, "{}", json.text());
@@ -95,5 +96,5 @@ async fn a_server_with_a_token_answers_to_any_name() {
     let headers = format!(
         "host: work.example\r\norigin: https://board.example\r\nauthorization: Bearer {TOKEN}\r\n"
     );
-    assert_eq!(asked(&server, "GET", "/v1/executions", &headers).await.status, 200);
+    assert_eq!(answer_to(&server, "GET", "/v1/executions", &headers).await.status, 200);
 }

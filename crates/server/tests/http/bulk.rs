@@ -24,7 +24,7 @@ async fn submit(server: &Fixture, count: usize) {
 }
 
 #[tokio::test]
-async fn slices_go_on_where_the_last_one_ended() {
+async fn slices_continue_where_the_last_one_ended() {
     let server = Fixture::start().await;
     submit(&server, 5).await;
     let mut body = json!({"action": "cancel", "filter": {"lane": "default"}, "limit": 2});
@@ -55,7 +55,7 @@ async fn refusals_are_named_with_their_codes() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_by_name() {
+async fn contradictory_requests_are_refused_by_name() {
     let server = Fixture::start().await;
     for (body, field) in [
         (json!({"action": "cancel", "filter": {}}), "filter"),

@@ -1,4 +1,4 @@
-//! Why executions stand where they stand, told over HTTP.
+//! Explanations over HTTP.
 
 use ff_core::machine::{Admissions, Complete, GrantNext, Submit};
 use ff_core::state::Worker;
@@ -14,8 +14,8 @@ async fn explained(server: &Fixture, id: ExecutionId) -> Value {
     let answer = ask(server.address, get(&format!("/v1/executions/{id}/explain"))).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     // The client reads the very same out of it.
-    let told = server.client().explain(&target(id)).await.unwrap();
-    assert_eq!(told, server.store.explain(&target(id)).await.unwrap());
+    let explanation = server.client().explain(&target(id)).await.unwrap();
+    assert_eq!(explanation, server.store.explain(&target(id)).await.unwrap());
     serde_json::from_slice(&answer.body).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn words(view: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn queued_work_that_nobody_serves_says_so() {
+async fn queued_work_that_no_worker_serves_says_so() {
     let server = Fixture::start().await;
     let id = server.submitted().await;
     let view = explained(&server, id).await;
@@ -56,7 +56,7 @@ async fn queued_work_that_nobody_serves_says_so() {
 }
 
 #[tokio::test]
-async fn queued_work_that_nobody_can_run_names_the_nearest_worker() {
+async fn queued_work_that_no_worker_can_run_names_the_nearest_worker() {
     let server = Fixture::start().await;
     let needs = Capabilities::new(["gpu", "python", "cuda"]).unwrap();
     let id = submitted(&server, |submit| submit.requires = needs).await;
@@ -91,7 +91,7 @@ async fn queued_work_says_how_much_comes_before_it() {
 }
 
 #[tokio::test]
-async fn work_of_a_paused_lane_says_what_the_operator_said() {
+async fn work_of_a_paused_lane_has_the_reason_of_the_operator() {
     let server = Fixture::start().await;
     worker(&server, "able", &[]).await;
     let id = server.submitted().await;
@@ -151,7 +151,7 @@ async fn delayed_reserved_held_and_finished_work_says_so() {
 }
 
 #[tokio::test]
-async fn an_execution_that_nobody_can_run_says_so_by_itself() {
+async fn an_execution_that_no_worker_can_run_says_so() {
     let server = Fixture::start().await;
     let id = submitted(&server, |submit| {
         submit.requires = Capabilities::new(["gpu"]).unwrap();
@@ -175,7 +175,7 @@ async fn an_execution_that_nobody_can_run_says_so_by_itself() {
 }
 
 #[tokio::test]
-async fn a_listing_says_what_nobody_can_run_and_lists_only_that() {
+async fn a_listing_marks_what_no_worker_can_run_and_can_list_only_that() {
     let server = Fixture::start().await;
     let listed = async |query: &str| {
         let answer = ask(server.address, get(&format!("/v1/executions{query}"))).await;

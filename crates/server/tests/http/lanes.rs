@@ -24,7 +24,7 @@ async fn see(server: &Fixture, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_lane_is_shown() {
+async fn the_settings_of_a_lane_are_shown() {
     let server = Fixture::start().await;
     let untouched = see(&server, "/v1/lanes/default").await;
     assert_eq!((&untouched["paused"], &untouched["since"]), (&json!(false), &Value::Null));
@@ -60,9 +60,9 @@ async fn a_limit_is_set_kept_and_removed() {
     let claimed = client.claim(claim(), Millis::ZERO).await.unwrap();
     assert_eq!(claimed.assignments[0].execution, first);
     assert_eq!(client.claim(claim(), Millis::ZERO).await.unwrap().assignments.len(), 0);
-    let told = see(&server, &format!("/v1/executions/{second}/explain")).await;
+    let explained = see(&server, &format!("/v1/executions/{second}/explain")).await;
     let reason = json!({"reason": "lane_limit", "lane": "default", "active": 1, "max_active": 1});
-    assert_eq!(told["reasons"], json!([reason]));
+    assert_eq!(explained["reasons"], json!([reason]));
     assert_eq!(see(&server, "/v1/quotas").await["quotas"], json!([]));
     let kept = order(&server, "default", &json!({"draining": true})).await;
     assert_eq!(kept["max_active"], 1);
@@ -88,9 +88,10 @@ async fn policy_of(server: &Fixture, body: &Value) -> Value {
 async fn defaults_are_set_kept_and_removed() {
     let server = Fixture::start().await;
     let built_in = policy_of(&server, &json!({})).await;
-    let said = json!({"max_attempts": 5, "backoff": {"growth": "fixed"}, "deadline_ms": 60_000});
-    let set = order(&server, "default", &json!({"policy": said})).await;
-    assert_eq!(set["policy"], said);
+    let defaults =
+        json!({"max_attempts": 5, "backoff": {"growth": "fixed"}, "deadline_ms": 60_000});
+    let set = order(&server, "default", &json!({"policy": defaults})).await;
+    assert_eq!(set["policy"], defaults);
     assert_eq!(see(&server, "/v1/lanes/default").await, set);
     assert_eq!(see(&server, "/v1/lanes?configured=true").await["lanes"], json!([set]));
     let silent = policy_of(&server, &json!({})).await;
@@ -100,7 +101,7 @@ async fn defaults_are_set_kept_and_removed() {
     let own = policy_of(&server, &own).await;
     assert_eq!((&own["max_attempts"], &own["deadline_ms"]), (&json!(1), &Value::Null));
     let kept = order(&server, "default", &json!({"paused": true})).await;
-    assert_eq!(kept["policy"], said);
+    assert_eq!(kept["policy"], defaults);
     let none = json!({"retry_on": null, "attempt_timeout_ms": null});
     assert_eq!(order(&server, "default", &json!({"policy": none})).await["policy"], none);
     let gone = order(&server, "default", &json!({"policy": null})).await;
@@ -128,7 +129,7 @@ async fn bad_defaults_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_claim_and_a_grant_say_why_nothing_is_given_out() {
+async fn a_claim_and_a_grant_say_why_nothing_is_dispatched() {
     let server = Fixture::start().await;
     server.submitted().await;
     order(&server, "default", &json!({"paused": true})).await;
@@ -148,7 +149,7 @@ async fn a_claim_and_a_grant_say_why_nothing_is_given_out() {
 }
 
 #[tokio::test]
-async fn a_draining_lane_takes_no_new_work_and_gives_out_what_it_has() {
+async fn a_draining_lane_accepts_no_new_work_and_dispatches_what_it_has() {
     let server = Fixture::start().await;
     let id = server.submitted().await;
     order(&server, "default", &json!({"draining": true})).await;

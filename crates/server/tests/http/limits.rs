@@ -1,4 +1,4 @@
-//! Budgets and quotas over HTTP: made, looked at, changed, reset, removed.
+//! Budgets and quotas over HTTP: created, read, changed, reset, removed.
 
 use ff_core::Millis;
 use ff_core::machine::Withheld;
@@ -256,7 +256,7 @@ async fn work_with_limits_that_break_the_rules_is_refused() {
 }
 
 #[tokio::test]
-async fn work_waits_for_a_budget_and_a_waiting_claim_gets_it_when_there_is_room() {
+async fn work_waits_for_a_budget_and_a_waiting_claim_gets_it_when_there_is_capacity() {
     let server = Fixture::start().await;
     set(&server, "budgets/team", &tokens(100)).await;
     let limits = json!({"budgets": ["team"], "estimate": {"tokens": 60}});
@@ -277,9 +277,9 @@ async fn work_waits_for_a_budget_and_a_waiting_claim_gets_it_when_there_is_room(
     );
     let listed = see(&server, "executions?state=rate_limited").await;
     assert_eq!(listed["executions"][0]["id"], *second);
-    let told = see(&server, &format!("executions/{second}/explain")).await;
-    assert_eq!(told["reasons"][0]["reason"], "budget");
-    let sentence = told["explanation"].as_str().unwrap();
+    let explained = see(&server, &format!("executions/{second}/explain")).await;
+    assert_eq!(explained["reasons"][0]["reason"], "budget");
+    let sentence = explained["explanation"].as_str().unwrap();
     assert!(sentence.contains("budget team: 60 of 100 tokens"), "{sentence}");
 
     set(&server, "budgets/team", &tokens(120)).await;
@@ -304,21 +304,21 @@ async fn a_quota_says_what_it_has_admitted_and_when_the_next_one_may_start() {
     let quota = see(&server, "quotas/api").await;
     let counts = ["active", "admitted"].map(|field| quota[field].as_u64());
     assert_eq!(counts, [Some(1); 2]);
-    let told = see(&server, &format!("executions/{second}/explain")).await;
-    let sentence = told["explanation"].as_str().unwrap();
+    let explained = see(&server, &format!("executions/{second}/explain")).await;
+    let sentence = explained["explanation"].as_str().unwrap();
     assert!(sentence.contains("quota api: at most 1 start in any"), "{sentence}");
 }
 
 #[tokio::test]
-async fn work_that_names_what_is_removed_waits_until_it_is_there_again() {
+async fn work_that_names_a_removed_limit_waits_until_it_exists_again() {
     let server = Fixture::start().await;
     set(&server, "budgets/team", &tokens(100)).await;
     assert_eq!(call(&server, "DELETE", "budgets/team").await.status, 204);
     let id = submit(&server, &json!({"budgets": ["team"]})).await;
     let nothing = server.client().claim(claim(), Millis::ZERO).await.unwrap();
     assert_eq!(nothing.assignments.len(), 0);
-    let told = see(&server, &format!("executions/{id}/explain")).await;
-    let sentence = told["explanation"].as_str().unwrap();
+    let explained = see(&server, &format!("executions/{id}/explain")).await;
+    let sentence = explained["explanation"].as_str().unwrap();
     assert!(sentence.contains("there is no such budget"), "{sentence}");
     // A budget of the same name in another namespace is another one.
     set(&server, "budgets/team?namespace=rival", &tokens(100)).await;

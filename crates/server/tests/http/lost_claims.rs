@@ -27,7 +27,8 @@ async fn claims_with_cut_replies_burn_no_attempt_and_lose_no_execution() {
         for _ in 0..claim.max {
             submitted.insert(behind.server.submitted().await);
         }
-        // Now the first reply is cut, now its repetition too; now the work comes while it waits.
+        // Sometimes the first reply is cut, sometimes its repetition too; sometimes work arrives
+        // during the wait.
         let wait = Millis::new(u64::from(round % 2) * 50);
         behind.proxy.cut_next(1 + usize::from(round % 4 == 0));
         let mut answer = behind.client.claim(claim.clone(), wait).await;
@@ -40,7 +41,7 @@ async fn claims_with_cut_replies_burn_no_attempt_and_lose_no_execution() {
             assert_eq!((assignment.fence.attempt, assignment.fence.epoch), (0, 1));
             let complete = Complete { hold: assignment.hold(), result: Payload::default() };
             behind.client.complete(vec![complete]).await.unwrap().remove(0).unwrap();
-            assert!(done.insert(assignment.execution), "it was handed out once");
+            assert!(done.insert(assignment.execution), "it was dispatched once");
         }
     }
     assert_eq!(done, submitted, "none is lost and none invented");

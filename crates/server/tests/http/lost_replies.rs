@@ -34,7 +34,7 @@ impl BehindProxy {
         snapshot(&**self.server.store.store()).await.unwrap().without_versions()
     }
 
-    /// Makes `first`, whose reply is cut, then `again`; what that answers.
+    /// Makes `first`, whose reply is cut, then `again`; the answer to that.
     async fn repeated<T: std::fmt::Debug>(
         &self,
         first: impl Future<Output = Result<T, StoreError>>,
@@ -53,7 +53,7 @@ impl BehindProxy {
         answer
     }
 
-    /// The same for an exit: the call is made for new work in a worker's hands.
+    /// The same for an exit: the call is made for a newly claimed execution.
     async fn exit<F>(&self, call: impl Fn(Assignment) -> F) -> (Exited, PublicState)
     where
         F: Future<Output = Result<Exited, StoreError>>,

@@ -1,8 +1,8 @@
-//! What the server does with requests, good and bad, fast and slow, and what it says of itself.
+//! What the server does with requests, good and bad, fast and slow, and what it reports about itself.
 //!
-//! The exam over HTTP is a binary of its own: metrics are counted for a whole process, and a test here
-//! reads in them what a few calls leave.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+//! The exam over HTTP is a separate binary: metrics are counted for a whole process, and a test here
+//! reads the effect of a few calls in them.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 mod auth;
 mod bad_input;

@@ -41,7 +41,7 @@ async fn submit(server: &Fixture, limits: ExecutionLimits) {
     server.store.submit(vec![submit]).await.unwrap().remove(0).unwrap();
 }
 
-/// Makes everything happen once that is counted anywhere.
+/// Makes everything happen once that any metric counts.
 async fn live(server: &Fixture) -> String {
     let (client, namespace) = (server.client(), Namespace::default());
     let tokens = "tokens".parse().unwrap();
@@ -124,12 +124,12 @@ async fn every_metric_is_emitted_and_every_emitted_one_is_documented() {
     for metric in ff_server::metrics() {
         let (name, what) = (metric.name, metric.what);
         assert!(text.contains(&format!("# HELP {name} {what}")), "{name}");
-        let sort = match metric.kind {
+        let kind = match metric.kind {
             MetricKind::Counter => "counter",
             MetricKind::Gauge => "gauge",
             MetricKind::Histogram => "histogram",
         };
-        assert!(text.contains(&format!("# TYPE {name} {sort}")), "{name} is a {sort}");
+        assert!(text.contains(&format!("# TYPE {name} {kind}")), "{name} is a {kind}");
         for label in metric.labels.split(", ").filter(|label| !label.is_empty()) {
             let mut lines = text.lines().filter(|line| {
                 line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name}_"))
@@ -150,9 +150,9 @@ async fn the_dashboard_shows_metrics_that_exist_with_labels_that_they_have() {
     let panels = board["panels"].as_array().unwrap();
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     let lists = board["templating"]["list"].as_array().unwrap();
-    let asked = lists.iter().filter_map(|list| list["query"]["query"].as_str());
+    let queries = lists.iter().filter_map(|list| list["query"]["query"].as_str());
     let queries: Vec<_> =
-        targets.map(|target| target["expr"].as_str().unwrap()).chain(asked).collect();
+        targets.map(|target| target["expr"].as_str().unwrap()).chain(queries).collect();
     assert!(queries.len() > 30, "{} queries", queries.len());
     let documented: BTreeMap<_, _> =
         ff_server::metrics().map(|metric| (metric.name, metric.labels)).collect();
@@ -206,7 +206,7 @@ async fn waits_and_attempts_are_measured_by_the_time_of_the_store() {
 }
 
 #[tokio::test]
-async fn what_waits_is_shown_and_gone_when_it_is_taken() {
+async fn waiting_work_is_counted_until_it_is_claimed() {
     let server = Fixture::start().await;
     let lane: Lane = "shown".parse().unwrap();
     let submit = Submit {

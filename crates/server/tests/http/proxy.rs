@@ -1,4 +1,4 @@
-//! A proxy that delivers requests and, when told to, cuts the connection before the reply.
+//! A proxy that delivers requests and, on request, cuts the connection before the reply.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Proxy {
         Proxy { address, cuts, running }
     }
 
-    /// The next so many replies are not delivered.
+    /// The next `replies` replies are not delivered.
     pub(crate) fn cut_next(&self, replies: usize) {
         self.cuts.due.store(replies, Ordering::SeqCst);
     }
@@ -80,7 +80,7 @@ async fn relay(client: TcpStream, server: SocketAddr, cuts: Arc<Cuts>) {
     let replies = async {
         let mut some = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from_server.read(&mut some).await {
-            // The reply is there, so the server has done the work.
+            // The reply has arrived, so the server has done the work.
             if cuts.take() || to_client.write_all(&some[..read]).await.is_err() {
                 return;
             }

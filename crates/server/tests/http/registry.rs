@@ -1,4 +1,4 @@
-//! Workers register, are heard of and leave; others see who is there.
+//! Workers register, send heartbeats and leave; clients list them.
 
 use ff_core::Millis;
 use ff_store::mint;
@@ -30,7 +30,7 @@ fn read(answer: &Answer) -> Value {
 }
 
 #[tokio::test]
-async fn a_worker_registers_is_heard_of_and_leaves() {
+async fn a_worker_registers_sends_heartbeats_and_leaves() {
     let server = Fixture::start().await;
     let session = mint::request_id().to_string();
     let named = json!({"instance": "ada-1", "session": session});

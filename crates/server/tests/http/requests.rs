@@ -1,4 +1,4 @@
-//! A claim or grant that is sent again is the same call, without a word about it.
+//! A claim or grant that is sent again is recognised as the same call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Stopping: what runs may finish, what waits is answered, nobody new is let in.
+//! Stopping: running requests may finish, waiting ones are answered, new ones are not accepted.
 
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ async fn the_listener_is_closed_while_requests_finish() {
 }
 
 #[tokio::test]
-async fn what_does_not_finish_in_time_is_cut_off() {
+async fn a_request_that_does_not_finish_in_time_is_cut_off() {
     let drain = Duration::from_millis(200);
     let mut server = Fixture::with(Config { drain, ..config() }).await;
     let mut wire = Wire::open(server.address).await;

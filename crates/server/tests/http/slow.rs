@@ -1,4 +1,4 @@
-//! Clients that drip, stay silent, do not listen or go away cost only themselves.
+//! Clients that drip, stay silent, do not read or disconnect cost only themselves.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use ff_store::{ClientBackend, WorkerBackend};
 use crate::fixture::raw::{Wire, ask, get};
 use crate::fixture::{Fixture, claim, config, within};
 
-/// How long a slow client is borne with here.
-const PATIENCE: Duration = Duration::from_millis(400);
+/// The timeouts of the server here.
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 async fn impatient() -> Fixture {
-    Fixture::with(Config { header_timeout: PATIENCE, body_timeout: PATIENCE, ..config() }).await
+    Fixture::with(Config { header_timeout: TIMEOUT, body_timeout: TIMEOUT, ..config() }).await
 }
 
 /// Sends `bytes` one at a time until they are sent or the server ends the connection.
 async fn drip(wire: &mut Wire, bytes: &[u8]) {
-    let mut beat = tokio::time::interval(PATIENCE / 20);
+    let mut beat = tokio::time::interval(TIMEOUT / 20);
     for byte in bytes {
         beat.tick().await;
         if !wire.send([*byte]).await {
@@ -29,7 +29,7 @@ async fn drip(wire: &mut Wire, bytes: &[u8]) {
     }
 }
 
-/// The server ends the connection when its patience is over, and serves others until then.
+/// The server ends the connection when its timeout has passed, and serves others until then.
 async fn ends_while_others_are_served(server: &Fixture, slow: impl Future<Output = ()>) {
     let started = Instant::now();
     let mut served = 0;
@@ -44,7 +44,7 @@ async fn ends_while_others_are_served(server: &Fixture, slow: impl Future<Output
         () = others => {}
     }
     let took = started.elapsed();
-    assert!(took >= PATIENCE && took < PATIENCE * 20, "it took {took:?}");
+    assert!(took >= TIMEOUT && took < TIMEOUT * 20, "it took {took:?}");
     assert!(served > 5, "{served} others were served");
 }
 
@@ -95,7 +95,7 @@ async fn a_client_that_drips_its_next_request_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_client_that_drips_its_body_is_told_and_dropped() {
+async fn a_client_that_drips_its_body_gets_an_error_and_is_dropped() {
     let server = impatient().await;
     let head =
         "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
@@ -114,20 +114,20 @@ async fn a_client_that_drips_its_body_is_told_and_dropped() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_answers_is_dropped() {
-    let config = Config { body_timeout: PATIENCE, connections: 1, ..config() };
+async fn a_client_that_reads_no_answers_is_dropped() {
+    let config = Config { body_timeout: TIMEOUT, connections: 1, ..config() };
     let server = Fixture::with(config).await;
     let id = server.store.new_id(&Default::default(), None);
     let input = Payload::bytes(Bytes::from(vec![7; 1 << 20]));
     server.store.submit(vec![Submit { input, ..Submit::new(id) }]).await.unwrap();
     let mut deaf = Wire::open(server.address).await;
-    // More than any buffer on the way holds.
+    // More than any buffer in between holds.
     deaf.send(get(&format!("/v1/executions/{id}/input")).repeat(100)).await;
-    assert_eq!(ask(server.address, get("/healthz")).await.status, 200, "its place is free again");
+    assert_eq!(ask(server.address, get("/healthz")).await.status, 200, "its slot is free again");
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_while_it_waits_is_not_given_work() {
+async fn a_client_that_disconnects_while_it_waits_is_not_given_work() {
     let server = Fixture::start().await;
     for _ in 0..50 {
         let mut wire = Wire::open(server.address).await;
@@ -138,12 +138,12 @@ async fn a_client_that_goes_away_while_it_waits_is_not_given_work() {
         drop(wire);
         server.until_waiting(0).await;
         let held = server.held().await;
-        assert_eq!((held.fence.attempt, held.fence.epoch), (0, 1), "nobody had it before");
+        assert_eq!((held.fence.attempt, held.fence.epoch), (0, 1), "no other claim had it");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_goes_away_as_work_appears_burns_no_attempt() {
+async fn a_client_that_disconnects_as_work_appears_burns_no_attempt() {
     let server = Fixture::start().await;
     for round in 0..200 {
         let client = server.client();
@@ -170,11 +170,11 @@ async fn a_client_that_goes_away_as_work_appears_burns_no_attempt() {
 }
 
 #[tokio::test]
-async fn a_request_that_the_store_does_not_answer_is_given_up() {
-    let config = Config { request_timeout: PATIENCE, ..config() };
+async fn a_request_that_the_store_does_not_answer_times_out() {
+    let config = Config { request_timeout: TIMEOUT, ..config() };
     let server = Fixture::with(config).await;
     let request = ff_store::mint::request_id();
-    // A wait that is longer than a request may take stands in for a store that hangs.
+    // A wait longer than a request may take stands for a store that hangs.
     let body = format!(r#"{{"instance":"a","request":"{request}","wait_ms":50000}}"#);
     let answer = ask(server.address, crate::fixture::raw::post("/v1/workers/a/claim", body)).await;
     assert!(answer.problem(503, "store_unavailable").retryable);

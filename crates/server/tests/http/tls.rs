@@ -1,4 +1,4 @@
-//! HTTPS: whom a client trusts, and a server behind a proxy that gives it a path.
+//! HTTPS: which certificates a client trusts, and a server behind a proxy that gives it a path.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ async fn a_certificate_for_another_name_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_speak_tls_costs_itself_alone() {
+async fn a_client_without_tls_affects_no_other() {
     let authority = Authority::new();
     let server = authority.serving("127.0.0.1").await;
     let mut plain = Wire::open(server.address).await;

@@ -1,4 +1,4 @@
-//! What holders say they have used, over HTTP.
+//! Usage reports of holders, over HTTP.
 
 use ff_core::Millis;
 use ff_core::machine::{Assignment, Complete};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::fixture::raw::{Answer, ask, get, post, send};
 use crate::fixture::{Fixture, claim};
 
-/// Work in a worker's hands that spends from budget `team`, which has a hard limit of 100 tokens.
+/// Claimed work that spends from budget `team`, which has a hard limit of 100 tokens.
 async fn spending(server: &Fixture) -> Assignment {
     let budget = r#"{"dimensions":{"tokens":{"hard":100}}}"#;
     let made = ask(server.address, send("PUT", "/v1/budgets/team", budget)).await;
@@ -31,7 +31,7 @@ async fn send_usage(server: &Fixture, id: ExecutionId, body: &Value) -> Answer {
     ask(server.address, post(&format!("/v1/executions/{id}/usage"), body.to_string())).await
 }
 
-/// What is used after a report that must be taken.
+/// The usage after a report that must be accepted.
 async fn used(server: &Fixture, held: &Assignment, body: &Value) -> Value {
     let answer = send_usage(server, held.execution, body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -63,7 +63,7 @@ async fn usage_is_counted_once_for_each_key() {
 }
 
 #[tokio::test]
-async fn usage_past_the_limit_is_counted_all_the_same() {
+async fn usage_past_the_limit_is_counted() {
     let server = Fixture::start().await;
     let held = spending(&server).await;
     let much = report(&held, "much", &json!({"tokens": 9_007_199_254_740_992u64}));
@@ -97,7 +97,7 @@ async fn what_was_reported_is_taken_back_and_not_more() {
 }
 
 #[tokio::test]
-async fn who_does_not_hold_the_work_reports_nothing() {
+async fn only_the_holder_can_report_usage() {
     let server = Fixture::start().await;
     let held = spending(&server).await;
     let good = report(&held, "k", &json!({"tokens": 1}));

@@ -48,7 +48,7 @@ fn every_operation_describes_its_problems() {
 }
 
 #[test]
-fn every_status_that_is_worth_another_try_says_after_how_long() {
+fn every_retryable_status_says_after_how_long() {
     let document = document();
     let failures = Failure::ALL.iter().filter(|failure| failure.is_retryable());
     let statuses: BTreeSet<_> = failures.map(|failure| status_of_failure(*failure)).collect();
@@ -69,7 +69,7 @@ fn every_operation_has_a_summary() {
     }
 }
 
-/// What generated clients call the operations; a name stays what it is.
+/// The names of the operations in generated clients; a name never changes.
 const OPERATIONS: &str = "
     delete /v1/budgets/{name}                delete_budget
     delete /v1/executions/{id}               delete_execution
@@ -184,7 +184,7 @@ fn words_are_enums() {
 }
 
 #[test]
-fn reasons_are_told_apart_by_a_field() {
+fn reasons_are_distinguished_by_a_field() {
     let document = document();
     let schemas = &document["components"]["schemas"];
     let reason = &schemas["ReasonView"];
@@ -230,7 +230,7 @@ fn requests_refuse_fields_that_they_do_not_know() {
     }
 }
 
-/// What a body may be: the schema itself, or each of those it names.
+/// The schemas that a body may have: the schema itself, or each of those it names.
 fn forms<'a>(document: &'a Value, reference: &str) -> Vec<&'a Value> {
     let schema = document.pointer(reference.trim_start_matches('#')).unwrap();
     let Some(forms) = schema["oneOf"].as_array() else { return vec![schema] };
@@ -293,16 +293,16 @@ fn the_states_to_list_by_are_those_of_the_engine() {
     let mut words: Vec<_> = PublicState::ALL.iter().map(|state| state.as_str()).collect();
     words.push(BlockingReason::WaitingForCapableWorker.as_str());
     let schemas = &document["components"]["schemas"];
-    assert_eq!(schemas["Standing"]["enum"], Value::from(words));
-    let standing = "#/components/schemas/Standing";
+    assert_eq!(schemas["StateFilter"]["enum"], Value::from(words));
+    let schema = "#/components/schemas/StateFilter";
     let parameters = document["paths"]["/v1/executions"]["get"]["parameters"].as_array().unwrap();
     let state = parameters.iter().find(|parameter| parameter["name"] == "state").unwrap();
     let of_bulk = &schemas["BulkFilter"]["properties"]["state"];
     assert_eq!(
         (&state["schema"]["items"]["$ref"], &of_bulk["items"]["$ref"]),
-        (&standing.into(), &standing.into())
+        (&schema.into(), &schema.into())
     );
-    // A client that reads the document gives each its own `state=`, which is what is taken.
+    // A client generated from the document repeats `state=` for each, which the server accepts.
     assert_ne!(state["explode"], false);
 }
 
@@ -320,7 +320,7 @@ fn the_id_of_an_answer_is_that_of_a_path() {
     }
 }
 
-/// In what is generated, a variable for the one would hide the variable for the other.
+/// In generated code, a variable for the one would shadow the variable for the other.
 #[test]
 fn no_schema_has_a_field_of_its_own_name() {
     let document = document();
@@ -357,7 +357,7 @@ fn the_document_is_valid_openapi_3_1() {
     let validator =
         Command::new(tools::python()).args(["-m", "openapi_spec_validator"]).arg(&file).output();
     let validator = validator.unwrap();
-    let said = String::from_utf8_lossy(&validator.stdout);
-    assert!(validator.status.success(), "{said}");
+    let output = String::from_utf8_lossy(&validator.stdout);
+    assert!(validator.status.success(), "{output}");
     std::fs::remove_file(file).unwrap();
 }

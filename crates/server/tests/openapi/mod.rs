@@ -1,5 +1,5 @@
-//! The OpenAPI document says what the server does: it is well formed, schemathesis, a tool that makes
-//! requests of all sorts from it, finds no answer that it does not describe, and clients that are
+//! The OpenAPI document says what the server does: it is well formed, schemathesis, a tool that
+//! generates all kinds of requests from it, finds no answer that it does not describe, and clients
 //! generated from it complete an execution.
 
 mod clients;

@@ -11,18 +11,18 @@ use tokio::process::Command;
 use super::tools;
 use crate::fixture::{Fixture, TOKEN, config};
 
-/// How many requests are made up for each operation and phase.
+/// How many requests are generated for each operation and phase.
 const EXAMPLES: &str = "25";
-/// What is made up is the same in every run, unless `FF_SEED` says otherwise.
+/// The generated requests are the same in every run, unless `FF_SEED` is set.
 const SEED: &str = "20260401";
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/openapi/schemathesis.toml");
 /// No run takes longer.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A server that asks for the token, with some work waiting and some in a worker's hands.
+/// A server that requires the token, with some work waiting and some claimed.
 async fn server() -> Fixture {
     let token = Some(Token::new(TOKEN).unwrap());
-    // A made-up claim may ask for any wait, and finds nothing.
+    // A generated claim may request any wait, and finds nothing.
     let server = Fixture::with(Config { token, longest_wait: Millis::new(5), ..config() }).await;
     for _ in 0..5 {
         server.held().await;
@@ -47,14 +47,14 @@ async fn schemathesis_finds_no_fault() {
         .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(LIMIT, run).await.expect("it takes too long").unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    let told: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    let results: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let operations = operations();
-    assert_eq!(told["operations"]["tested"], operations, "{said}");
-    assert_eq!((&told["failures"], &told["errors"]), (&json!([]), &json!([])), "{said}");
+    assert_eq!(results["operations"]["tested"], operations, "{printed}");
+    assert_eq!((&results["failures"], &results["errors"]), (&json!([]), &json!([])), "{printed}");
     report::count("schemathesis operations", operations as u64);
-    report::count("schemathesis requests", told["test_cases"]["generated"].as_u64().unwrap());
+    report::count("schemathesis requests", results["test_cases"]["generated"].as_u64().unwrap());
     std::fs::remove_file(file).unwrap();
 }
 

@@ -21,8 +21,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 const GET_PYTHON: &str = "install Python 3.11 or newer with its venv module (Debian: apt install \
                           python3-venv), or set FF_SCHEMATHESIS to a schemathesis executable that \
-                          has mypy, openapi-python-client and openapi-spec-validator beside it; the \
-                          first run needs the package index of pip";
+                          has mypy, openapi-python-client and openapi-spec-validator next to it; \
+                          the first run needs the package index of pip";
 const GET_NODE: &str =
     "install Node.js 20 or newer with npm; the first run needs the registry of npm";
 
@@ -48,13 +48,13 @@ pub(crate) fn schemathesis() -> &'static Path {
 }
 
 /// Another executable that was installed with it.
-pub(crate) fn beside(name: &str) -> PathBuf {
+pub(crate) fn tool(name: &str) -> PathBuf {
     schemathesis().with_file_name(name)
 }
 
 /// The Python that the tools are installed for.
 pub(crate) fn python() -> PathBuf {
-    beside("python3")
+    tool("python3")
 }
 
 pub(crate) fn javascript() -> &'static Javascript {
@@ -126,7 +126,7 @@ fn node() -> (PathBuf, PathBuf) {
     (directory.join("bin/node"), directory.join("lib/node_modules/npm/bin/npm-cli.js"))
 }
 
-/// Installs, unless what is kept of the last time is what is wanted now.
+/// Installs, unless the installed versions are the wanted ones.
 fn unless_done(done: &Path, wanted: &Path, install: impl FnOnce()) {
     let wanted = std::fs::read(wanted).unwrap();
     if std::fs::read(done).ok().as_ref() != Some(&wanted) {
@@ -135,7 +135,7 @@ fn unless_done(done: &Path, wanted: &Path, install: impl FnOnce()) {
     }
 }
 
-/// Runs one step of an installation, which must succeed; `how` tells what it needs.
+/// Runs one step of an installation, which must succeed; `how` says what it needs.
 fn run<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,
@@ -148,7 +148,7 @@ fn run<A: AsRef<OsStr>>(
         let output = tokio::time::timeout(LIMIT, command.output()).await;
         let output = output.unwrap_or_else(|_| panic!("{command:?} takes too long; {how}"));
         let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}; {how}"));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command:?} failed; {how}\n{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?} failed; {how}\n{printed}");
     });
 }

@@ -49,7 +49,7 @@ impl Call {
         }
     }
 
-    /// Whether nobody waits for an admission any more. A settlement is made in any case.
+    /// Whether no call waits for an admission any more. A settlement is made in any case.
     fn is_abandoned(&self) -> bool {
         matches!(self, Call::Admit(_, answer) if answer.is_closed())
     }

@@ -38,7 +38,7 @@ pub(crate) async fn claim<S: Store>(
         match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
             Ok(true) => {}
             Ok(false) => return Ok(all),
-            // Nobody knows what the last round took. The same call, repeated, is answered with all.
+            // What the last round took is unknown. The same call, repeated, is answered with all.
             Err(error) if error.outcome_is_unknown() => return Err(error),
             Err(error) if all.assignments.is_empty() => return Err(error),
             Err(error) => {
@@ -51,8 +51,8 @@ pub(crate) async fn claim<S: Store>(
     Ok(all)
 }
 
-/// One round of a claim: takes what needs no admission, then asks for what does, unless no round is
-/// left to take that. Tells whether there may be more.
+/// One round of a claim: takes what needs no admission, then requests admission for what does, unless
+/// no round is left to take that. Answers whether there may be more.
 async fn claim_some<S: Store>(
     asking: &mut Asking<'_, S>,
     claim: &mut Claim,
@@ -77,7 +77,7 @@ async fn claim_some<S: Store>(
         let work = Announcement::Work { namespace, lane, class: Capabilities::NONE };
         asking.store().wakeups().announce([work]);
     }
-    asking.has_looked(needs_admission.is_empty());
+    asking.has_scanned(needs_admission.is_empty());
     if claim.max == 0 || withheld.is_some() {
         return Ok(false);
     }
@@ -115,22 +115,22 @@ pub(crate) async fn grant<S: Store>(
 
 /// What one call has asked budgets and quotas for.
 ///
-/// An admission belongs to the call that asked for it: another one is told that it is
-/// [elsewhere](Decision::AdmittedElsewhere), and passes over it. So this call alone may use what it
-/// was given, and settles as unused what it has not used when its claim has come back. Where the
+/// An admission belongs to the call that requested it: another one learns that it is
+/// [elsewhere](Decision::AdmittedElsewhere), and skips it. So this call alone may use what it
+/// was given, and settles as unused what it has not used when its claim has returned. Where the
 /// outcome of the claim is not known, the admission is left to the check of its ticket.
 struct Asking<'a, S: Store> {
     process: &'a Arc<Process<S>>,
     namespace: Namespace,
     /// How long a reservation made under an admission lasts.
     reserved_for: Millis,
-    /// This call among those that look at the same queue.
+    /// This call among those that scan the same queue.
     waiter: Option<Waiter<'a>>,
     /// While any call holds it, no other one of the queue leads.
     guard: Option<LeaderGuard>,
-    /// Whether it looks for others too.
+    /// Whether it scans for others too.
     leads: bool,
-    /// How the next claim goes on.
+    /// How the next claim continues.
     next: Next,
     /// Those that other calls are about to take.
     elsewhere: BTreeSet<ExecutionId>,
@@ -138,10 +138,10 @@ struct Asking<'a, S: Store> {
     left_some: bool,
 }
 
-/// How a claim goes on.
+/// How a claim continues.
 enum Next {
-    /// It looks at the queue.
-    Look,
+    /// It scans the queue.
+    Scan,
     /// It takes what needs no admission.
     Skip,
     /// It takes these and nothing else.
@@ -157,7 +157,7 @@ impl<'a, S: Store> Asking<'a, S> {
             waiter: None,
             guard: None,
             leads: false,
-            next: Next::Look,
+            next: Next::Scan,
             elsewhere: BTreeSet::new(),
             left_some: false,
         }
@@ -167,9 +167,9 @@ impl<'a, S: Store> Asking<'a, S> {
         &self.process.store
     }
 
-    /// Waits until it may look, or until another look has brought something along.
+    /// Waits until it may scan, or until another scan has found something for it.
     async fn join(&mut self, most: usize) {
-        let (Next::Look, Some(waiter)) = (&self.next, &self.waiter) else { return };
+        let (Next::Scan, Some(waiter)) = (&self.next, &self.waiter) else { return };
         match waiter.join(most).await {
             Role::Solo => {}
             Role::Leader(guard) => (self.guard, self.leads) = (Some(guard), true),
@@ -180,29 +180,29 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// What those who wait behind this call could take besides what it finds itself. The claim goes
-    /// on without it where it cannot be read.
+    /// What other waiting claims could take besides what this one finds. The claim continues
+    /// without it if it cannot be read.
     async fn more(&self, claim: &Claim) -> Vec<NeedsAdmission> {
-        let looks = self.leads && matches!(self.next, Next::Look);
-        let others = self.waiter.as_ref().filter(|_| looks).map_or(0, Waiter::wanted);
+        let scans = self.leads && matches!(self.next, Next::Scan);
+        let others = self.waiter.as_ref().filter(|_| scans).map_or(0, Waiter::wanted);
         if others == 0 {
             return Vec::new();
         }
         let most = usize::from(claim.max) + others;
         let found = self.store().admission_candidates(&claim.call, most).await;
         found.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a claim looks in one partition only");
+            tracing::warn!(%error, "a claim scans one partition only");
             Vec::new()
         })
     }
 
-    /// Tells others what a look was like. A call that has taken what it was given lets the next one
-    /// look.
-    fn has_looked(&mut self, found_none: bool) {
+    /// Shares the result of a scan with others. A call that has taken what it was given lets the next
+    /// one scan.
+    fn has_scanned(&mut self, found_none: bool) {
         let Some(waiter) = &self.waiter else { return };
         match &self.next {
-            Next::Look if !found_none => waiter.expect_limited(),
-            Next::Look if self.leads => waiter.dismiss(),
+            Next::Scan if !found_none => waiter.expect_limited(),
+            Next::Scan if self.leads => waiter.dismiss(),
             _ => {}
         }
         if found_none || matches!(self.next, Next::Take(_)) {
@@ -210,7 +210,7 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// Gives others what is more than `most`, and back what nobody takes.
+    /// Gives others what is more than `most`, and releases what none of them takes.
     fn hand_out(&mut self, admitted: &mut Vec<Admitted>, most: usize) {
         let (Some(waiter), Some(guard)) = (&self.waiter, &self.guard) else { return };
         let more = admitted.split_off(most.min(admitted.len()));
@@ -221,7 +221,7 @@ impl<'a, S: Store> Asking<'a, S> {
 
     fn admissions(&self) -> Admissions {
         match &self.next {
-            Next::Look => Admissions::Any,
+            Next::Scan => Admissions::Any,
             Next::Skip => Admissions::SkipLimited,
             Next::Take(admitted) => Admissions::Only(admitted.clone()),
         }
@@ -268,8 +268,8 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    /// Asks for up to `most`; those that are refused leave their queue. Tells whether the claim goes
-    /// on.
+    /// Requests admission of up to `most`; those that are refused leave their queue. Answers
+    /// whether the claim continues.
     async fn ask(
         &mut self,
         needs: Vec<NeedsAdmission>,
@@ -281,9 +281,9 @@ impl<'a, S: Store> Asking<'a, S> {
         let fresh = needs.into_iter().filter(|one| known.insert(one.execution));
         let fresh: Vec<_> = fresh.take(bounds::CLAIM).collect();
         if fresh.is_empty() {
-            let next = if nothing { Next::Look } else { Next::Skip };
+            let next = if nothing { Next::Scan } else { Next::Skip };
             let goes_on = match std::mem::replace(&mut self.next, next) {
-                Next::Look => !nothing,
+                Next::Scan => !nothing,
                 Next::Skip => false,
                 Next::Take(admitted) => !admitted.is_empty(),
             };
@@ -298,7 +298,7 @@ impl<'a, S: Store> Asking<'a, S> {
             self.guard = None;
         }
         self.next = match admitted.is_empty() {
-            true if self.elsewhere.is_empty() => Next::Look,
+            true if self.elsewhere.is_empty() => Next::Scan,
             true => Next::Skip,
             false => Next::Take(admitted),
         };
@@ -353,8 +353,8 @@ impl<'a, S: Store> Asking<'a, S> {
         Ok(decided)
     }
 
-    /// Takes refused executions out of their queue. What made room before they were out of it did
-    /// not find them, so each limit is looked at once more.
+    /// Takes refused executions out of their queue. A release before they were out of it did
+    /// not find them, so each limit is examined once more.
     async fn block(&self, blocks: BTreeMap<Blocker, Vec<Block>>) {
         if blocks.is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! Release: blocked executions return to their queue once the limit they wait for has room.
+//! Release: blocked executions return to their queue once the limit they wait for has capacity.
 //!
-//! They return without an admission: the claim that meets them asks. So a free slot reaches the best
-//! execution that somebody can run, whatever stands in front of it. Executions are grouped by what
-//! they ask for, so a pass reads one record per group, however many wait.
+//! They return without an admission: the claim that finds them requests one. So a free slot reaches
+//! the best execution that some worker can run, whatever precedes it. Executions are grouped by
+//! what they request, so a pass reads one record per group, however many wait.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use crate::roles::{only, run};
 use crate::store::{BlockedClass, BlockedScan, ORDERED_WAITERS, Store};
 use crate::{metrics, mint};
 
-/// How many groups one pass looks at. It begins at a random one, so that all come up.
+/// How many groups one pass examines. It begins at a random one, so that all are reached.
 pub(crate) const CLASSES: usize = 32;
 
 /// How many executions of a group are read to find one that can be read.
@@ -37,7 +37,7 @@ pub(crate) const SLICE: usize = 4_096;
 /// For how many groups that no worker of this process waits for one pass releases executions.
 const SPECULATIVE: usize = 8;
 
-/// How many passes one release makes where executions are blocked while it looks.
+/// How many passes one release makes where executions are blocked during it.
 const PASSES: usize = 4;
 
 /// How many further slices of a group one pass releases.

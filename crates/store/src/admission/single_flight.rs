@@ -1,8 +1,8 @@
-//! Single flight: where queued work must be admitted, one claim looks at the queue and asks for all
-//! claims that wait behind it.
+//! Single flight: where queued work must be admitted, one claim scans the queue and requests
+//! admission for all claims that wait behind it.
 //!
 //! There is no task behind it: the first waiting claim to get the lock leads. The lock is held until
-//! every claim has taken what it was given, so that the next leader does not meet that again. Where
+//! every claim has taken what it was given, so that the next leader does not find that again. Where
 //! nothing must be admitted, no claim waits here.
 
 use std::collections::HashMap;
@@ -16,19 +16,19 @@ use tokio::sync::oneshot::{self, Sender};
 
 use crate::lock::lock;
 
-/// What is looked at together: a queue, as workers with these capabilities see it.
+/// What is scanned together: a queue, as workers with these capabilities see it.
 type Queue = (Namespace, Lane, Capabilities);
 
 /// Held by every claim that has something to take. When all have dropped it, the next may lead.
 pub(crate) type LeaderGuard = Arc<OwnedMutexGuard<()>>;
 
-/// The claims of one process that look at queues with limited work.
+/// The claims of one process that scan queues with limited work.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimCoalescer(Mutex<HashMap<Queue, Arc<Flight>>>);
 
 #[derive(Debug, Default)]
 struct Flight {
-    /// The last look found something that must be admitted.
+    /// The last scan found something that must be admitted.
     is_limited: AtomicBool,
     followers: Mutex<Vec<Follower>>,
     leader: Arc<tokio::sync::Mutex<()>>,
@@ -40,12 +40,12 @@ struct Follower {
     answer: Sender<(Vec<Admitted>, Option<LeaderGuard>)>,
 }
 
-/// How a claim goes on.
+/// How a claim continues.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// It looks, for itself.
+    /// It scans, for itself.
     Solo,
-    /// It looks, for all.
+    /// It scans, for all.
     Leader(LeaderGuard),
     /// It takes this.
     Follower(Vec<Admitted>, Option<LeaderGuard>),
@@ -100,12 +100,12 @@ impl Waiter<'_> {
         }
     }
 
-    /// A look has found something that must be admitted.
+    /// A scan has found something that must be admitted.
     pub(crate) fn expect_limited(&self) {
         self.flight.is_limited.store(true, Ordering::Relaxed);
     }
 
-    /// A look has found nothing that must be admitted: every claim looks for itself.
+    /// A scan has found nothing that must be admitted: every claim scans for itself.
     pub(crate) fn dismiss(&self) {
         self.flight.is_limited.store(false, Ordering::Relaxed);
         for follower in lock(&self.flight.followers).drain(..) {

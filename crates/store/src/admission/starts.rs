@@ -1,7 +1,7 @@
-//! Starts: rate quotas are told when an execution has started.
+//! Starts: rate quotas get a report when an execution has started.
 //!
-//! An admission counts a start at the latest moment at which it can happen; when it did is told a
-//! little later, many at a time. An execution that has stopped by then tells it itself.
+//! An admission counts a start at the latest time at which it can happen; when it did is reported a
+//! little later, many at a time. An execution that has stopped by then reports it itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,18 +15,18 @@ use crate::lock::lock;
 use crate::process::Process;
 use crate::store::Store;
 
-/// How long a start waits for others to be told with it.
+/// How long a start waits for others to be reported with it.
 const TOGETHER: Duration = Duration::from_millis(10);
 
-/// Starts that are still to be told. One that is lost with its process stays counted at its latest
-/// moment.
+/// Starts that are still to be reported. One that is lost with its process stays counted at its
+/// latest time.
 #[derive(Debug, Default)]
 pub(crate) struct Starts(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
     starts: BTreeMap<AdmissionId, Settlement>,
-    /// A task is about to tell them.
+    /// A task is about to report them.
     is_awaited: bool,
 }
 
@@ -36,7 +36,7 @@ impl Starts {
         lock(&self.0).starts.remove(&admission);
     }
 
-    /// Adds starts. Tells whether somebody has to tell them.
+    /// Adds starts. Answers whether a task must be started to report them.
     fn add(&self, started: impl Iterator<Item = Settlement>) -> bool {
         let mut waiting = lock(&self.0);
         waiting.starts.extend(started.map(|start| (start.admission, start)));

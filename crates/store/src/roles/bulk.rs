@@ -148,7 +148,7 @@ impl<S: Store> BulkBackend for Engine<S> {
             return Err(Refusal::invalid("filter", why).into());
         }
         let mut filter = bulk.filter.clone();
-        if filter.stands().is_empty() {
+        if filter.state_filters().is_empty() {
             filter.states.extend(bulk.action.verb().states());
         }
         let listing = Listing {

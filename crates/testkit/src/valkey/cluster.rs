@@ -8,7 +8,7 @@ use crate::wait;
 /// How many hash slots a cluster has.
 const SLOTS: usize = 16_384;
 
-/// How long the nodes may take to agree. A server that starts as a primary takes no writes for
+/// How long the nodes may take to agree. A server that starts as a primary refuses writes for
 /// two seconds, and a failover begins after the node timeout of two seconds.
 const AGREE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -58,7 +58,7 @@ impl Cluster {
         cluster
     }
 
-    /// Where a store finds the cluster: all its nodes.
+    /// The URL of a store on the cluster: all its nodes.
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.nodes.iter().map(Server::address).collect();
         format!("valkey-cluster://{}", addresses.join(","))
@@ -96,14 +96,14 @@ impl Cluster {
         self.wait_for_primary(slot, |port| port != former.port())
     }
 
-    /// Waits until every node that runs serves, and none misses another that runs.
+    /// Waits until every running node serves, and each knows all others.
     ///
     /// # Panics
     ///
     /// When it takes too long.
     pub fn wait_ok(&self) {
         let ok = wait::until(AGREE_LIMIT, || self.is_ok().then_some(()));
-        assert!(ok.is_some(), "the cluster is not well in time: {}", self.described());
+        assert!(ok.is_some(), "the cluster is not ready in time: {}", self.described());
     }
 
     pub(super) fn wait_for_primary(&self, slot: u16, right: impl Fn(u16) -> bool) -> &Server {
@@ -122,7 +122,7 @@ impl Cluster {
 
     fn assign_slots(&self) {
         for (index, node) in self.nodes.iter().enumerate() {
-            // Different epochs from the start: otherwise the nodes first settle who is older.
+            // Different epochs from the start: otherwise the nodes first negotiate which is older.
             node.order(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
         }
         for (index, node) in self.nodes[..self.primaries].iter().enumerate() {
@@ -132,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// Every pair is introduced, instead of waiting for rumours to spread.
+    /// Every pair is introduced, instead of waiting for gossip to spread.
     fn introduce(&self) {
         for (index, node) in self.nodes.iter().enumerate() {
             for other in &self.nodes[index + 1..] {
@@ -155,28 +155,27 @@ impl Cluster {
     fn is_ok(&self) -> bool {
         let runs: Vec<&Server> = self.running().collect();
         let is_ok = |node: &&Server| {
-            let says =
-                |words: &[&str]| node.command(words).map_or(String::new(), |r| r.to_string());
-            let nodes = says(&["CLUSTER", "NODES"]);
+            let ask = |words: &[&str]| node.command(words).map_or(String::new(), |r| r.to_string());
+            let nodes = ask(&["CLUSTER", "NODES"]);
             let knows = |port: u16| {
                 let address = format!(" 127.0.0.1:{port}@");
                 let is_well = |line: &str| !line.contains("handshake") && !line.contains("fail");
                 nodes.lines().any(|line| line.contains(&address) && is_well(line))
             };
-            says(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
-                && !says(&["INFO", "replication"]).contains("master_link_status:down")
+            ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
+                && !ask(&["INFO", "replication"]).contains("master_link_status:down")
                 && runs.iter().all(|other| knows(other.port()))
         };
         !runs.is_empty() && runs.iter().all(is_ok)
     }
 
-    /// What the nodes say, for the message of a failure.
+    /// The views of the nodes, for the message of a failure.
     fn described(&self) -> String {
-        let say = |node: &Server| match node.command(&["CLUSTER", "NODES"]) {
-            Ok(nodes) => format!("\n{} says:\n{nodes}", node.address()),
+        let view = |node: &Server| match node.command(&["CLUSTER", "NODES"]) {
+            Ok(nodes) => format!("\n{} reports:\n{nodes}", node.address()),
             Err(why) => format!("\n{}: {why}", node.address()),
         };
-        self.nodes.iter().map(say).collect()
+        self.nodes.iter().map(view).collect()
     }
 }
 

@@ -1,8 +1,8 @@
-//! Moving a slot from one primary to another, in the steps between which a test looks.
+//! Moving a slot from one primary to another, in steps that a test can observe.
 
 use super::{Cluster, Server, cluster::id};
 
-/// How many keys move at once, and how many times a test's slot is asked for more.
+/// How many keys move at once, and how many times a slot may have more.
 const BATCH: usize = 100;
 const BATCHES_LIMIT: usize = 1_000;
 
@@ -14,7 +14,7 @@ impl Cluster {
         self.finish_migration(slot, from, to);
     }
 
-    /// Opens the slot at both ends: from here on `from` sends callers to `to` for keys it does
+    /// Opens the slot at both ends: from here on `from` sends clients to `to` for keys it does
     /// not have, with `ASK` or, for several keys, `TRYAGAIN`.
     pub fn begin_migration(&self, slot: u16, from: &Server, to: &Server) {
         let slot = slot.to_string();
@@ -22,7 +22,7 @@ impl Cluster {
         from.order(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]);
     }
 
-    /// Moves the keys that the slot has now. They move a batch at a time, each batch whole.
+    /// Moves the keys that the slot has now. They move a batch at a time, each batch atomically.
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl Cluster {
     /// Gives the slot to `to`, and waits until every node that runs knows.
     pub fn finish_migration(&self, slot: u16, from: &Server, to: &Server) {
         let words = ["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &id(to)];
-        // The receiver first: a slot that its giver releases first has no owner.
+        // The receiver first: a slot that its source releases first has no owner.
         to.order(&words);
         from.order(&words);
         self.wait_for_primary(slot, |port| port == to.port());

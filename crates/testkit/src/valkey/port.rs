@@ -1,7 +1,7 @@
 //! Free loopback ports.
 //!
-//! They lie below the range from which the system takes the ports of outgoing connections, so a
-//! killed server's port is still its own when it restarts, and a client that tries a dead server
+//! They are below the range from which the system takes the ports of outgoing connections, so a
+//! killed server's port is still free for its restart, and a client that tries a dead server
 //! never connects to itself.
 
 use std::{
@@ -16,8 +16,8 @@ use std::{
 const FIRST: u64 = 10_000;
 const COUNT: u64 = 20_000;
 
-/// A port that nobody listens on. One process is never given the same port twice; another
-/// process can be quicker to take it, so whoever starts a server checks that it is its own.
+/// A port on which no process listens. One process never gets the same port twice; another
+/// process can be quicker to take it, so the starter of a server checks that it is its own.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
 //! As much of the server's protocol as a test needs to administer it: one command on a
-//! connection of its own, and its reply.
+//! new connection, and its reply.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ pub enum Reply {
     Bytes(Vec<u8>),
     /// A number.
     Number(i64),
-    /// Nothing: what was asked for is not there.
+    /// Nil: there is no value.
     Nil,
     /// Several replies.
     List(Vec<Reply>),

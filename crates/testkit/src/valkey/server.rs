@@ -1,4 +1,4 @@
-//! One server on this machine, with a port and a folder of its own.
+//! One server on this machine, with its own port and folder.
 
 use std::{
     env, fs,
@@ -14,7 +14,7 @@ use crate::wait;
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// How often another port is tried when somebody else was quicker to take it.
+/// How often another port is tried when another process was quicker to take it.
 const PORT_TRIES: usize = 5;
 
 /// A running server. It ends, and its folder is removed, when this is dropped or when this
@@ -30,7 +30,7 @@ pub struct Server {
 struct Running {
     supervisor: Supervisor,
     pid: u32,
-    /// Whether the last word to it lets it answer.
+    /// Whether it was last resumed, not paused.
     answers: bool,
 }
 
@@ -69,7 +69,7 @@ impl Server {
         fs::create_dir(&folder).expect("the system's temporary folder is writable");
         let config = config.clone().with("port", &port.to_string());
         let config = config.with("dir", &folder.to_string_lossy());
-        // Otherwise the bus takes the port 10,000 above, which nobody saw to be free.
+        // Otherwise the bus takes the port 10,000 above, which may not be free.
         let config = match config.is_cluster() {
             true => config.with("cluster-port", &port::free().to_string()),
             false => config,
@@ -81,7 +81,7 @@ impl Server {
         server.wait_ready(pid).map(|()| server)
     }
 
-    /// Where a store finds the server.
+    /// The URL of a store on the server.
     pub fn url(&self) -> String {
         format!("valkey://{}", self.address())
     }
@@ -101,7 +101,7 @@ impl Server {
         &self.folder
     }
 
-    /// The server's own process id, another after a restart.
+    /// The server's process id; a restart changes it.
     pub fn pid(&self) -> u32 {
         self.running().pid
     }
@@ -136,14 +136,14 @@ impl Server {
         running.supervisor.signal("STOP");
     }
 
-    /// Lets a paused server go on.
+    /// Resumes a paused server.
     pub fn resume(&self) {
         let mut running = self.running();
         running.answers = true;
         running.supervisor.signal("CONT");
     }
 
-    /// Sends one command on a connection of its own, such as `&["CONFIG", "GET", "port"]`.
+    /// Sends one command on a new connection, such as `&["CONFIG", "GET", "port"]`.
     pub fn command<W: AsRef<[u8]>>(&self, words: &[W]) -> Result<Reply, CommandError> {
         resp::command(self.port, words)
     }
@@ -163,7 +163,7 @@ impl Server {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the server answers, and not another that took its port. When it ends or is
+    /// Waits until the server answers, and not another process on its port. When it ends or is
     /// late, its log is the error.
     fn wait_ready(&self, pid: u32) -> Result<(), String> {
         let own = format!("process_id:{pid}\r\n");

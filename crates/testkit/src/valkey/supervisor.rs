@@ -1,6 +1,6 @@
-//! A shell that is the server's parent: it starts, stops and kills it on our word.
+//! A shell that is the server's parent: it starts, stops and kills it on command.
 //!
-//! It reads words from a pipe that only this process holds open. When the pipe closes, because
+//! It reads commands from a pipe that only this process holds open. When the pipe closes, because
 //! it is dropped or because this process ended in whatever way, the shell kills the server and
 //! removes its folder.
 
@@ -11,7 +11,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-/// Every word is answered with one line: the server's pid, 0 when none runs.
+/// Every command is answered with one line: the server's pid, 0 when none runs.
 const SCRIPT: &str = r#"
 folder=$1
 shift
@@ -51,7 +51,7 @@ impl Supervisor {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // A group of its own, so that what interrupts the tests leaves it to clean up.
+            // A separate group, so that an interrupt of the tests lets it clean up.
             .process_group(0)
             .spawn()
             .expect("a shell starts");
@@ -62,20 +62,20 @@ impl Supervisor {
 
     /// Starts the server and returns its pid.
     pub(super) fn start(&mut self) -> u32 {
-        self.say("start")
+        self.send("start")
     }
 
     /// Kills the server, and returns when it is gone.
     pub(super) fn kill(&mut self) {
-        self.say("kill");
+        self.send("kill");
     }
 
     /// Sends the server a signal, such as `STOP`.
     pub(super) fn signal(&mut self, name: &str) {
-        self.say(name);
+        self.send(name);
     }
 
-    fn say(&mut self, word: &str) -> u32 {
+    fn send(&mut self, word: &str) -> u32 {
         let words = self.words.as_mut().expect("the pipe is open until the drop");
         words.write_all(format!("{word}\n").as_bytes()).expect("the shell reads");
         let mut answer = String::new();

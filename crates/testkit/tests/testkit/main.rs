@@ -1,5 +1,5 @@
 //! The servers and the proxy that other tests rely on.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod proxy;
 mod valkey;

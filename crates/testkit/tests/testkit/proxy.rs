@@ -1,4 +1,4 @@
-//! The proxy fails the way it is told to.
+//! The proxy fails according to its mode.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -95,7 +95,7 @@ fn a_request_runs_when_the_connection_is_cut_after_it() {
 }
 
 #[test]
-fn a_cut_closes_the_present_connections_only() {
+fn a_cut_closes_the_open_connections_only() {
     let proxy = Proxy::to(Server::shared().port());
     let mut client = connect(&proxy);
     assert_eq!(ask(&mut client, "PING"), "+PONG\r\n");
@@ -105,7 +105,7 @@ fn a_cut_closes_the_present_connections_only() {
 }
 
 #[test]
-fn a_held_request_runs_when_the_mode_is_another_one() {
+fn a_held_request_runs_when_the_mode_changes() {
     let proxy = Proxy::to(Server::shared().port());
     let mut client = connect(&proxy);
     proxy.set(Mode::Hold);
@@ -156,8 +156,8 @@ fn read(client: &mut TcpStream) -> String {
 
 fn assert_silent(client: &mut TcpStream) {
     client.set_read_timeout(Some(SILENCE)).unwrap();
-    let heard = client.read(&mut [0; 100]);
-    assert!(matches!(&heard, Err(error) if error.kind() == ErrorKind::WouldBlock), "{heard:?}");
+    let read = client.read(&mut [0; 100]);
+    assert!(matches!(&read, Err(error) if error.kind() == ErrorKind::WouldBlock), "{read:?}");
 }
 
 fn wait_for(mut fact: impl FnMut() -> bool) {

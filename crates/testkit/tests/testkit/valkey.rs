@@ -64,13 +64,13 @@ fn a_server_ends_with_its_process_even_when_that_is_killed() {
 }
 
 #[test]
-fn a_paused_server_goes_on_when_it_is_resumed() {
+fn a_paused_server_continues_when_it_is_resumed() {
     let server = Server::start(Config::default());
     server.pause();
     let slow = thread::scope(|scope| {
-        let asked = scope.spawn(|| server.command(&["PING"]));
+        let reply = scope.spawn(|| server.command(&["PING"]));
         server.resume();
-        asked.join().unwrap()
+        reply.join().unwrap()
     });
     assert_eq!(slow.unwrap(), "PONG");
 }
@@ -78,14 +78,14 @@ fn a_paused_server_goes_on_when_it_is_resumed() {
 #[test]
 fn every_primary_of_a_cluster_serves_its_slots() {
     let cluster = Cluster::shared();
-    let mut asked = BTreeSet::new();
+    let mut ports = BTreeSet::new();
     for key in ["a", "b", "c"] {
         let primary = cluster.primary_of(cluster.slot_of(key));
         primary.command(&["SET", key, "value"]).unwrap();
         assert_eq!(primary.command(&["GET", key]).unwrap(), "value");
-        asked.insert(primary.port());
+        ports.insert(primary.port());
     }
-    assert_eq!(asked.len(), 3, "the keys lie on different primaries");
+    assert_eq!(ports.len(), 3, "the keys are on different primaries");
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_migrated_slot_is_served_by_its_new_primary() {
     from.command(&["SET", "key", "value"]).unwrap();
 
     cluster.begin_migration(slot, from, to);
-    let asked = from.command(&["GET", "{key}2"]);
-    assert!(matches!(asked, Err(CommandError::Refused(why)) if why.starts_with("ASK")));
+    let reply = from.command(&["GET", "{key}2"]);
+    assert!(matches!(reply, Err(CommandError::Refused(why)) if why.starts_with("ASK")));
     cluster.move_keys(slot, from, to);
     cluster.finish_migration(slot, from, to);
 

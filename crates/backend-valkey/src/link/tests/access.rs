@@ -8,21 +8,21 @@ const CANARY: &str = "hunter2-canary";
 async fn refusal(url: &str) -> String {
     let error = Link::connect(&options(url), library()).await.err().unwrap();
     assert_eq!((error.code(), error.is_retryable()), ("store_denied", false));
-    let said = format!("{error} {error:?}");
-    assert!(!said.contains(CANARY), "{said}");
-    said
+    let error_text = format!("{error} {error:?}");
+    assert!(!error_text.contains(CANARY), "{error_text}");
+    error_text
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_told_but_not_repeated() {
+async fn a_wrong_password_is_reported_but_not_repeated() {
     let server = server();
     server.command(&["CONFIG", "SET", "requirepass", "right"]).unwrap();
-    let said = refusal(&format!("valkey://:{CANARY}@{}", server.address())).await;
-    assert!(said.contains("password"), "{said}");
-    let said = refusal(&format!("valkey://ann:{CANARY}@{}", server.address())).await;
-    assert!(said.contains("password"), "{said}");
-    let said = refusal(&server.url()).await;
-    assert!(said.contains("NOAUTH") && said.contains("password"), "{said}");
+    let error_text = refusal(&format!("valkey://:{CANARY}@{}", server.address())).await;
+    assert!(error_text.contains("password"), "{error_text}");
+    let error_text = refusal(&format!("valkey://ann:{CANARY}@{}", server.address())).await;
+    assert!(error_text.contains("password"), "{error_text}");
+    let error_text = refusal(&server.url()).await;
+    assert!(error_text.contains("NOAUTH") && error_text.contains("password"), "{error_text}");
     connect(&options(&format!("valkey://:right@{}", server.address()))).await;
 }
 
@@ -43,8 +43,8 @@ async fn a_missing_right_is_named() {
     let rule = ["ACL", "SETUSER", "bob", "on", ">x", "~*", "&*", "+@all", "-function|load"];
     server.command(&rule).unwrap();
     let url = format!("valkey://bob:x@{}", server.address());
-    let said = refusal(&url).await;
-    assert!(said.contains("FUNCTION LOAD"), "{said}");
+    let error_text = refusal(&url).await;
+    assert!(error_text.contains("FUNCTION LOAD"), "{error_text}");
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn calls_go_to_the_primary_of_their_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_call_asks_each_primary_for_its_keys() {
+async fn one_call_reads_each_primary_for_its_keys() {
     let cluster = Cluster::shared();
     let link = cluster_link(cluster).await;
     let keys: Vec<String> = (0..30).map(|number| format!("each:{{{number}}}")).collect();
@@ -95,7 +95,7 @@ async fn a_slot_that_moves_to_a_node_without_the_library_brings_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_of_a_slot_on_its_way_is_asked_for_at_its_goal() {
+async fn a_key_of_a_moving_slot_is_read_at_its_target() {
     let (slot, from, to) = places(moving(), "asked");
     let link = cluster_link(moving()).await;
     moving().begin_migration(slot, from, to);
@@ -107,7 +107,7 @@ async fn a_key_of_a_slot_on_its_way_is_asked_for_at_its_goal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_serves_nothing_yet_is_asked_on_one_connection() {
+async fn a_node_that_serves_nothing_yet_is_called_on_one_connection() {
     let cluster = Cluster::start(2, 0);
     let link = cluster_link(&cluster).await;
     let (empty, full) = (&cluster.nodes()[0], &cluster.nodes()[1]);
@@ -159,7 +159,7 @@ async fn keys_on_both_sides_of_a_move_are_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_to_all_follows_a_moved_slot() {
+async fn a_read_of_all_follows_a_moved_slot() {
     let (slot, from, to) = places(moving(), "strayed");
     let link = cluster_link(moving()).await;
     let keys = ["strayed", "a", "b"].map(str::to_owned);

@@ -7,7 +7,7 @@ use ff_testkit::valkey::Server;
 use super::{LIMIT, connect, link, options, server, text};
 use crate::Options;
 
-/// A primary and its replica, in step.
+/// A primary and its replica, in sync.
 fn pair() -> (Server, Server) {
     let (primary, replica) = (server(), server());
     replica.command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]).unwrap();
@@ -34,7 +34,7 @@ async fn a_write_that_a_replica_has_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_too_few_replicas_have_is_told() {
+async fn a_write_that_too_few_replicas_have_is_reported() {
     let (primary, _replica) = pair();
     let link = connect(&asking_for(2, &primary)).await;
     let error = link.call_confirmed("put", "k", &[b"v".as_slice().into()]).await.unwrap_err();
@@ -44,7 +44,7 @@ async fn a_write_that_too_few_replicas_have_is_told() {
 }
 
 #[tokio::test]
-async fn nothing_is_waited_for_unless_it_is_asked_for() {
+async fn nothing_is_waited_for_unless_required() {
     let link = link(Server::shared()).await;
     let answer = link.call_confirmed("put", "unconfirmed", &[b"v".as_slice().into()]).await;
     assert_eq!(answer.unwrap(), text("v"));

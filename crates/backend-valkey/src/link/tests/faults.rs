@@ -1,4 +1,4 @@
-//! Every error of one server that has a name, from a server that really gives it.
+//! Every named error of one server, from a server that really answers it.
 
 use std::thread;
 
@@ -19,7 +19,7 @@ async fn loading_is_waited_for() {
     let link = link(&server).await;
     let hasty = Link::connect(&hasty(&server.url()), library()).await.unwrap();
     thread::scope(|scope| {
-        // It returns only when everything is read.
+        // It returns only when everything is loaded.
         let restarted = scope.spawn(|| server.restart());
         wait_for_error(&server, "LOADING");
         tokio::task::block_in_place(|| {
@@ -34,7 +34,7 @@ async fn loading_is_waited_for() {
     });
 }
 
-/// Gives the server so many keys that it takes a while to read them back.
+/// Gives the server enough keys that loading them takes a while.
 fn fill(server: &Server) {
     server.command(&["DEBUG", "POPULATE", "6000", "key", "100"]).unwrap();
     server.command(&["BGREWRITEAOF"]).unwrap();
@@ -126,7 +126,7 @@ async fn missing_replicas_are_waited_for() {
 }
 
 #[tokio::test]
-async fn a_full_server_is_told_and_still_frees() {
+async fn a_full_server_is_reported_and_still_frees() {
     let server = server();
     let link = link(&server).await;
     put(&link, "k", "v").await.unwrap();
@@ -138,7 +138,7 @@ async fn a_full_server_is_told_and_still_frees() {
 }
 
 #[tokio::test]
-async fn an_unknown_error_is_told_in_its_words() {
+async fn an_unknown_error_keeps_its_text() {
     let link = link(Server::shared()).await;
     let before = link.calls();
     let error = link.send(super::command(&["NONSENSE", "k"])).await.unwrap_err();

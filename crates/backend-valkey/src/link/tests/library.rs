@@ -36,7 +36,7 @@ async fn many_calls_that_miss_the_library_load_it_once() {
 }
 
 #[tokio::test]
-async fn two_versions_serve_side_by_side() {
+async fn two_versions_serve_concurrently() {
     let url = Server::shared().url();
     let version = |answer: &str| {
         let lua = format!("register('version', function() return '{answer}' end)");
@@ -50,7 +50,7 @@ async fn two_versions_serve_side_by_side() {
 }
 
 #[tokio::test]
-async fn what_the_library_refuses_is_a_reply() {
+async fn a_refusal_of_the_library_is_a_reply() {
     let link = link(Server::shared()).await;
     let Value::ServerError(error) = link.call("refuse", "k", &[]).await.unwrap() else {
         panic!("not a refusal");

@@ -21,7 +21,7 @@ use super::{Arg, Link};
 use crate::library::Library;
 use crate::options::Options;
 
-/// Longer than anything takes that a test waits for.
+/// Longer than any wait of a test.
 const LIMIT: Duration = Duration::from_secs(30);
 
 const LUA: &str = r"
@@ -65,7 +65,7 @@ fn library() -> Library {
     Library::of("", "", LUA, VERBS)
 }
 
-/// A library of this content alone, so that what one test does to it is nobody else's business.
+/// A library of this content alone, so that what one test does to it affects no other.
 fn own_library() -> Library {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +89,7 @@ async fn link(server: &Server) -> Link {
     connect(&options(&server.url())).await
 }
 
-/// A server that takes what a test does to it.
+/// A server for one test.
 fn server() -> Server {
     Server::start(config())
 }
@@ -102,7 +102,7 @@ async fn put(link: &Link, key: &str, value: &str) -> Result<Value, StoreError> {
     link.call("put", key, &[Arg::from(value.as_bytes())]).await
 }
 
-/// A call that goes on while the test does something else.
+/// A call that continues while the test does something else.
 fn spawn_put(link: &Link) -> tokio::task::JoinHandle<Result<Value, StoreError>> {
     let link = link.clone();
     tokio::spawn(async move { put(&link, "k", "v").await })
@@ -129,14 +129,14 @@ async fn until(ask: impl Fn() -> bool + Send + 'static) {
     assert!(seen.is_some(), "it did not come to pass in {LIMIT:?}");
 }
 
-/// Waits until the link has repeated a call: whatever a server answered, it was not the end of it.
+/// Waits until the link has repeated a call: the answer of the server was not final.
 async fn until_repeated(link: &Link) {
     let (link, before) = (link.clone(), link.calls());
     until(move || link.calls() >= before + 2).await;
 }
 
-/// Waits until the link has noticed that its connection is gone: a call that meets the end itself
-/// is of unknown outcome.
+/// Waits until the link has noticed that its connection is gone: the outcome of a call that is cut
+/// off itself is unknown.
 async fn until_disconnected(link: &Link) {
     let nodes = link.0.nodes.primaries();
     until(move || nodes.iter().all(|node| !node.is_connected())).await;

@@ -32,7 +32,7 @@ async fn a_call_waits_for_a_server_that_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stays_away_is_told() {
+async fn a_server_that_stays_away_is_reported() {
     let server = server();
     let link = connect(&hasty(&server.url())).await;
     server.kill();
@@ -42,7 +42,7 @@ async fn a_server_that_stays_away_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_reply_is_told_and_not_repeated() {
+async fn a_lost_reply_is_reported_and_not_repeated() {
     let proxy = Proxy::to(Server::shared().port());
     let link = connect(&options(&proxy.url())).await;
     let before = link.calls();
@@ -55,12 +55,12 @@ async fn a_lost_reply_is_told_and_not_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_whose_answer_is_lost_is_asked_again() {
+async fn a_read_whose_answer_is_lost_is_repeated() {
     let proxy = Proxy::to(Server::shared().port());
     let link = connect(&options(&proxy.url())).await;
     proxy.set(Mode::CutAfterRequest);
     let before = link.calls();
-    let asked = tokio::spawn({
+    let call = tokio::spawn({
         let link = link.clone();
         async move { link.call_each("sum", &["unasked".into()], &[b"7".as_slice().into()]).await }
     });
@@ -68,11 +68,11 @@ async fn a_question_whose_answer_is_lost_is_asked_again() {
     until(move || counted.calls() >= before + 2).await;
     proxy.set(Mode::Forward);
     let answer = Value::Array(vec![Value::Int(1), Value::Int(7)]);
-    assert_eq!(asked.await.unwrap().unwrap(), [answer]);
+    assert_eq!(call.await.unwrap().unwrap(), [answer]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_given_up_in_time_even_if_it_first_waited_for_a_connection() {
+async fn a_call_times_out_even_if_it_first_waited_for_a_connection() {
     let proxy = Proxy::to(Server::shared().port());
     let link = connect(&hasty(&proxy.url())).await;
     proxy.set(Mode::Refuse);

@@ -23,8 +23,11 @@ async fn a_server_that_forgets_is_refused() {
     let server = Server::start(config().with("appendonly", "no"));
     let error = refusal(&server.url()).await;
     assert_eq!(error.code(), "store_incompatible");
-    let said = error.to_string();
-    assert!(said.contains("appendonly yes") && said.contains("accept_data_loss"), "{said}");
+    let error_text = error.to_string();
+    assert!(
+        error_text.contains("appendonly yes") && error_text.contains("accept_data_loss"),
+        "{error_text}"
+    );
     connect(&options(&format!("{}?accept_data_loss=true", server.url()))).await;
 }
 
@@ -33,8 +36,11 @@ async fn a_server_that_evicts_is_refused() {
     let server = Server::start(config().with("maxmemory-policy", "allkeys-lru"));
     let error = refusal(&server.url()).await;
     assert_eq!(error.code(), "store_incompatible");
-    let said = error.to_string();
-    assert!(said.contains("allkeys-lru") && said.contains("noeviction"), "{said}");
+    let error_text = error.to_string();
+    assert!(
+        error_text.contains("allkeys-lru") && error_text.contains("noeviction"),
+        "{error_text}"
+    );
     connect(&options(&format!("{}?accept_data_loss=true", server.url()))).await;
 }
 
@@ -43,21 +49,21 @@ async fn a_replica_is_refused_and_its_primary_named() {
     let (primary, replica) = (server(), server());
     let port = primary.port().to_string();
     replica.command(&["REPLICAOF", "127.0.0.1", &port]).unwrap();
-    let said = refusal(&replica.url()).await.to_string();
-    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+    let error_text = refusal(&replica.url()).await.to_string();
+    assert!(error_text.contains(&format!("127.0.0.1:{port}")), "{error_text}");
 }
 
 #[tokio::test]
-async fn a_url_of_the_wrong_topology_is_told_the_right_one() {
+async fn a_url_of_the_wrong_topology_is_refused_with_the_right_one() {
     let node = &Cluster::shared().nodes()[0];
-    let said = refusal(&node.url()).await.to_string();
-    assert!(said.contains("valkey-cluster://"), "{said}");
-    let said = refusal(&format!("valkey-cluster://{}", Server::shared().address())).await;
-    assert!(said.to_string().contains("valkey://"), "{said}");
+    let error_text = refusal(&node.url()).await.to_string();
+    assert!(error_text.contains("valkey-cluster://"), "{error_text}");
+    let error_text = refusal(&format!("valkey-cluster://{}", Server::shared().address())).await;
+    assert!(error_text.to_string().contains("valkey://"), "{error_text}");
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_at_once() {
+async fn an_unreachable_server_is_reported_at_once() {
     let server = server();
     server.kill();
     let error = Link::connect(&hasty(&server.url()), library()).await.err().unwrap();
@@ -74,12 +80,12 @@ async fn the_number_of_partitions_is_fixed_at_first_start() {
     assert_eq!(partitions(&link, Some(64)).await.unwrap(), 64);
     let error = partitions(&link, Some(8)).await.unwrap_err();
     assert_eq!(error.code(), "store_incompatible");
-    let said = error.to_string();
-    assert!(said.contains("64") && said.contains('8'), "{said}");
+    let error_text = error.to_string();
+    assert!(error_text.contains("64") && error_text.contains('8'), "{error_text}");
 }
 
 #[tokio::test]
-async fn the_asked_for_number_of_partitions_is_kept() {
+async fn the_requested_number_of_partitions_is_kept() {
     let link = connect(&options(&format!("{}?prefix=asked", Server::shared().url()))).await;
     assert_eq!(partitions(&link, Some(4)).await.unwrap(), 4);
     assert_eq!(partitions(&link, None).await.unwrap(), 4);
@@ -105,7 +111,7 @@ async fn databases_are_apart() {
     assert_eq!(super::get(&link, "apart").await.unwrap(), text("5"));
 }
 
-/// A server that takes as long as a test likes to read its data back: it spends `key-load-delay` on
+/// A server that takes as long as a test needs to load its data: it spends `key-load-delay` on
 /// each of its commands, which a test sets to 0 when it has seen enough.
 struct Loading {
     server: Arc<Server>,
@@ -137,13 +143,13 @@ impl Loading {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_reads_its_data_back_is_waited_for() {
+async fn a_server_that_loads_its_data_is_waited_for() {
     let loading = Loading::start().await;
     let url = loading.server.url();
     let opening = tokio::spawn(async move { Link::connect(&options(&url), library()).await });
-    let asked = loading.server.clone();
+    let polled = loading.server.clone();
     until(move || {
-        let stats = asked.command(&["INFO", "commandstats"]).map(|stats| stats.to_string());
+        let stats = polled.command(&["INFO", "commandstats"]).map(|stats| stats.to_string());
         let hello =
             |stats: &String| stats.lines().any(|line| line.starts_with("cmdstat_client|setinfo"));
         stats.is_ok_and(|stats| hello(&stats))
@@ -157,11 +163,11 @@ async fn a_server_that_reads_its_data_back_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_never_has_its_data_back_is_told_of() {
+async fn a_server_that_never_finishes_loading_is_reported() {
     let loading = Loading::start().await;
     let hasty = Options { loading_timeout: Duration::ZERO, ..options(&loading.server.url()) };
     let error = Link::connect(&hasty, library()).await.err().unwrap();
     assert_eq!(error.code(), "store_unavailable");
-    assert!(error.to_string().contains("reads its data back"), "{error}");
+    assert!(error.to_string().contains("is still loading its data"), "{error}");
     loading.finish().await;
 }

@@ -1,4 +1,4 @@
-//! What is published is heard, whatever happens in between.
+//! Published messages arrive, whatever happens in between.
 
 use bytes::Bytes;
 use ff_testkit::proxy::Proxy;
@@ -7,75 +7,80 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
 use super::{LIMIT, command, connect, link, options, server, until};
-use crate::link::{Heard, Link};
+use crate::link::{Link, SubscriptionEvent};
 
-async fn next(heard: &mut Receiver<Heard>) -> Heard {
-    timeout(LIMIT, heard.recv()).await.unwrap().unwrap()
+async fn next(events: &mut Receiver<SubscriptionEvent>) -> SubscriptionEvent {
+    timeout(LIMIT, events.recv()).await.unwrap().unwrap()
 }
 
-fn message(channel: &str, payload: &str) -> Heard {
+fn message(channel: &str, payload: &str) -> SubscriptionEvent {
     let payload = Bytes::copy_from_slice(payload.as_bytes());
-    Heard::Message { channel: channel.to_owned(), payload }
+    SubscriptionEvent::Message { channel: channel.to_owned(), payload }
 }
 
 async fn publish(link: &Link, channel: &str, payload: &str) {
     link.send(command(&["SPUBLISH", channel, payload])).await.unwrap();
 }
 
-/// Publishes until it is heard: once, and again after each gap.
-async fn arrives(link: &Link, heard: &mut Receiver<Heard>, channel: &str, payload: &str) {
+/// Publishes until it arrives: once, and again after each gap.
+async fn arrives(
+    link: &Link,
+    events: &mut Receiver<SubscriptionEvent>,
+    channel: &str,
+    payload: &str,
+) {
     publish(link, channel, payload).await;
     loop {
-        match next(heard).await {
-            Heard::Gap => publish(link, channel, payload).await,
-            heard if heard == message(channel, payload) => return,
-            // What an earlier one published twice.
-            Heard::Message { .. } => {}
+        match next(events).await {
+            SubscriptionEvent::Gap => publish(link, channel, payload).await,
+            event if event == message(channel, payload) => return,
+            // A message that was published twice.
+            SubscriptionEvent::Message { .. } => {}
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_published_is_heard() {
+async fn published_messages_arrive() {
     let link = link(Server::shared()).await;
-    let mut heard = link.subscribe(vec!["heard:a".into(), "heard:b".into()]);
-    assert_eq!(next(&mut heard).await, Heard::Gap);
+    let mut events = link.subscribe(vec!["heard:a".into(), "heard:b".into()]);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     publish(&link, "heard:a", "1").await;
     publish(&link, "heard:c", "2").await;
     publish(&link, "heard:b", "3").await;
-    assert_eq!(next(&mut heard).await, message("heard:a", "1"));
-    assert_eq!(next(&mut heard).await, message("heard:b", "3"));
+    assert_eq!(next(&mut events).await, message("heard:a", "1"));
+    assert_eq!(next(&mut events).await, message("heard:b", "3"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_is_told_as_a_gap() {
+async fn a_cut_is_reported_as_a_gap() {
     let proxy = Proxy::to(Server::shared().port());
     let link = connect(&options(&proxy.url())).await;
-    let mut heard = link.subscribe(vec!["cut".into()]);
-    assert_eq!(next(&mut heard).await, Heard::Gap);
+    let mut events = link.subscribe(vec!["cut".into()]);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     proxy.cut();
-    assert_eq!(next(&mut heard).await, Heard::Gap);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     publish(&link, "cut", "after").await;
-    assert_eq!(next(&mut heard).await, message("cut", "after"));
+    assert_eq!(next(&mut events).await, message("cut", "after"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_server_is_listened_to_again() {
+async fn a_restarted_server_is_subscribed_to_again() {
     let server = server();
     let link = link(&server).await;
-    let mut heard = link.subscribe(vec!["c".into()]);
-    assert_eq!(next(&mut heard).await, Heard::Gap);
+    let mut events = link.subscribe(vec!["c".into()]);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     server.restart();
-    assert_eq!(next(&mut heard).await, Heard::Gap);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     publish(&link, "c", "after").await;
-    assert_eq!(next(&mut heard).await, message("c", "after"));
+    assert_eq!(next(&mut events).await, message("c", "after"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_listener_is_told_of_a_gap() {
+async fn a_slow_listener_gets_a_gap() {
     let link = link(Server::shared()).await;
-    let mut heard = link.subscribe(vec!["slow".into()]);
-    assert_eq!(next(&mut heard).await, Heard::Gap);
+    let mut events = link.subscribe(vec!["slow".into()]);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     // More than is kept for it.
     for number in 0..5_000 {
         publish(&link, "slow", &number.to_string()).await;
@@ -83,23 +88,23 @@ async fn a_slow_listener_is_told_of_a_gap() {
     let mut gaps = 0;
     let mut messages = 0;
     while gaps == 0 {
-        match next(&mut heard).await {
-            Heard::Gap => gaps += 1,
-            Heard::Message { .. } => messages += 1,
+        match next(&mut events).await {
+            SubscriptionEvent::Gap => gaps += 1,
+            SubscriptionEvent::Message { .. } => messages += 1,
         }
     }
     assert!(messages < 5_000);
     publish(&link, "slow", "last").await;
-    while next(&mut heard).await != message("slow", "last") {}
+    while next(&mut events).await != message("slow", "last") {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_listens_when_the_receiver_is_gone() {
+async fn the_subscription_ends_with_its_receiver() {
     let server = server();
     let link = link(&server).await;
-    let mut heard = link.subscribe(vec!["gone".into()]);
-    assert_eq!(next(&mut heard).await, Heard::Gap);
-    drop(heard);
+    let mut events = link.subscribe(vec!["gone".into()]);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
+    drop(events);
     until(move || {
         let counts = server.command(&["PUBSUB", "SHARDNUMSUB", "gone"]).unwrap().to_string();
         counts.contains("gone\n0")
@@ -108,33 +113,33 @@ async fn nobody_listens_when_the_receiver_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn channels_of_every_primary_are_heard() {
+async fn channels_of_every_primary_are_received() {
     let cluster = Cluster::shared();
     let link = connect(&options(&cluster.url())).await;
     let channels: Vec<String> = (0..12).map(|number| format!("wide:{number}")).collect();
-    let mut heard = link.subscribe(channels.clone());
+    let mut events = link.subscribe(channels.clone());
     for _ in cluster.nodes() {
-        assert_eq!(next(&mut heard).await, Heard::Gap);
+        assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
     }
     for channel in &channels {
         publish(&link, channel, "x").await;
-        assert_eq!(next(&mut heard).await, message(channel, "x"));
+        assert_eq!(next(&mut events).await, message(channel, "x"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_channel_whose_slot_moves_is_heard_from_its_new_owner() {
+async fn a_channel_whose_slot_moves_is_received_from_its_new_owner() {
     let cluster = Cluster::start(2, 0);
     let link = connect(&options(&cluster.url())).await;
-    let mut heard = link.subscribe(vec!["also{moves}".into(), "moves".into(), "a".into()]);
-    arrives(&link, &mut heard, "moves", "before").await;
+    let mut events = link.subscribe(vec!["also{moves}".into(), "moves".into(), "a".into()]);
+    arrives(&link, &mut events, "moves", "before").await;
     let slot = cluster.slot_of("moves");
     let from = cluster.primary_of(slot);
     let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
     cluster.migrate_slot(slot, from, to);
-    // Until the move is noticed, what is published is lost: the gap comes after it.
-    while next(&mut heard).await != Heard::Gap {}
-    arrives(&link, &mut heard, "moves", "after").await;
-    arrives(&link, &mut heard, "also{moves}", "too").await;
-    arrives(&link, &mut heard, "a", "last").await;
+    // Until the move is noticed, published messages are lost: the gap comes after it.
+    while next(&mut events).await != SubscriptionEvent::Gap {}
+    arrives(&link, &mut events, "moves", "after").await;
+    arrives(&link, &mut events, "also{moves}", "too").await;
+    arrives(&link, &mut events, "a", "last").await;
 }

@@ -17,9 +17,9 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::{connect, library, options, put, text};
 use crate::Options;
-use crate::link::{Heard, Link};
+use crate::link::{Link, SubscriptionEvent};
 
-/// A certificate authority and the file that tells of it.
+/// A certificate authority and its file.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     folder: TempDir,
@@ -40,7 +40,7 @@ impl Authority {
         self.folder.path().join("ca.pem")
     }
 
-    /// A port behind which `server` speaks TLS under this name.
+    /// A port at which `server` is served by TLS under this name.
     async fn vouch(&self, name: &str, server: &Server) -> u16 {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -82,8 +82,8 @@ async fn a_certificate_of_a_named_authority_is_trusted() {
     let ca = authority.file();
     let link = connect(&options(&format!("valkeys://127.0.0.1:{port}?ca={}", ca.display()))).await;
     assert_eq!(put(&link, "tls", "v").await.unwrap(), text("v"));
-    let mut heard = link.subscribe(vec!["tls".into()]);
-    assert_eq!(heard.recv().await, Some(Heard::Gap));
+    let mut events = link.subscribe(vec!["tls".into()]);
+    assert_eq!(events.recv().await, Some(SubscriptionEvent::Gap));
 }
 
 #[tokio::test]
@@ -91,9 +91,9 @@ async fn a_certificate_of_another_authority_is_refused() {
     let port = Authority::new().vouch("127.0.0.1", Server::shared()).await;
     let ca = Authority::new();
     let url = format!("valkeys://127.0.0.1:{port}?ca={}", ca.file().display());
-    let (code, said) = refusal(&url).await;
+    let (code, error_text) = refusal(&url).await;
     assert_eq!(code, "store_unavailable");
-    assert!(said.contains("certificate"), "{said}");
+    assert!(error_text.contains("certificate"), "{error_text}");
 }
 
 #[tokio::test]
@@ -101,15 +101,15 @@ async fn a_certificate_for_another_name_is_refused() {
     let authority = Authority::new();
     let port = authority.vouch("elsewhere.example", Server::shared()).await;
     let url = format!("valkeys://127.0.0.1:{port}?ca={}", authority.file().display());
-    let (_, said) = refusal(&url).await;
-    assert!(said.contains("certificate"), "{said}");
+    let (_, error_text) = refusal(&url).await;
+    assert!(error_text.contains("certificate"), "{error_text}");
 }
 
 #[tokio::test]
 async fn a_certificate_that_the_machine_does_not_trust_is_refused() {
     let port = Authority::new().vouch("127.0.0.1", Server::shared()).await;
-    let (_, said) = refusal(&format!("valkeys://127.0.0.1:{port}")).await;
-    assert!(said.contains("certificate"), "{said}");
+    let (_, error_text) = refusal(&format!("valkeys://127.0.0.1:{port}")).await;
+    assert!(error_text.contains("certificate"), "{error_text}");
 }
 
 #[tokio::test]
@@ -123,13 +123,14 @@ async fn a_server_without_tls_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_that_names_no_authority_is_told() {
+async fn a_file_without_an_authority_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "nothing").unwrap();
     for file in [empty, folder.path().join("missing.pem")] {
-        let (code, said) = refusal(&format!("valkeys://localhost?ca={}", file.display())).await;
+        let (code, error_text) =
+            refusal(&format!("valkeys://localhost?ca={}", file.display())).await;
         assert_eq!(code, "store_incompatible");
-        assert!(said.contains(&*file.to_string_lossy()), "{said}");
+        assert!(error_text.contains(&*file.to_string_lossy()), "{error_text}");
     }
 }

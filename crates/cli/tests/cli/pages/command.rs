@@ -1,4 +1,4 @@
-//! The commands of an `sh` block, and what the page says that they print.
+//! The commands of an `sh` block, and what they print according to the page.
 
 /// A command as a reader pastes it: one line, or several that a backslash or an open quote joins.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub(super) struct Command {
 const FAILURES: &[&str] = &["error:", "Killed"];
 
 impl Command {
-    /// Whether the page says that the command fails.
+    /// Whether the page expects the command to fail.
     pub(super) fn fails(&self) -> bool {
         let prints = self.prints.as_deref().unwrap_or_default();
         FAILURES.iter().any(|word| prints.starts_with(word))
     }
 }
 
-/// The commands of a block. A line that is nothing but a comment explains and is not one.
+/// The commands of a block. A line that is only a comment explains and is not one.
 pub(super) fn split(block: &str) -> Vec<Command> {
     let mut commands = Vec::new();
     let mut quote = Quote::None;

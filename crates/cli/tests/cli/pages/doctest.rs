@@ -1,5 +1,5 @@
-//! Which Rust blocks are compiled and run elsewhere: a crate includes their page as documentation of
-//! its own, and its doctests run them.
+//! Which Rust blocks are compiled and run elsewhere: a crate includes their page as its
+//! documentation, and its doctests run them.
 
 use std::path::Path;
 

@@ -5,16 +5,16 @@
 
 use serde_json::Value;
 
-/// What stands for anything.
+/// The pattern that matches anything.
 const ANYTHING: &str = "...";
 
-/// Whether some line of `output` has `text` in it.
+/// Whether a line of `output` contains `text`.
 pub(super) fn contains(output: &str, text: &str) -> bool {
     let pattern = format!("{ANYTHING}{}{ANYTHING}", plain(text));
     output.lines().any(|line| fits(&plain(line), &pattern))
 }
 
-/// Whether the lines of `block` stand in `output` one after the other.
+/// Whether the lines of `block` are in `output`, consecutively.
 pub(super) fn shows(output: &str, block: &str) -> bool {
     let output: Vec<_> = output.lines().map(plain).collect();
     let block: Vec<_> = block.lines().map(plain).collect();
@@ -93,7 +93,7 @@ fn has_shape(word: &str, shape: &str) -> bool {
 }
 
 #[test]
-fn a_line_is_found_wherever_it_stands() {
+fn a_line_is_found_anywhere() {
     let output = "waiting\n\"hello, world\"\nnext: ff show 01a1e95f-d5e4-7548-8000-0392e1f51d6c\n";
     assert!(contains(output, "\"hello, world\""));
     assert!(contains(output, "next: ... 01a1e95f-0000-7548-8000-0392e1f51d6c"));
@@ -103,7 +103,7 @@ fn a_line_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn lines_stand_together() {
+fn lines_are_consecutive() {
     let output = "A  B\n1  x\n2  y\nsince 2026-11-17T05:52:36.159Z (in 24h)\n";
     assert!(shows(output, "1 x\n2 y\n"));
     assert!(shows(output, "A    B\n...\nsince 2025-01-01T00:00:00Z (in ...)\n"));

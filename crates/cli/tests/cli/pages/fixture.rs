@@ -1,4 +1,4 @@
-//! What a page takes for granted: `ff` on the PATH, a running `ff dev`, a Valkey server, the folder of
+//! The environment of a page: `ff` on the PATH, a running `ff dev`, a Valkey server, the folder of
 //! the repository, a certificate.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const VALKEY: u16 = 6379;
 /// How a page writes this machine.
 const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
 
-/// The surroundings of one page, which end with it.
+/// The environment of one page, which ends with it.
 pub(super) struct Fixture {
     folder: TempDir,
     /// The port of the test for every port that the page names.
@@ -34,7 +34,7 @@ impl Fixture {
     /// All that the commands of `page` need.
     pub(super) fn for_page(root: &Path, page: &Page) -> Fixture {
         let folder = TempDir::new().unwrap();
-        furnish(root, folder.path());
+        prepare(root, folder.path());
         let named = ports(&page.commands());
         let mut ports: BTreeMap<_, _> = named.iter().map(|port| (*port, free_port())).collect();
         let has_dev = !OWN_SERVER.contains(&page.name.as_str());
@@ -48,12 +48,12 @@ impl Fixture {
         Fixture { folder, ports, _dev: dev.map(|(process, _)| process), _valkey: valkey }
     }
 
-    /// A shell in the page's folder. What `ff` does when it is told no address, it does at the port of
-    /// the test, just as it would at the port that the page names.
+    /// A shell in the page's folder. By default `ff` uses the port of the test, just as it
+    /// would use the port that the page names.
     pub(super) fn shell(&self) -> Shell {
         let address = format!("127.0.0.1:{}", self.ports[&DEV]);
-        let beside = self.folder.path().join("target/release");
-        let path = format!("{}:{}", beside.display(), std::env::var("PATH").unwrap());
+        let release = self.folder.path().join("target/release");
+        let path = format!("{}:{}", release.display(), std::env::var("PATH").unwrap());
         let variables = [
             ("PATH", path),
             ("FF_URL", format!("http://{address}")),
@@ -84,8 +84,8 @@ impl Fixture {
 }
 
 /// Makes `folder` look like the root of the repository after a build, with a certificate in it. There,
-/// curl exits with an error when it is refused something; a reader sees that in what it prints.
-fn furnish(root: &Path, folder: &Path) {
+/// curl exits with an error when a request is refused; a reader sees that in what it prints.
+fn prepare(root: &Path, folder: &Path) {
     std::fs::write(folder.join(".curlrc"), "fail-with-body\n").unwrap();
     std::fs::create_dir_all(folder.join("target/release")).unwrap();
     symlink(env!("CARGO_BIN_EXE_ff"), folder.join("target/release/ff")).unwrap();

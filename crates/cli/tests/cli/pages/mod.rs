@@ -1,11 +1,11 @@
 //! Every fenced block of the README, the guides and the examples does what its page says, as a reader
-//! would see it. CONTRIBUTING.md tells how pages are written for this.
+//! would see it. CONTRIBUTING.md says how pages are written for this.
 //!
-//! A page is pasted into one bash, block by block, beside an `ff dev` with a store of its own; its folder
-//! looks like the root of the repository. Only addresses differ: pages run side by side, so each port
-//! that a page names on this machine is replaced by one of its own in commands, and put back in what they
-//! print. `FF_URL` and `FF_LISTEN` say where the default address is. A page that names Valkey's port has
-//! a real Valkey there.
+//! A page is pasted into one bash, block by block, while an `ff dev` with a new store runs; its
+//! folder looks like the root of the repository. Only addresses differ: pages run concurrently, so
+//! each port that a page names on this machine is replaced by a free one in commands, and restored
+//! in what they print. `FF_URL` and `FF_LISTEN` say where the default address is. A page that names
+//! Valkey's port has a real Valkey there.
 
 mod command;
 mod doctest;
@@ -25,7 +25,7 @@ use page::Page;
 use run::Report;
 
 /// How long one command of a page may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How many pages run at a time.
 const AT_ONCE: usize = 6;
 
@@ -54,7 +54,7 @@ fn names(root: &Path) -> Vec<String> {
 fn every_block_of_every_page_does_what_the_page_says() {
     let root = root();
     let pages: Vec<_> = names(&root).iter().map(|name| Page::read(&root, name)).collect();
-    let mut reports = side_by_side(&root, &pages);
+    let mut reports = run_concurrently(&root, &pages);
     reports.sort_by(|a, b| a.page.cmp(&b.page));
     print!("{}", table(&reports));
     let done = reports.iter().map(|report| report.done.len()).sum::<usize>();
@@ -69,14 +69,14 @@ fn every_block_of_every_page_does_what_the_page_says() {
 }
 
 /// Runs the pages, some at a time: most of their time is waiting.
-fn side_by_side(root: &Path, pages: &[Page]) -> Vec<Report> {
+fn run_concurrently(root: &Path, pages: &[Page]) -> Vec<Report> {
     let (next, reports) = (Mutex::new(pages.iter()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 loop {
                     let Some(page) = next.lock().unwrap().next() else { return };
-                    let report = run::run(root, page, PATIENCE);
+                    let report = run::run(root, page, TIMEOUT);
                     reports.lock().unwrap().push(report);
                 }
             });

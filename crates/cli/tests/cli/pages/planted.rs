@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use super::page::Page;
 use super::run::{Report, run};
-use super::{PATIENCE, root, table};
+use super::{TIMEOUT, root, table};
 
-fn report(text: &str, patience: Duration) -> Report {
-    // Its commands need no server, so it is called as a page that starts its own.
-    run(&root(), &Page::parse("docs/server.md", text), patience)
+fn report(text: &str, timeout: Duration) -> Report {
+    // Its commands need no server, so it is named like a page that starts one.
+    run(&root(), &Page::parse("docs/server.md", text), timeout)
 }
 
-/// The lines at which something is wrong with a page.
+/// The lines of the faults of a page.
 fn faults(text: &str) -> Vec<usize> {
-    report(text, PATIENCE).faults.iter().map(|(line, _)| *line).collect()
+    report(text, TIMEOUT).faults.iter().map(|(line, _)| *line).collect()
 }
 
 #[test]
@@ -51,7 +51,7 @@ at http://127.0.0.1:7272
 launch
 ```
 ";
-    let report = report(page, PATIENCE);
+    let report = report(page, TIMEOUT);
     assert!(report.faults.is_empty(), "{:?}", report.faults);
     let table = table(&[report]);
     assert!(table.contains("1 json, 3 sh, 1 text"), "{table}");
@@ -107,7 +107,7 @@ fn a_command_that_does_not_end_is_caught_and_ended() {
 fn a_page_that_is_not_compiled_by_a_doctest_is_caught() {
     let of = |name: &str, fence: &str| {
         let page = Page::parse(name, &format!("```{fence}\nfn main() {{}}\n```\n"));
-        run(&root(), &page, PATIENCE).faults.len()
+        run(&root(), &page, TIMEOUT).faults.len()
     };
     assert_eq!(of("docs/embedding.md", "rust"), 0);
     assert_eq!(of("docs/embedding.md", "rust,no_run"), 0);

@@ -1,4 +1,4 @@
-//! Runs the blocks of a page, and keeps book: what ran, what did not and why, what is wrong.
+//! Runs the blocks of a page, and records what ran, what did not and why, and what is wrong.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::page::{Block, Page};
 use super::shell::{Ran, Shell};
 use super::{doctest, expect};
 
-/// What became of a page.
+/// The result of a page.
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) page: String,
@@ -23,11 +23,11 @@ pub(super) struct Report {
     pub(super) faults: Vec<(usize, String)>,
 }
 
-/// Runs every block of `page`; a command may take as long as `patience`.
-pub(super) fn run(root: &Path, page: &Page, patience: Duration) -> Report {
+/// Runs every block of `page`; a command may take as long as `timeout`.
+pub(super) fn run(root: &Path, page: &Page, timeout: Duration) -> Report {
     let mut run = Run {
         root,
-        patience,
+        timeout,
         place: (!page.commands().is_empty()).then(|| Place::new(root, page)),
         printed: None,
         report: Report { page: page.name.clone(), ..Report::default() },
@@ -41,7 +41,7 @@ pub(super) fn run(root: &Path, page: &Page, patience: Duration) -> Report {
     run.report
 }
 
-/// A shell and what stands beside it; the shell ends first.
+/// A shell and its environment; the shell ends first.
 struct Place {
     shell: Shell,
     fixture: Fixture,
@@ -53,16 +53,16 @@ impl Place {
         Place { shell: fixture.shell(), fixture }
     }
 
-    /// What a command does here, in the page's own addresses.
-    fn run(&mut self, text: &str, patience: Duration) -> Option<Ran> {
-        let ran = self.shell.run(&self.fixture.localized(text), patience)?;
+    /// Runs a command; its output has the addresses of the page.
+    fn run(&mut self, text: &str, timeout: Duration) -> Option<Ran> {
+        let ran = self.shell.run(&self.fixture.localized(text), timeout)?;
         Some(Ran { output: self.fixture.as_named(&ran.output), ..ran })
     }
 }
 
 struct Run<'a> {
     root: &'a Path,
-    patience: Duration,
+    timeout: Duration,
     place: Option<Place>,
     /// What the block before this one printed, if it prints.
     printed: Option<String>,
@@ -110,7 +110,7 @@ impl Run<'_> {
         for command in command::split(&block.text) {
             let line = block.line + 1 + command.offset;
             let Some(place) = &mut self.place else { break };
-            let Some(ran) = place.run(&command.text, self.patience) else {
+            let Some(ran) = place.run(&command.text, self.timeout) else {
                 self.fault(
                     line,
                     format!("`{}` does not end, or ends the shell", command.text.trim()),
@@ -123,7 +123,7 @@ impl Run<'_> {
                 self.fault(line, format!("`{text}` {why}; it printed\n{output}"));
             }
             printed.push_str(&ran.output);
-            // Where a prompt would start on a line of its own.
+            // Where a prompt would start on a new line.
             if !ran.output.is_empty() && !ran.output.ends_with('\n') {
                 printed.push('\n');
             }
@@ -143,7 +143,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether a command did what the page says of it.
+/// Whether a command did what the page says.
 fn check(command: &Command, ran: &Ran) -> Result<(), String> {
     if (ran.code != 0) != command.fails() {
         let announced = if command.fails() { "and should fail" } else { "which nothing announces" };

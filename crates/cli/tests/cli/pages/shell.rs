@@ -12,7 +12,7 @@ use rustix::process::{Signal, kill_process_group};
 use crate::fixture::{Lines, Process};
 
 /// Ends all that the page left running and waits for it.
-const GOOD_BYE: &str = "trap : TERM INT; kill -TERM 0; kill -INT 0
+const SHUT_DOWN: &str = "trap : TERM INT; kill -TERM 0; kill -INT 0
 while [ -n \"$(jobs -pr)\" ]; do wait; done; exit 0\n";
 
 /// A running shell. Dropping it kills it and what it started.
@@ -47,30 +47,30 @@ impl Shell {
         Shell { codes: process.stdout(), process, folder: folder.to_owned(), ran: 0 }
     }
 
-    /// Runs a command to its end; nothing when it has not ended within `patience`, or ended the
+    /// Runs a command to its end; nothing when it has not ended within `timeout`, or ended the
     /// shell. Its input is empty, and its output goes to a file, so that a job it leaves in the
     /// background holds no pipe.
-    pub(super) fn run(&mut self, command: &str, patience: Duration) -> Option<Ran> {
+    pub(super) fn run(&mut self, command: &str, timeout: Duration) -> Option<Ran> {
         self.ran += 1;
         let script = self.folder.join(format!(".command-{}", self.ran));
         let output = script.with_extension("output");
         std::fs::write(&script, command).unwrap();
         let (script, shown) = (script.display(), output.display());
-        self.tell(&format!("source '{script}' </dev/null >'{shown}' 2>&1; echo $?\n"))?;
-        let code = self.codes.next_within(patience)?.parse().unwrap();
+        self.send(&format!("source '{script}' </dev/null >'{shown}' 2>&1; echo $?\n"))?;
+        let code = self.codes.next_within(timeout)?.parse().unwrap();
         let output = String::from_utf8_lossy(&std::fs::read(output).unwrap()).into_owned();
         Some(Ran { code, output })
     }
 
     /// Ends what the page left running, and waits for it.
     pub(super) fn finish(mut self) {
-        if self.tell(GOOD_BYE).is_some() {
+        if self.send(SHUT_DOWN).is_some() {
             self.process.ended();
         }
     }
 
-    /// Gives the shell something to do, unless it has ended.
-    fn tell(&mut self, line: &str) -> Option<()> {
+    /// Sends text to the shell, unless it has ended.
+    fn send(&mut self, line: &str) -> Option<()> {
         self.process.stdin().write_all(line.as_bytes()).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! What a server answered for, and what of it is not there.
+//! What a server acknowledged, and which of it is lost.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use ff_core::machine::Target;
 use ff_core::{ExecutionId, Namespace, PublicState};
 use ff_store::EngineBackend;
 
-/// Something the server answered for.
+/// Something the server acknowledged.
 pub(crate) enum Answered {
     Submitted(ExecutionId, Bytes),
     Completed(ExecutionId, Bytes),
 }
 
-/// All that was answered for.
+/// All that was acknowledged.
 #[derive(Default)]
 pub(crate) struct Acknowledged {
     pub(crate) submitted: HashMap<ExecutionId, Bytes>,
     pub(crate) completed: HashMap<ExecutionId, Bytes>,
 }
 
-/// Something that was answered for and is not there.
+/// Something that was acknowledged and is lost.
 pub(crate) struct Loss {
     pub(crate) id: ExecutionId,
     pub(crate) what: String,
@@ -38,7 +38,7 @@ impl Acknowledged {
         self.submitted.len() + self.completed.len()
     }
 
-    /// Adds what another holds, but for what is lost.
+    /// Adds those of another, except for the lost ones.
     pub(crate) fn extend(&mut self, other: Acknowledged, lost: &[Loss]) {
         self.submitted.extend(other.submitted);
         self.completed.extend(other.completed);
@@ -48,7 +48,7 @@ impl Acknowledged {
         }
     }
 
-    /// What of it the store does not have.
+    /// Those that the store does not have.
     pub(crate) async fn lost(&self, store: &dyn EngineBackend) -> Vec<Loss> {
         let mut lost = Vec::new();
         for (id, input) in &self.submitted {

@@ -14,22 +14,22 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::acknowledged::{Acknowledged, Answered};
-use crate::fixture::PATIENCE;
+use crate::fixture::TIMEOUT;
 
 /// How many clients write at once.
 const WRITERS: usize = 8;
 /// How many executions one call of theirs carries.
 pub(crate) const BATCH: u16 = 8;
-/// Inputs and results are so long that a log is moved into its file again and again.
+/// Inputs and results are long enough that a log is moved into its file repeatedly.
 const PAYLOAD: std::ops::Range<usize> = 0..6_000;
-/// What a killed holder leaves is taken by another so soon.
+/// Work of a killed holder is reclaimed after this.
 const LEASE_TTL: Millis = Millis::from_secs(2);
 
 /// Clients at work.
 pub(crate) struct Load {
     client: Arc<HttpClient>,
     writers: Vec<JoinHandle<()>>,
-    told: UnboundedReceiver<Answered>,
+    answers: UnboundedReceiver<Answered>,
     stop: Arc<AtomicBool>,
     answered: Acknowledged,
 }
@@ -38,29 +38,29 @@ impl Load {
     /// Starts to write through the server at `url`; returns with its first answer.
     pub(crate) async fn start(url: &str) -> Load {
         let client = Arc::new(HttpClient::new(HttpOptions::new(url)).unwrap());
-        let (tell, told) = unbounded_channel();
+        let (sender, answers) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
         let writers = (0..WRITERS)
-            .map(|_| tokio::spawn(write(client.clone(), tell.clone(), stop.clone())))
+            .map(|_| tokio::spawn(write(client.clone(), sender.clone(), stop.clone())))
             .collect();
         let answered = Acknowledged::default();
-        let mut load = Load { client, writers, told, stop, answered };
-        let first = timeout(PATIENCE, load.told.recv()).await.unwrap();
+        let mut load = Load { client, writers, answers, stop, answered };
+        let first = timeout(TIMEOUT, load.answers.recv()).await.unwrap();
         load.answered.add(first.unwrap());
         load
     }
 
-    /// Collects answers until `end`, or until nobody is left to give more.
-    pub(crate) async fn hear(&mut self, end: Instant) {
-        while let Ok(Some(more)) = timeout_at(end, self.told.recv()).await {
+    /// Collects answers until `end`, or until all writers have ended.
+    pub(crate) async fn collect(&mut self, end: Instant) {
+        while let Ok(Some(more)) = timeout_at(end, self.answers.recv()).await {
             self.answered.add(more);
         }
     }
 
-    /// Lets the clients end, and answers all that they were answered.
+    /// Lets the clients end, and returns all their answers.
     pub(crate) async fn end(mut self) -> Acknowledged {
         self.stop.store(true, Ordering::SeqCst);
-        self.hear(Instant::now() + PATIENCE).await;
+        self.collect(Instant::now() + TIMEOUT).await;
         for writer in self.writers {
             writer.await.unwrap();
         }
@@ -72,7 +72,7 @@ impl Load {
         let started = Instant::now();
         let submit = submit(&self.client);
         let (id, input) = (submit.id, submit.input.bytes.clone());
-        while started.elapsed() < PATIENCE {
+        while started.elapsed() < TIMEOUT {
             let answer = self.client.submit(vec![submit.clone()]).await;
             if answer.is_ok_and(|answers| answers[0].is_ok()) {
                 self.answered.add(Answered::Submitted(id, input));
@@ -84,7 +84,7 @@ impl Load {
 }
 
 /// Submits, claims and completes until the server fails or the load is stopped.
-async fn write(client: Arc<HttpClient>, tell: UnboundedSender<Answered>, stop: Arc<AtomicBool>) {
+async fn write(client: Arc<HttpClient>, sender: UnboundedSender<Answered>, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::SeqCst) {
         let batch: Vec<_> = (0..BATCH).map(|_| submit(&client)).collect();
         let inputs: Vec<_> = batch.iter().map(|s| (s.id, s.input.bytes.clone())).collect();
@@ -93,7 +93,7 @@ async fn write(client: Arc<HttpClient>, tell: UnboundedSender<Answered>, stop: A
             if answer.is_err() {
                 return;
             }
-            tell.send(Answered::Submitted(id, input)).unwrap();
+            sender.send(Answered::Submitted(id, input)).unwrap();
         }
         let Ok(claimed) = client.claim(claim(), Millis::ZERO).await else { return };
         let holds = claimed.assignments.iter().map(|assignment| assignment.hold());
@@ -109,7 +109,7 @@ async fn write(client: Arc<HttpClient>, tell: UnboundedSender<Answered>, stop: A
         for (answer, (id, result)) in answers.into_iter().zip(results) {
             let Ok(exited) = answer else { return };
             assert_eq!(exited, Exited::Completed);
-            tell.send(Answered::Completed(id, result)).unwrap();
+            sender.send(Answered::Completed(id, result)).unwrap();
         }
     }
 }

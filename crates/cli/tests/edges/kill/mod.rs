@@ -1,4 +1,4 @@
-//! `kill -9` of whatever is at work, under load: what was acknowledged is there, and all work is done.
+//! `kill -9` of every process, under load: nothing acknowledged is lost, and all work is done.
 //!
 //! Every round kills a server once while it opens the store and once while clients write through it
 //! as fast as they can; on Valkey then a worker, and Valkey itself. After each kill the store is
@@ -21,10 +21,10 @@ use crate::fixture::{Ff, Process, bare, wait_for};
 
 /// How long after its first answer a server is killed, in milliseconds.
 const LIFE_MS: std::ops::Range<u64> = 10..200;
-/// How long after its start a server that nobody calls is killed, in microseconds.
+/// How long after its start a server without clients is killed, in microseconds.
 const YOUTH_US: std::ops::Range<u64> = 0..30_000;
 
-/// Who is killed.
+/// What is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Server,
@@ -32,7 +32,7 @@ enum Victim {
     Store,
 }
 
-/// A store, what keeps it, and what was done to it so far.
+/// A store, the process that keeps it, and what was done to it so far.
 struct Fixture {
     name: &'static str,
     ff: Ff,
@@ -61,7 +61,7 @@ impl Fixture {
         Fixture { name, ff, valkey, runtime, all, lost, longest }
     }
 
-    /// Runs `rounds` unless the environment says otherwise, then sees all work done.
+    /// Runs `rounds` unless the environment sets another number, then completes all work.
     fn run(&mut self, rounds: u64) {
         let rounds = std::env::var("FF_ROUNDS").map_or(rounds, |rounds| rounds.parse().unwrap());
         for _ in 0..rounds {
@@ -79,7 +79,10 @@ impl Fixture {
         if self.valkey.is_some() {
             eprintln!("{name}: served again within {:?} of Valkey's return", self.longest);
         }
-        assert!(self.all.completed.len() as u64 > rounds * u64::from(BATCH), "that was no load");
+        assert!(
+            self.all.completed.len() as u64 > rounds * u64::from(BATCH),
+            "there was too little load"
+        );
         report::count(&format!("kill_rounds_{name}"), rounds);
         report::count(&format!("kill_acknowledged_{name}"), count as u64);
         report::count(&format!("kill_lost_{name}"), lost as u64);
@@ -92,12 +95,12 @@ impl Fixture {
         let answered = self.runtime.block_on(async {
             let mut load = Load::start(&server.url).await;
             let life = Duration::from_millis(fastrand::u64(LIFE_MS));
-            load.hear(Instant::now() + life).await;
+            load.collect(Instant::now() + life).await;
             match (victim, &self.valkey, &mut worker) {
                 (Victim::Store, Some(valkey), _) => {
                     valkey.kill();
                     valkey.restart();
-                    // The server that was there all the while serves again.
+                    // The server that kept running serves again.
                     self.longest = self.longest.max(load.until_served().await);
                 }
                 (Victim::Worker, _, Some(worker)) => worker.kill(),
@@ -114,7 +117,7 @@ impl Fixture {
         self.lost.extend(lost);
     }
 
-    /// Sees every acknowledged execution completed: nothing is left that nobody finds.
+    /// Completes every acknowledged execution: none is stuck.
     fn finish(&self) {
         let server = self.ff.serve();
         let _worker = cat(&server.ff());
@@ -127,7 +130,7 @@ impl Fixture {
         self.ff.check();
     }
 
-    /// What earlier rounds acknowledged outlived the later ones.
+    /// What earlier rounds acknowledged survived the later ones.
     fn read_back_all(&self) {
         assert_eq!(whats(self.read_back(&self.all)), Vec::<String>::new());
     }
@@ -164,21 +167,21 @@ fn cat(ff: &Ff) -> Process {
 }
 
 #[test]
-fn what_was_acknowledged_on_sqlite_is_there_after_a_kill() {
+fn acknowledged_work_on_sqlite_survives_a_kill() {
     let mut fixture = Fixture::sqlite();
     fixture.run(20);
     fixture.assert_nothing_lost();
 }
 
 #[test]
-fn what_was_acknowledged_on_valkey_is_there_after_a_kill() {
+fn acknowledged_work_on_valkey_survives_a_kill() {
     let mut fixture = Fixture::valkey("valkey_always", "always");
     fixture.run(3);
     fixture.assert_nothing_lost();
 }
 
-/// With `everysec` Valkey puts off writing its file while it syncs it, and acknowledges meanwhile:
-/// killing it then may lose that, whoever writes to it. All else is as sound as ever.
+/// With `everysec` Valkey delays writing its file while it syncs it, and acknowledges meanwhile:
+/// killing it then may lose that, whatever the client. All else is sound.
 #[test]
 fn a_valkey_that_syncs_every_second_loses_at_most_what_it_had_not_written() {
     let mut fixture = Fixture::valkey("valkey_everysec", "everysec");

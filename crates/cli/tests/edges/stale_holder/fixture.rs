@@ -25,8 +25,8 @@ pub(crate) struct Fixture {
     backend: Arc<dyn EngineBackend>,
     holder: Process,
     lines: Lines,
-    /// Whether the holder was told to try its calls.
-    told: bool,
+    /// Whether the holder was released to try its calls.
+    released: bool,
     _ff: Ff,
 }
 
@@ -57,12 +57,12 @@ impl Fixture {
         let mut holder = Process::start(pipes);
         let lines = holder.stderr();
         assert_eq!(lines.after("held "), LEASES.to_string());
-        Fixture { runtime, backend, holder, lines, told: false, _ff: ff }
+        Fixture { runtime, backend, holder, lines, released: false, _ff: ff }
     }
 
     pub(crate) fn let_holder_try(&mut self) {
         self.holder.stdin().write_all(b"go\n").unwrap();
-        self.told = true;
+        self.released = true;
     }
 
     pub(crate) fn stop_holder(&self) {
@@ -117,10 +117,10 @@ impl Fixture {
         }
     }
 
-    /// Lets the holder go on; it tries each of these calls, and none is accepted.
+    /// Lets the holder continue; it tries each of these calls, and none is accepted.
     pub(crate) fn holder_changes_nothing(&mut self, expected: &[&str]) {
         let before = self.rows();
-        if !self.told {
+        if !self.released {
             self.let_holder_try();
         }
         self.holder.signal(Signal::CONT);

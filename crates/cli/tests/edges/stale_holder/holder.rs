@@ -1,4 +1,4 @@
-//! The holder: takes everything, waits to be told to go on, and tries every call.
+//! The holder: takes everything, waits until it is released, and tries every call.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) const STORE: &str = "FF_STALE_HOLDER";
 /// Every call that a holder can make.
 pub(crate) const CALLS: [&str; 7] =
     ["renew", "complete", "progress", "fail", "delay", "cancel_held", "hand_back"];
-/// Those that are decided by the process: it loads, decides and commits.
+/// Those that this process decides: it loads, decides and commits.
 pub(crate) const DECIDED_HERE: &[&str] = CALLS.split_at(2).1;
 
 /// How the holder tries.
@@ -50,11 +50,12 @@ async fn hold(store: &str, manner: Manner) {
     for (number, assignment) in held.iter().enumerate() {
         match manner {
             Manner::OneByOne => {
-                try_and_tell(backend.clone(), CALLS[number % CALLS.len()], assignment.hold()).await;
+                try_and_report(backend.clone(), CALLS[number % CALLS.len()], assignment.hold())
+                    .await;
             }
             Manner::AtOnce => {
                 let call = DECIDED_HERE[number % DECIDED_HERE.len()];
-                tries.spawn(try_and_tell(backend.clone(), call, assignment.hold()));
+                tries.spawn(try_and_report(backend.clone(), call, assignment.hold()));
             }
         }
     }
@@ -62,7 +63,7 @@ async fn hold(store: &str, manner: Manner) {
 }
 
 /// A call whose outcome is unknown is repeated as it was sent.
-async fn try_and_tell(backend: Arc<dyn EngineBackend>, call: &'static str, hold: LeaseRef) {
+async fn try_and_report(backend: Arc<dyn EngineBackend>, call: &'static str, hold: LeaseRef) {
     loop {
         match try_call(&*backend, call, hold.clone()).await {
             Ok(()) => eprintln!("tried {call} accepted"),

@@ -1,4 +1,4 @@
-//! A process that was stopped past the end of its leases changes nothing when it goes on.
+//! A process that was stopped past the end of its leases changes nothing when it continues.
 //!
 //! The [`holder`] is this test binary, started again with the store named in its environment. It
 //! takes every lease, is stopped by SIGSTOP, and after SIGCONT tries every call that a holder can
@@ -82,7 +82,7 @@ fn on_valkey_a_holder_stopped_between_its_load_and_its_commit_changes_nothing() 
     let proxy = Proxy::to(server.port());
     let name = "on_valkey_a_holder_stopped_between_its_load_and_its_commit_changes_nothing";
     let mut fixture = Fixture::with_holder_at(name, ff, &proxy.url());
-    // It is stopped while its questions are on their way; the answers, of a time when it still
+    // It is stopped while its reads are in flight; the replies, from a time when it still
     // holds everything, wait for it.
     proxy.set_at("_load", Mode::Hold);
     fixture.let_holder_try();

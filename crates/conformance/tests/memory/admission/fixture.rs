@@ -1,4 +1,4 @@
-//! What a plan runs in: one namespace of a store, what its workers hold, what was seen.
+//! The fixture of a plan: one namespace of a store, the leases of its workers, and a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use ff_testkit::ManualClock;
 
 use super::plan::{BUDGET, Plan, QUOTAS, Step};
 
-/// A lease, and how much its holder may still use of what it was expected to.
+/// A lease, and how much its holder may still use of its estimate.
 #[derive(Debug)]
 struct Lease {
     assignment: Assignment,
@@ -42,19 +42,19 @@ pub(crate) struct Fixture {
     reports: u32,
     /// The quotas that each execution names.
     quotas: BTreeMap<ExecutionId, BTreeSet<ResourceName>>,
-    /// Every start that a worker has seen: the quotas it counts against, and when it was.
+    /// Every start that a worker has seen: the quotas it counts against, and its time.
     pub(crate) starts: Vec<(BTreeSet<ResourceName>, Time)>,
     /// The answers to every step.
     pub(crate) trace: Vec<String>,
 }
 
-/// A store that does one thing after the other.
+/// A store that runs one command after the other.
 pub(crate) fn serial() -> Subject {
     let clock = ManualClock::default();
     Subject::new(MemoryStore::serial(Arc::new(clock.clone())), clock)
 }
 
-/// A store in which calls get in each other's way.
+/// A store in which commands conflict.
 pub(crate) fn optimistic(seed: u64) -> Subject {
     let clock = ManualClock::default();
     let faults = Faults { seed, conflict_percent: 10, pause_percent: 40 };
@@ -101,7 +101,7 @@ impl Fixture {
     }
 
     pub(crate) async fn step(&mut self, step: Step) {
-        let said = match step {
+        let outcome = match step {
             Step::Submit { quotas, estimate } => self.submit(quotas, estimate).await,
             Step::Claim(max) => self.claim(max).await,
             Step::Crowd(count) => self.crowd(count).await,
@@ -119,7 +119,7 @@ impl Fixture {
             Step::ReportTwice(which, amount) => self.report(which, amount, 2).await,
             Step::ReportAndDie(which, amount) => self.report_and_die(which, amount).await,
             Step::Cancel(which) => self.cancel(which).await,
-            Step::AskAndDie(which) => self.ask_and_die(which).await,
+            Step::RequestAndDie(which) => self.request_and_die(which).await,
             Step::Die(which) => format!("{}", self.leave(which).is_some()),
             Step::CompleteAndDie(which) => self.complete_and_die(which, 0).await,
             Step::CompleteAndSettleTwice(which) => self.complete_and_die(which, 2).await,
@@ -127,7 +127,7 @@ impl Fixture {
             Step::Pass(span) => self.pass(Millis::new(span)).await,
         };
         self.subject.backend.drain().await;
-        self.trace.push(format!("{step:?}: {said}"));
+        self.trace.push(format!("{step:?}: {outcome}"));
     }
 
     async fn submit(&mut self, quotas: [bool; 3], estimate: Option<u64>) -> String {
@@ -220,9 +220,9 @@ impl Fixture {
             admissions,
         };
         let offer = self.subject.backend.grant(grant).await.unwrap().offer;
-        let said = format!("{:?}", offer.as_ref().map(|offer| self.number(offer.execution)));
+        let outcome = format!("{:?}", offer.as_ref().map(|offer| self.number(offer.execution)));
         self.offers.extend(offer);
-        said
+        outcome
     }
 
     async fn use_grant(&mut self, which: usize) -> String {
@@ -242,7 +242,7 @@ impl Fixture {
         Target { namespace: self.namespace.clone(), execution }
     }
 
-    /// A worker forgets one of its leases.
+    /// A worker abandons one of its leases.
     fn leave(&mut self, which: usize) -> Option<Assignment> {
         let count = self.leases.len();
         (count > 0).then(|| self.leases.remove(which % count).assignment)
@@ -285,7 +285,7 @@ impl Fixture {
         format!("{:?}", settled_answer(answer).map(drop))
     }
 
-    /// Reports of a holder, each of so much, and no more in all than it was expected to use.
+    /// Reports of a holder, each of this much, and in total no more than its estimate.
     async fn reporting(&mut self, which: usize, amount: u64, times: u64) -> Vec<ReportUsage> {
         let count = self.leases.len();
         if count == 0 {
@@ -316,11 +316,11 @@ impl Fixture {
             let subject = self.subject.clone();
             tokio::spawn(async move { subject.backend.report_usage(report).await })
         });
-        let mut said = Vec::new();
+        let mut outcomes = Vec::new();
         for call in calls.collect::<Vec<_>>() {
-            said.push(settled_answer(call.await.unwrap()).map(drop));
+            outcomes.push(settled_answer(call.await.unwrap()).map(drop));
         }
-        format!("{said:?}")
+        format!("{outcomes:?}")
     }
 
     async fn report_and_die(&mut self, which: usize, amount: u64) -> String {
@@ -340,7 +340,7 @@ impl Fixture {
         format!("{:?}", settled_answer(self.subject.backend.cancel(cancel).await).map(drop))
     }
 
-    async fn ask_and_die(&mut self, which: usize) -> String {
+    async fn request_and_die(&mut self, which: usize) -> String {
         let mut waiting = Vec::new();
         for id in &self.ids {
             let record = self.record(*id).await;
@@ -367,18 +367,18 @@ impl Fixture {
         }
     }
 
-    /// Completes, and settles that so many times.
+    /// Completes, and settles that this many times.
     async fn complete_and_die(&mut self, which: usize, times: usize) -> String {
         let Some(lease) = self.leave(which) else { return String::new() };
         let complete = Complete { hold: lease.hold(), result: Payload::default() };
-        let said = settled_answer(self.run(complete).await).map(drop);
+        let outcome = settled_answer(self.run(complete).await).map(drop);
         for settlement in self.subject.store.settlements().take() {
             for _ in 0..times {
                 self.settle(settlement.clone()).await;
             }
             self.settled.push(settlement);
         }
-        format!("{said:?}")
+        format!("{outcome:?}")
     }
 
     async fn settle_again(&mut self, which: usize) -> String {
@@ -395,7 +395,7 @@ impl Fixture {
         self.run(admit).await.unwrap();
     }
 
-    /// Lets time pass and does all that is due, as the engine would.
+    /// Lets time pass and fires all due timers, as the engine would.
     pub(crate) async fn pass(&mut self, span: Millis) -> String {
         let backend = &self.subject.backend;
         self.subject.clock.advance(span).await;
@@ -426,7 +426,7 @@ impl Fixture {
         }
     }
 
-    /// Runs a command, and nothing that follows from it.
+    /// Runs a command without its effects.
     async fn run(&self, action: impl Into<Action>) -> Answer<Reply> {
         self.subject.store.execute(vec![mint::command(action)]).await.remove(0)
     }

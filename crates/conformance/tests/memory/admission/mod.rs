@@ -1,8 +1,8 @@
-//! What holds of budgets and quotas after any history: processes die between any two steps, calls
-//! get in each other's way, settlements are lost and repeated.
+//! Invariants of budgets and quotas after any history: processes die between any two steps, calls
+//! conflict, settlements are lost and repeated.
 //!
-//! A failure tells the seed; `FF_SEED=<seed>` runs that history alone and tells each step, and
-//! `FF_HISTORIES=<count>` runs so many.
+//! A failure prints the seed; `FF_SEED=<seed>` runs that history alone and prints each step, and
+//! `FF_HISTORIES=<count>` runs that many.
 
 mod fixture;
 mod plan;
@@ -21,13 +21,13 @@ use tokio::runtime::{Builder, Runtime};
 /// How many steps a history has.
 const STEPS: usize = 50;
 
-/// What is told a little later is told at once when all waits for it.
+/// In paused time, a delayed announcement arrives as soon as everything waits for it.
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }
 
-/// Runs a property for many seeds. Each run tells how often it had something to check; in all that
-/// must be at least once in each.
+/// Runs a property for many seeds. Each run returns how often it had something to check; the total
+/// must be at least one per seed.
 fn hold(seeds: u64, property: impl Fn(u64) -> u64) {
     if let Ok(seed) = std::env::var("FF_SEED") {
         property(seed.parse().unwrap());
@@ -48,7 +48,7 @@ fn hold(seeds: u64, property: impl Fn(u64) -> u64) {
     assert!(checked >= seeds, "in {seeds} histories there were {checked} cases to check");
 }
 
-/// Runs a plan; calls get in each other's way for every other seed.
+/// Runs a plan; for every other seed, commands conflict.
 async fn lived(seed: u64, plan: &Plan) -> Fixture {
     let subject = if seed.is_multiple_of(2) { serial() } else { optimistic(seed) };
     let mut fixture = Fixture::new(&Arc::new(subject), "acme", plan).await;
@@ -62,7 +62,7 @@ async fn lived(seed: u64, plan: &Plan) -> Fixture {
     fixture
 }
 
-/// What holds at every moment.
+/// What holds at any time.
 async fn check_now(fixture: &Fixture, plan: &Plan) {
     let (backend, namespace) = (&fixture.subject.backend, &fixture.namespace);
     let tickets = fixture.tickets().await;
@@ -80,7 +80,7 @@ async fn check_now(fixture: &Fixture, plan: &Plan) {
     assert!(most <= plan.tokens, "{most} of {} may be used", plan.tokens);
 }
 
-/// Time settles what was left, and all that can be taken is.
+/// Timers settle what was left, and all that can be claimed is.
 async fn settled(fixture: &mut Fixture) {
     for _ in 0..3 {
         fixture.pass(Millis::from_secs(11)).await;
@@ -95,7 +95,7 @@ async fn settled(fixture: &mut Fixture) {
     panic!("there is no end to the work");
 }
 
-/// All work is done, as far as the budget goes.
+/// All work is done, as far as the budget allows.
 async fn done(fixture: &mut Fixture) {
     for _ in 0..400 {
         fixture.complete_all().await;
@@ -110,7 +110,7 @@ async fn done(fixture: &mut Fixture) {
     }
     let records = fixture.records().await;
     let states: Vec<_> = records.iter().map(|record| (&record.state, record.admission)).collect();
-    panic!("work waits for nothing: {states:#?} {:#?}", fixture.tickets().await);
+    panic!("work waits without a reason: {states:#?} {:#?}", fixture.tickets().await);
 }
 
 fn waits_for_budget(record: &Execution) -> bool {
@@ -152,7 +152,7 @@ fn no_window_has_more_starts_than_its_limit() {
 }
 
 #[test]
-fn places_are_those_of_live_leases_once_time_has_settled_what_was_left() {
+fn slots_are_those_of_live_leases_once_timers_have_fired() {
     hold(600, |seed| {
         runtime().block_on(async {
             let plan = Plan::new(1_000_000 + seed, STEPS);
@@ -207,7 +207,7 @@ fn the_ledger_of_a_budget_is_what_its_executions_have_used() {
     });
 }
 
-/// The answers to a plan, and what came of it, beside the traffic of another namespace or alone.
+/// The answers to a plan and its outcome, alone or with the traffic of another namespace.
 async fn seen(seed: u64, rival: bool) -> Vec<String> {
     let (plan, other) = (Plan::new(3_000_000 + seed, STEPS), Plan::new(4_000_000 + seed, STEPS));
     let subject = Arc::new(serial());
@@ -215,7 +215,7 @@ async fn seen(seed: u64, rival: bool) -> Vec<String> {
     let mut theirs = Fixture::new(&subject, "rivals", &other).await;
     for (step, another) in plan.steps.iter().zip(&other.steps) {
         mine.step(*step).await;
-        // Time is nobody's.
+        // Time passes for both.
         if rival && !matches!(another, Step::Pass(_)) {
             theirs.step(*another).await;
         }
@@ -237,9 +237,9 @@ async fn seen(seed: u64, rival: bool) -> Vec<String> {
 fn no_namespace_changes_what_another_sees() {
     hold(300, |seed| {
         runtime().block_on(async {
-            let (alone, beside) = (seen(seed, false).await, seen(seed, true).await);
-            for (step, (alone, beside)) in alone.iter().zip(&beside).enumerate() {
-                assert_eq!(alone, beside, "step {step}");
+            let (alone, shared) = (seen(seed, false).await, seen(seed, true).await);
+            for (step, (alone, shared)) in alone.iter().zip(&shared).enumerate() {
+                assert_eq!(alone, shared, "step {step}");
             }
             let blocked = format!("{:?} ", PublicState::RateLimited);
             alone.iter().filter(|line| line.starts_with(&blocked)).count() as u64

@@ -1,4 +1,4 @@
-//! Random plans: what happens in a history, decided before it begins.
+//! Random plans: the steps of a history, decided before it begins.
 //!
 //! A step names executions and leases by a number that is taken modulo how many there are, so one
 //! plan can run in several fixtures.
@@ -8,43 +8,43 @@ use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Dimension, Millis};
 
-/// The quotas there are: one of places, one of starts, one of both.
+/// The quotas: one of slots, one of starts, one of both.
 pub(crate) const QUOTAS: [&str; 3] = ["both", "places", "starts"];
 
-/// The one budget there is.
+/// The one budget.
 pub(crate) const BUDGET: &str = "tokens";
 
-/// One thing that happens.
+/// One step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
-    /// Work comes that counts against these quotas and is expected to spend so much.
+    /// Submits work that names these quotas and has this estimate.
     Submit {
         quotas: [bool; 3],
         estimate: Option<u64>,
     },
-    /// A worker takes up to so many.
+    /// A worker claims up to this many.
     Claim(u16),
-    /// So many workers take one each, at the same time.
+    /// This many workers claim one each, at the same time.
     Crowd(usize),
-    /// Work is reserved.
+    /// Reserves work.
     Grant,
-    /// Reserved work is taken.
+    /// Claims reserved work.
     UseGrant(usize),
     Complete(usize),
     Fail(usize),
     HandBack(usize),
     Delay(usize),
     Renew(usize),
-    /// A holder tells that it has used so much of what it was expected to.
+    /// A holder reports usage of this much of its estimate.
     Report(usize, u64),
-    /// It tells so twice, at the same time.
+    /// It reports so twice, at the same time.
     ReportTwice(usize, u64),
     /// The report reaches the execution, and its process dies before it reaches the budget.
     ReportAndDie(usize, u64),
-    /// Somebody ends an execution, which may wait.
+    /// Cancels an execution, which may wait.
     Cancel(usize),
-    /// A process dies after it was told that it is admitted.
-    AskAndDie(usize),
+    /// A process dies after its request was admitted.
+    RequestAndDie(usize),
     /// A worker dies.
     Die(usize),
     /// A process dies after it has completed, before anything is settled.
@@ -53,11 +53,11 @@ pub(crate) enum Step {
     CompleteAndSettleTwice(usize),
     /// A settlement of long ago is made again.
     SettleAgain(usize),
-    /// Time passes, and what is due is done.
+    /// Time passes, and due timers fire.
     Pass(u64),
 }
 
-/// What a history goes by.
+/// The limits and steps of a history.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     /// How many may run at once, under `places` and under `both`.
@@ -66,7 +66,7 @@ pub(crate) struct Plan {
     pub(crate) starts: u32,
     /// How long a window is.
     pub(crate) window: Millis,
-    /// How many tokens there are.
+    /// How many tokens the budget allows.
     pub(crate) tokens: u64,
     pub(crate) steps: Vec<Step>,
 }
@@ -123,7 +123,7 @@ fn step(rng: &mut Rng) -> Step {
         68..70 => Step::ReportTwice(which, rng.u64(1..5)),
         70..72 => Step::ReportAndDie(which, rng.u64(1..8)),
         72..75 => Step::Cancel(which),
-        75..78 => Step::AskAndDie(which),
+        75..78 => Step::RequestAndDie(which),
         78..80 => Step::Die(which),
         80..83 => Step::CompleteAndDie(which),
         83..85 => Step::CompleteAndSettleTwice(which),

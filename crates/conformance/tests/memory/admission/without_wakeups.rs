@@ -1,4 +1,4 @@
-//! The same comes of it when nobody hears anything: announcements save time and nothing else.
+//! The outcome is the same without announcements: they save time and nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +26,13 @@ use tokio::time::Instant;
 use super::fixture::{named, sum, tokens};
 use super::hold;
 
-/// Everything is done within this time, in the time of the store.
+/// Everything is done within this time, by the clock of the store.
 const LIMIT: Duration = Duration::from_secs(3_600);
 
 /// How long a worker waits for work.
 const WAIT: Millis = Millis::from_secs(5);
 
-/// What came of every execution, and of what limits them.
+/// The outcome of every execution, and of its limits.
 type Outcome = Vec<String>;
 
 fn places(most: u32) -> QuotaLimits {
@@ -108,10 +108,10 @@ async fn work(backend: &dyn EngineBackend, held: Assignment) {
     }
 }
 
-/// A worker takes one after the other until all is done.
+/// A worker claims one after the other until all is done.
 async fn serve(backend: Arc<dyn EngineBackend>, ids: Vec<ExecutionId>, began: Instant) {
     loop {
-        assert!(began.elapsed() < LIMIT, "work waits for nothing");
+        assert!(began.elapsed() < LIMIT, "work waits without a reason");
         let claim = ClaimRequest {
             namespace: Namespace::default(),
             lane: Lane::default(),
@@ -137,7 +137,7 @@ async fn serve(backend: Arc<dyn EngineBackend>, ids: Vec<ExecutionId>, began: In
     }
 }
 
-/// What came of the work.
+/// The outcome of the work.
 async fn outcome(seed: u64, without_wakeups: bool) -> Outcome {
     let plain = Engine::new(MemoryStore::serial(Arc::new(TokioClock::start())));
     let store = plain.store().clone();
@@ -152,9 +152,9 @@ async fn outcome(seed: u64, without_wakeups: bool) -> Outcome {
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    // What nobody was told of is settled by its ticket.
+    // A settlement without an announcement is made by the timer of its ticket.
     while !tickets(&*store).await.is_empty() {
-        assert!(began.elapsed() < LIMIT, "a ticket is never given back");
+        assert!(began.elapsed() < LIMIT, "a ticket is never released");
         tokio::time::advance(Duration::from_millis(500)).await;
         tokio::task::yield_now().await;
     }
@@ -179,21 +179,21 @@ async fn outcome(seed: u64, without_wakeups: bool) -> Outcome {
     outcome
 }
 
-/// The tickets there are.
+/// All tickets.
 async fn tickets(store: &dyn Store) -> Vec<Resource> {
     let (namespace, kind) = (Namespace::default(), ResourceKind::Ticket);
     store.resources(ResourceScan { namespace, kind, after: None, limit: 100 }).await.unwrap()
 }
 
 #[test]
-fn the_same_comes_of_it_when_every_announcement_is_lost() {
+fn the_outcome_is_the_same_without_announcements() {
     hold(60, |seed| {
         let run = |without_wakeups| {
             let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
             runtime.unwrap().block_on(outcome(seed, without_wakeups))
         };
-        let (heard, unheard) = (run(false), run(true));
-        assert_eq!(heard, unheard);
-        heard.iter().filter(|line| line.starts_with("Completed")).count() as u64
+        let (announced, silent) = (run(false), run(true));
+        assert_eq!(announced, silent);
+        announced.iter().filter(|line| line.starts_with("Completed")).count() as u64
     });
 }

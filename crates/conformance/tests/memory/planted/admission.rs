@@ -1,4 +1,4 @@
-//! Bugs of admission: a command about budgets and quotas is not the one that was given.
+//! Bugs of admission: a command about budgets and quotas is changed.
 
 use ff_core::machine::{
     Action, Admissions, Admit, Command, Discard, Home, Phase, PutQuota, ReportUsage, Settlement,
@@ -22,10 +22,10 @@ impl Planted {
             Action::Unblock(unblock) if self.bug == Bug::AnythingUnblocks => {
                 self.clear_anything(unblock).await;
             }
-            Action::PutQuota(put) if self.bug == Bug::WindowsLetOneMore => {
+            Action::PutQuota(put) if self.bug == Bug::WindowsAdmitOneMore => {
                 put.limits.max_requests = put.limits.max_requests.map(|most| most + 1);
             }
-            Action::Claim(claim) if self.bug == Bug::AdmissionsLastForEver => {
+            Action::Claim(claim) if self.bug == Bug::AdmissionsNeverExpire => {
                 if let Admissions::Only(admitted) = &mut claim.admissions {
                     admitted.iter_mut().for_each(|one| one.usable_until = Time::MAX);
                 }
@@ -40,21 +40,21 @@ impl Planted {
             Bug::SettlementsAreLost => admit.settlements.retain(|one| !one.phase.is_end()),
             Bug::UnusedStartsStay => admit.settlements.retain(|one| one.phase != Phase::Unused),
             Bug::UsageIsChargedTwice => admit.settlements.iter_mut().for_each(double),
-            Bug::AnyNameSettles => {
+            Bug::AnyIdSettles => {
                 for settlement in &mut admit.settlements {
                     let held = self.held(&home, settlement.execution).await;
                     settlement.admission = held.unwrap_or(settlement.admission);
                 }
             }
             Bug::QuotasAreShared => {
-                // The home of the namespace that comes first.
+                // The home of the namespace that sorts first.
                 admit.home.namespace = Namespace::new("acme").unwrap();
             }
             _ => {}
         }
         for request in admit.batches.iter_mut().flat_map(|batch| &mut batch.requests) {
             match self.bug {
-                Bug::BudgetsAreNotAsked => request.needs.limits.budgets.clear(),
+                Bug::BudgetsAreIgnored => request.needs.limits.budgets.clear(),
                 Bug::EstimatesAreIgnored => request.needs.limits.estimate.clear(),
                 Bug::StartsAreForgotten => {
                     for name in &request.needs.limits.quotas {
@@ -81,7 +81,7 @@ impl Planted {
         }
     }
 
-    /// Names what an execution waits for.
+    /// Replaces the limit that an execution waits for.
     async fn clear_anything(&self, unblock: &mut Unblock) {
         let record = self.store.record(unblock.execution).await.unwrap();
         if let Some(State::Blocked { on, .. }) = record.map(|record| record.state.clone()) {
@@ -89,7 +89,7 @@ impl Planted {
         }
     }
 
-    /// The name under which an execution is admitted.
+    /// The id under which an execution is admitted.
     async fn held(&self, home: &Home, execution: ExecutionId) -> Option<AdmissionId> {
         let found = self.store.resource(&home.ticket(execution)).await.unwrap()?;
         found.as_ticket().map(|ticket: &Ticket| ticket.admission)

@@ -1,100 +1,101 @@
 //! The bugs.
 
-/// What is wrong with a store.
+/// The bug of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
     /// A repeated claim takes more work.
     RetryIsForgotten,
-    /// No admission comes to its end. That is no bug but bad luck, and costs nothing but time.
+    /// No admission is decided. That is no bug but a fault, and costs nothing but time.
     AdmissionsFail,
-    /// Executions of the kind `damaged` cannot be read. That is no bug but bad luck, and costs them alone.
+    /// Executions of the kind `damaged` cannot be read. That is no bug but a fault, and affects
+    /// them alone.
     RecordsAreDamaged,
     /// The same, and a release stops at the first that it cannot read.
     DamageEndsThePass,
-    /// What follows a commit is left to the next call, as by a caller that goes away.
+    /// The effects of a commit are left to the next call, as after a dropped call.
     SettlementsAreLeft,
-    /// The limits that executions wait for are told from the first one each time.
+    /// Every page of the limits that executions wait for begins at the first one.
     CursorsDoNotRotate,
-    /// A release looks at the first waiter alone, whatever it requires.
+    /// A release considers the first waiter alone, whatever it requires.
     ReleasesIgnoreCapability,
-    /// What was counted for a start that never came stays counted.
+    /// A start that was counted and never happened stays counted.
     UnusedStartsStay,
-    /// Any namespace will do.
+    /// The namespace is not checked.
     NamespaceIsIgnored,
-    /// The epoch is taken for the whole fence.
+    /// The epoch is compared instead of the whole fence.
     EpochIsEnough,
-    /// Time does nothing.
+    /// Timers do not fire.
     TicksAreLost,
-    /// A claim takes one more than was asked for.
+    /// A claim takes one more than requested.
     ClaimsTakeMore,
     /// A payload ends at its first NUL.
     BytesAreText,
-    /// An index keeps an entry that should be gone.
+    /// An index keeps an entry that should be removed.
     EntryIsLeft,
     /// A page begins after all that was created with its cursor.
     EqualTimesAreSkipped,
     /// The last timer of a page is left out.
     LastTimerIsHidden,
-    /// Attempts are told from the one after the one asked for.
+    /// Pages of attempts begin one too late.
     AttemptIsSkipped,
-    /// Nobody hears of new work.
+    /// New work is not announced.
     NothingIsAnnounced,
     /// A paused lane reserves its work.
     PausedLanesGrant,
-    /// A draining lane refuses what it has already.
+    /// A draining lane refuses repeated submits.
     DrainsRefuseRepeats,
-    /// What a lane says for its submits does not reach them.
+    /// The defaults of a lane are not applied to its submits.
     DefaultsAreIgnored,
-    /// What a lane says comes before what a submit says.
+    /// The defaults of a lane override its submits.
     DefaultsOverrule,
-    /// A process takes the place of a live one.
+    /// A process replaces a live one.
     DuplicatesAreAccepted,
     /// A silent worker is alive until its timer has run.
     SilenceNeedsItsTimer,
-    /// A worker is listed as if it had just been heard of.
+    /// A worker is listed as if its heartbeat had just arrived.
     SilenceIsNotSeen,
-    /// Time never ends a registration.
-    SilenceIsNotDue,
-    /// Anybody can say that a worker leaves.
-    AnybodyDisconnects,
+    /// A registration never expires.
+    RegistrationsHaveNoTimer,
+    /// Any process can end the registration of a worker.
+    AnyProcessDisconnects,
     /// Workers and lanes of every namespace are in one list.
     ListsAreShared,
     /// A page of workers or lanes begins one too late.
     PagesSkipOne,
-    /// Everybody is told to be next.
-    NobodyIsAhead,
-    /// What has stopped is not settled.
+    /// Every execution is the next in its queue.
+    QueueIsIgnored,
+    /// An execution that stopped is not settled.
     SettlementsAreLost,
-    /// What was used is charged twice.
+    /// Usage is charged twice.
     UsageIsChargedTwice,
-    /// A settlement takes back what another admission holds.
-    AnyNameSettles,
-    /// A budget that is used up lets work through.
-    BudgetsAreNotAsked,
-    /// What work is expected to use is not reserved.
+    /// A settlement releases what another admission holds.
+    AnyIdSettles,
+    /// A budget that is used up admits work.
+    BudgetsAreIgnored,
+    /// Estimates are not reserved.
     EstimatesAreIgnored,
     /// A quota forgets what it has admitted.
     StartsAreForgotten,
     /// One more may start than the limit.
-    WindowsLetOneMore,
-    /// Executions that wait for a rate are not released when it has room.
-    RatesAreNotDue,
-    /// Those who wait last come first.
+    WindowsAdmitOneMore,
+    /// Executions that wait for a rate are not released when it allows them.
+    RatesHaveNoTimer,
+    /// The last waiter is released first.
     LastWaitersComeFirst,
     /// An execution that waits for one limit is released for another.
     AnythingUnblocks,
-    /// Usage that is told again counts again.
+    /// A repeated report of usage counts again.
     RepeatedUsageCounts,
-    /// What is taken back is added.
+    /// Returned usage is added.
     ReleasesAreAdded,
     /// One namespace's quotas count for all.
     QuotasAreShared,
-    /// An admission may be used at any time.
-    AdmissionsLastForEver,
-    /// Everybody is told of an admission.
+    /// An admission never expires.
+    AdmissionsNeverExpire,
+    /// Every call uses the same admission.
     AdmissionsAreShared,
-    /// Time never ends the period of a budget.
+    /// The period of a budget never ends.
     PeriodsNeverEnd,
-    /// Nobody looks after tickets.
-    TicketsAreNotDue,
+    /// The timers of tickets do not fire.
+    TicketsHaveNoTimer,
 }

@@ -1,4 +1,4 @@
-//! The exam and the histories are themselves examined: each planted bug must be caught.
+//! The exam and the histories are themselves tested: each planted bug must be caught.
 
 mod admission;
 mod bug;
@@ -70,7 +70,7 @@ async fn claim(backend: &Engine<Forwarding<Planted>>) -> Result<Option<Assignmen
 
 /// Nothing is dispatched without its admission, and nothing is lost.
 #[tokio::test]
-async fn a_claim_whose_admission_fails_gives_nothing_out() {
+async fn a_claim_whose_admission_fails_dispatches_nothing() {
     let (backend, limits) = one_at_a_time(Bug::AdmissionsFail).await;
     let id = submit(&backend, &limits, "task").await;
     assert!(claim(&backend).await.is_err());
@@ -83,7 +83,7 @@ async fn a_claim_whose_admission_fails_gives_nothing_out() {
 }
 
 /// Two executions wait behind one that cannot be read; both get the slot in turn.
-async fn damage_costs_itself_alone(bug: Bug) {
+async fn damage_affects_only_itself(bug: Bug) {
     let (backend, limits) = one_at_a_time(bug).await;
     submit(&backend, &limits, "task").await;
     let mut held = claim(&backend).await.unwrap().unwrap();
@@ -103,16 +103,16 @@ async fn damage_costs_itself_alone(bug: Bug) {
 
 #[tokio::test]
 async fn an_unreadable_waiter_does_not_end_the_pass() {
-    damage_costs_itself_alone(Bug::RecordsAreDamaged).await;
+    damage_affects_only_itself(Bug::RecordsAreDamaged).await;
 }
 
 #[tokio::test]
 #[should_panic(expected = "the slot reaches work that can be read")]
 async fn an_unreadable_waiter_that_ends_the_pass_is_caught() {
-    damage_costs_itself_alone(Bug::DamageEndsThePass).await;
+    damage_affects_only_itself(Bug::DamageEndsThePass).await;
 }
 
-/// One test for each bug that random histories catch, which must tell the seed.
+/// One test for each bug that random histories catch, which must print the seed.
 macro_rules! caught_by_histories {
     ($($test:ident: $bug:ident),+ $(,)?) => {
         mod caught_by_histories {
@@ -148,28 +148,28 @@ caught_by_histories!(
     a_duplicate_process: DuplicatesAreAccepted,
     a_silence_that_needs_its_timer: SilenceNeedsItsTimer,
     a_silence_that_is_not_seen: SilenceIsNotSeen,
-    a_silence_that_is_not_due: SilenceIsNotDue,
-    a_stranger_that_disconnects: AnybodyDisconnects,
+    a_registration_without_a_timer: RegistrationsHaveNoTimer,
+    a_stranger_that_disconnects: AnyProcessDisconnects,
     a_list_of_every_namespace: ListsAreShared,
     a_page_that_skips_one: PagesSkipOne,
-    a_wrong_place_in_the_queue: NobodyIsAhead,
+    a_wrong_place_in_the_queue: QueueIsIgnored,
     a_lost_settlement: SettlementsAreLost,
     usage_that_is_charged_twice: UsageIsChargedTwice,
-    a_settlement_of_anothers_ticket: AnyNameSettles,
-    a_used_up_budget_that_admits: BudgetsAreNotAsked,
+    a_settlement_of_another_ticket: AnyIdSettles,
+    a_used_up_budget_that_admits: BudgetsAreIgnored,
     an_estimate_that_is_not_reserved: EstimatesAreIgnored,
     a_quota_that_forgets: StartsAreForgotten,
-    a_window_that_is_too_wide: WindowsLetOneMore,
-    a_rate_that_is_not_due: RatesAreNotDue,
+    a_window_that_is_too_wide: WindowsAdmitOneMore,
+    a_rate_without_a_timer: RatesHaveNoTimer,
     waiters_in_the_wrong_order: LastWaitersComeFirst,
     a_waiter_released_for_something_else: AnythingUnblocks,
     repeated_usage_that_counts: RepeatedUsageCounts,
     a_release_that_is_added: ReleasesAreAdded,
     a_quota_of_every_namespace: QuotasAreShared,
-    an_admission_without_end: AdmissionsLastForEver,
-    an_admission_told_to_everybody: AdmissionsAreShared,
+    an_admission_without_end: AdmissionsNeverExpire,
+    a_shared_admission: AdmissionsAreShared,
     a_period_that_never_ends: PeriodsNeverEnd,
-    a_ticket_that_is_not_due: TicketsAreNotDue,
+    a_ticket_without_a_timer: TicketsHaveNoTimer,
     a_start_that_is_not_returned: UnusedStartsStay,
 );
 
@@ -199,7 +199,7 @@ caught_by_facts!(
     a_fence_that_is_only_an_epoch: EpochIsEnough,
         "lease::a_fence_that_differs_in_any_part_is_refused",
     lost_ticks: TicksAreLost, "lease::work_that_kills_its_workers_ends_failed",
-    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_what_it_asks_for",
+    a_claim_that_takes_more: ClaimsTakeMore, "claim::a_claim_takes_at_most_its_max",
     bytes_taken_for_text: BytesAreText, "payload::inputs_come_out_as_they_went_in",
     an_entry_left_behind: EntryIsLeft, "capability::an_incapable_worker_changes_nothing",
     a_listing_that_skips_equal_times: EqualTimesAreSkipped,
@@ -209,53 +209,55 @@ caught_by_facts!(
     lost_announcements: NothingIsAnnounced, "wakeup::a_claim_racing_a_submit_does_not_miss_it",
     a_grant_of_a_paused_lane: PausedLanesGrant, "lane::a_paused_lane_grants_no_work",
     a_drain_that_refuses_repeats: DrainsRefuseRepeats,
-        "lane::a_draining_lane_knows_what_it_was_given",
+        "lane::a_draining_lane_recognises_repeated_submits",
     defaults_that_reach_nothing: DefaultsAreIgnored,
         "lane_defaults::defaults_hold_for_every_submit",
     defaults_that_overrule: DefaultsOverrule,
-        "lane_defaults::what_a_submit_says_comes_before_its_lane",
+        "lane_defaults::a_submit_overrides_its_lane",
     a_duplicate_process: DuplicatesAreAccepted,
         "worker::another_process_cannot_take_the_place_of_a_live_one",
     a_silence_that_needs_its_timer: SilenceNeedsItsTimer,
         "worker::a_silent_worker_is_replaced_at_once",
     a_silence_that_is_not_seen: SilenceIsNotSeen, "explain::a_silent_worker_does_not_count",
-    a_silence_that_is_not_due: SilenceIsNotDue,
+    a_registration_without_a_timer: RegistrationsHaveNoTimer,
         "worker::a_silent_worker_is_removed_by_time_alone",
-    a_stranger_that_disconnects: AnybodyDisconnects, "worker::nobody_leaves_in_anothers_name",
+    a_stranger_that_disconnects: AnyProcessDisconnects,
+        "worker::a_worker_cannot_end_another_registration",
     a_list_of_every_namespace: ListsAreShared,
         "worker::a_worker_shows_in_its_own_namespace_alone",
     a_page_that_skips_one: PagesSkipOne, "worker::workers_are_listed_in_order_and_in_pages",
-    a_wrong_place_in_the_queue: NobodyIsAhead,
+    a_wrong_place_in_the_queue: QueueIsIgnored,
         "explain::queued_work_knows_how_many_come_before_it",
-    a_lost_settlement: SettlementsAreLost, "quota::a_place_is_free_however_work_stops",
+    a_lost_settlement: SettlementsAreLost, "quota::a_slot_is_freed_however_work_stops",
     usage_that_is_charged_twice: UsageIsChargedTwice,
         "budget::usage_is_charged_to_every_budget_of_the_execution",
-    a_settlement_of_anothers_ticket: AnyNameSettles,
+    a_settlement_of_another_ticket: AnyIdSettles,
         "admission::a_settlement_takes_nothing_from_a_later_admission",
-    a_used_up_budget_that_admits: BudgetsAreNotAsked, "budget::a_full_budget_admits_nothing_new",
+    a_used_up_budget_that_admits: BudgetsAreIgnored, "budget::a_full_budget_admits_nothing_new",
     an_estimate_that_is_not_reserved: EstimatesAreIgnored,
         "budget::an_estimate_is_reserved_and_settled",
-    a_quota_that_forgets: StartsAreForgotten, "quota::who_comes_later_finds_what_was_let_through",
-    a_window_that_is_too_wide: WindowsLetOneMore, "quota::no_window_lets_too_many_through",
-    a_rate_that_is_not_due: RatesAreNotDue, "quota::a_waiter_starts_when_the_rate_has_room",
-    waiters_in_the_wrong_order: LastWaitersComeFirst, "quota::a_place_is_free_however_work_stops",
+    a_quota_that_forgets: StartsAreForgotten, "quota::a_later_claim_sees_earlier_starts",
+    a_window_that_is_too_wide: WindowsAdmitOneMore, "quota::no_window_admits_too_many",
+    a_rate_without_a_timer: RatesHaveNoTimer, "quota::a_waiter_starts_when_the_rate_allows",
+    waiters_in_the_wrong_order: LastWaitersComeFirst, "quota::a_slot_is_freed_however_work_stops",
     a_waiter_released_for_something_else: AnythingUnblocks,
-        "quota::who_waits_for_something_else_goes_on_waiting",
+        "quota::an_execution_that_waits_for_another_limit_stays_blocked",
     repeated_usage_that_counts: RepeatedUsageCounts,
         "budget::the_same_report_again_changes_nothing",
     a_release_that_is_added: ReleasesAreAdded, "budget::what_was_reported_can_be_taken_back",
     a_quota_of_every_namespace: QuotasAreShared,
         "quota::quotas_of_one_namespace_are_not_those_of_another",
-    an_admission_without_end: AdmissionsLastForEver,
-        "admission::it_is_not_used_when_it_may_be_looked_at",
-    an_admission_told_to_everybody: AdmissionsAreShared, "admission::nobody_else_is_told_of_it",
-    a_period_that_never_ends: PeriodsNeverEnd, "budget::a_period_that_is_over_resets_by_itself",
+    an_admission_without_end: AdmissionsNeverExpire,
+        "admission::an_admission_is_not_used_past_its_ttl",
+    a_shared_admission: AdmissionsAreShared,
+        "admission::an_admission_is_known_only_to_its_caller",
+    a_period_that_never_ends: PeriodsNeverEnd, "budget::a_budget_resets_at_the_end_of_its_period",
     a_settlement_dropped_on_disconnect: SettlementsAreLeft,
-        "release::a_caller_that_goes_away_loses_nothing",
+        "release::a_dropped_call_loses_nothing",
     a_cursor_that_does_not_rotate: CursorsDoNotRotate,
         "release::every_limit_that_work_waits_for_is_listed_in_pages",
     a_release_that_ignores_capability: ReleasesIgnoreCapability,
         "release::a_free_slot_passes_work_that_no_worker_can_run",
-    a_ticket_that_is_not_due: TicketsAreNotDue,
-        "admission::it_is_not_used_when_it_may_be_looked_at",
+    a_ticket_without_a_timer: TicketsHaveNoTimer,
+        "admission::an_admission_is_not_used_past_its_ttl",
 );

@@ -1,4 +1,4 @@
-//! A store that does what one in memory does, but for its bug.
+//! A store in memory with one bug.
 
 use std::sync::Mutex;
 
@@ -73,7 +73,7 @@ impl Planted {
                 let known = self.session(&register.key).await;
                 register.session = known.unwrap_or(register.session);
             }
-            (Bug::AnybodyDisconnects, Action::Disconnect(disconnect)) => {
+            (Bug::AnyProcessDisconnects, Action::Disconnect(disconnect)) => {
                 let known = self.session(&disconnect.key).await;
                 disconnect.session = known.unwrap_or(disconnect.session);
             }
@@ -81,7 +81,7 @@ impl Planted {
         }
     }
 
-    /// What is said to a command that should be done.
+    /// The refusal of a command that should succeed.
     async fn refuse(&self, command: &Command) -> Option<Refusal> {
         match (self.bug, &command.action) {
             (Bug::SilenceNeedsItsTimer, Action::Register(register)) => {
@@ -97,7 +97,7 @@ impl Planted {
         }
     }
 
-    /// Which process is registered there.
+    /// The registered process.
     async fn session(&self, key: &ResourceKey) -> Option<RequestId> {
         Some(self.store.resource(key).await.ok()??.as_worker()?.session)
     }
@@ -108,7 +108,7 @@ impl Planted {
         Some((key, state))
     }
 
-    /// Lets a lane go on, if it is paused and that is the bug.
+    /// Resumes a lane, if it is paused and that is the bug.
     async fn open(&self, command: &Command) -> Option<(ResourceKey, LaneState)> {
         let Action::GrantNext(grant) = &command.action else { return None };
         let (key, paused) = self.lane(&grant.namespace, &grant.lane).await?;
@@ -141,7 +141,7 @@ impl Planted {
         Ok(all.filter(wanted).take(scan.limit).collect())
     }
 
-    /// Every row there is.
+    /// Every row.
     async fn all(&self) -> Result<Vec<Row>, StoreError> {
         let mut all = Vec::new();
         let mut rows = self.store.rows().await?;
@@ -188,7 +188,7 @@ impl Forward for Planted {
             if self.bug == Bug::AdmissionsFail
                 && matches!(&command.action, Action::Admit(admit) if !admit.batches.is_empty())
             {
-                answers.push(Err(StoreError::Unavailable("a test says so".into())));
+                answers.push(Err(StoreError::Unavailable("planted".into())));
                 continue;
             }
             if let Action::Unblock(Unblock { execution, .. }) = command.action
@@ -250,10 +250,10 @@ impl Forward for Planted {
             timers.due.pop();
         }
         let hidden = |kind| match self.bug {
-            Bug::SilenceIsNotDue => true,
+            Bug::RegistrationsHaveNoTimer => true,
             Bug::PeriodsNeverEnd => kind == ResourceKind::Budget,
-            Bug::TicketsAreNotDue => kind == ResourceKind::Ticket,
-            Bug::RatesAreNotDue => kind == ResourceKind::Quota,
+            Bug::TicketsHaveNoTimer => kind == ResourceKind::Ticket,
+            Bug::RatesHaveNoTimer => kind == ResourceKind::Quota,
             _ => false,
         };
         timers.resources.retain(|key| !hidden(key.kind));
@@ -323,7 +323,7 @@ impl Forward for Planted {
 
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError> {
         match self.bug {
-            Bug::NobodyIsAhead => Ok(0),
+            Bug::QueueIsIgnored => Ok(0),
             _ => self.store.ahead(place, id).await,
         }
     }

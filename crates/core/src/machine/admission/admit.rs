@@ -118,24 +118,24 @@ pub struct AdmissionRequest {
     pub needs: NeedsAdmission,
 }
 
-/// Leave to take an execution.
+/// Permission to take an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
     /// What was asked for.
     pub request: AdmissionRequest,
     /// From then on it is not used.
     pub usable_until: Time,
-    /// A quota counts its start, and is told when it happens.
+    /// A quota counts its start, and gets a report when it happens.
     pub counts_start: bool,
 }
 
 /// Which executions that must be admitted a claim or grant takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Admissions {
-    /// None; it takes nothing that stands behind one of them in the queue.
+    /// None; it takes nothing behind one of them in the queue.
     #[default]
     Any,
-    /// None; it takes what stands behind them.
+    /// None; it takes what is behind them.
     SkipLimited,
     /// Exactly these, and nothing else.
     Only(Vec<Admitted>),

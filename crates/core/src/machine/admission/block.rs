@@ -93,8 +93,9 @@ impl Decide for Unblock {
     }
 }
 
-/// Says whether executions are blocked on a budget or a quota: without any, nothing is released for
-/// it. Whoever blocks an execution looks afterwards whether the opposite was said meanwhile.
+/// Records whether executions are blocked on a budget or a quota: without any, nothing is released
+/// for it. A caller that blocks an execution checks afterwards whether the opposite was recorded
+/// meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetWaiters {
     /// Which budget or quota.

@@ -223,7 +223,7 @@ impl<'a> AdmissionLedger<'a> {
                 self.put(ticket);
             }
             Phase::Unused | Phase::Stopped { .. } => {
-                // An attempt that an earlier admission started tells nothing of this one.
+                // An attempt that an earlier admission started does not count for this one.
                 if let Phase::Stopped { started: Some(at) } = settlement.phase
                     && at >= ticket.usable_until - ADMISSION_TTL
                 {

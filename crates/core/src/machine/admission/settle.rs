@@ -9,7 +9,7 @@ use crate::name::{Dimension, Namespace, ResourceName};
 use crate::record::Execution;
 use crate::time::{Millis, Time};
 
-/// What one admitted execution has used, and whether it goes on.
+/// What one admitted execution has used, and whether it continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {
     /// The tenant.
@@ -37,7 +37,7 @@ pub enum Phase {
     Running {
         /// When it was claimed, if that is news.
         started: Option<Time>,
-        /// How long it goes on at least.
+        /// How long it continues at least.
         at_least: Millis,
     },
     /// The execution has stopped. No settlement comes after this one.

@@ -1,4 +1,4 @@
-//! The audit scanner: what must not be is told, and left as it is.
+//! The audit scanner: violations are reported, and left as they are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,33 +23,33 @@ async fn with_work(count: u64) -> Engine<Forwarding<Broken>> {
     backend
 }
 
-async fn look(backend: &Engine<Forwarding<Broken>>, scanner: AuditScanner) -> Scanned {
+async fn audit(backend: &Engine<Forwarding<Broken>>, scanner: AuditScanner) -> Scanned {
     Scanning::new(scanner, Arc::new(backend.clone())).run_once().await.unwrap()
 }
 
 #[tokio::test]
-async fn a_sound_store_has_nothing_to_tell() {
+async fn a_sound_store_has_nothing_to_report() {
     let backend = with_work(3).await;
     let sound = Scanned { processed: 3, changed: 0, errors: 0 };
-    assert_eq!(look(&backend, AuditScanner::default()).await, sound);
+    assert_eq!(audit(&backend, AuditScanner::default()).await, sound);
 }
 
 #[tokio::test]
-async fn a_violation_is_counted_for_as_long_as_it_is_there() {
+async fn a_violation_is_counted_for_as_long_as_it_lasts() {
     let backend = with_work(3).await;
     backend.store().spoil(4);
     let broken = Scanned { processed: 3, changed: 0, errors: 1 };
     for _ in 0..2 {
-        assert_eq!(look(&backend, AuditScanner::default()).await, broken, "nothing is repaired");
+        assert_eq!(audit(&backend, AuditScanner::default()).await, broken, "nothing is repaired");
     }
-    assert_eq!(look(&backend, AuditScanner::default()).await.errors, 0);
+    assert_eq!(audit(&backend, AuditScanner::default()).await.errors, 0);
 }
 
 #[tokio::test]
-async fn what_is_gone_when_it_is_looked_for_again_is_no_violation() {
+async fn a_violation_that_a_second_read_does_not_find_is_not_counted() {
     let backend = with_work(3).await;
     backend.store().spoil(1);
-    assert_eq!(look(&backend, AuditScanner::default()).await.errors, 0);
+    assert_eq!(audit(&backend, AuditScanner::default()).await.errors, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +58,7 @@ async fn it_reads_at_a_bounded_pace() {
     let rest = Duration::from_secs(1);
     let scanner = AuditScanner { batch: 10, rest, ..AuditScanner::default() };
     let began = tokio::time::Instant::now();
-    assert_eq!(look(&backend, scanner).await.processed, 50);
+    assert_eq!(audit(&backend, scanner).await.processed, 50);
     assert!(began.elapsed() >= 5 * rest, "{:?}", began.elapsed());
 }
 
@@ -67,11 +67,11 @@ async fn a_store_of_too_many_rows_is_left_alone() {
     let backend = with_work(20).await;
     backend.store().spoil(2);
     let scanner = AuditScanner { most: 10, ..AuditScanner::default() };
-    assert_eq!(look(&backend, scanner).await, Scanned::default());
+    assert_eq!(audit(&backend, scanner).await, Scanned::default());
 }
 
 #[tokio::test]
-async fn one_process_looks_for_all() {
+async fn one_process_audits_for_all() {
     let backend = with_work(3).await;
     let scanner = AuditScanner::default();
     let other = scanner.scan(&backend, &PartitionSet::Some(vec![1, 2])).await.unwrap();

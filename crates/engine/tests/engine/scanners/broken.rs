@@ -10,12 +10,12 @@ use ff_store::audit::{Row, Rows};
 use ff_store::{Store, StoreError};
 use ff_testkit::{Forward, Forwarding};
 
-/// The store beneath, of which the resources whose names begin so cannot be read while it fails.
+/// The store beneath; while it fails, resources whose names have this prefix cannot be read.
 pub(crate) struct Broken {
     store: MemoryStore,
     name: &'static str,
     fails: AtomicBool,
-    /// How often its rows are still read with one that is unreadable.
+    /// How many more reads of all rows find one that is unreadable.
     spoilt: AtomicUsize,
 }
 
@@ -25,7 +25,7 @@ impl Broken {
         Forwarding(Broken { store, name, fails, spoilt })
     }
 
-    /// The next reads of all rows meet one that is unreadable, so many times.
+    /// The next `times` reads of all rows find one that is unreadable.
     pub(crate) fn spoil(&self, times: usize) {
         self.spoilt.store(times, Ordering::SeqCst);
     }
@@ -51,7 +51,7 @@ impl Forward for Broken {
             let stuck =
                 matches!(&command.action, Action::TickResource(tick) if self.is_broken(&tick.key));
             match stuck {
-                true => answers.push(Err(StoreError::Unavailable("a test says so".into()))),
+                true => answers.push(Err(StoreError::Unavailable("planted".into()))),
                 false => answers.extend(self.store.execute(vec![command]).await),
             }
         }
@@ -79,7 +79,7 @@ impl Forward for Broken {
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
         if self.is_broken(key) {
-            return Err(StoreError::Unavailable("a test says so".into()));
+            return Err(StoreError::Unavailable("planted".into()));
         }
         self.store.resource(key).await
     }

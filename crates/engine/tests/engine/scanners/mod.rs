@@ -1,4 +1,4 @@
-//! Scanners: executions whose limit has room are released; violations are reported.
+//! Scanners: executions whose limit has capacity are released; violations are reported.
 
 mod audit;
 mod broken;
@@ -41,7 +41,7 @@ fn key<S: Store>(backend: &Engine<S>, kind: ResourceKind, name: &str) -> Resourc
     ResourceKey::at_home(kind, &Namespace::default(), &named(name), partitions)
 }
 
-/// Runs a command and nothing that follows from it, as a process does that dies then.
+/// Runs a command and none of its effects, like a process that dies after it.
 async fn bare<S: Store>(backend: &Engine<S>, action: impl Into<Action>) {
     backend.store().execute(vec![mint::command(action)]).await.remove(0).unwrap();
 }
@@ -63,7 +63,7 @@ async fn bare_quota<S: Store>(backend: &Engine<S>, name: &str, max_active: u32) 
     bare(backend, PutQuota { key: key(backend, ResourceKind::Quota, name), limits }).await;
 }
 
-/// Executions that wait for a budget or a quota that is not there.
+/// Executions that wait for a budget or a quota that does not exist.
 async fn waiting<S: Store>(backend: &Engine<S>, limits: ExecutionLimits, count: usize) {
     let all = blocked(backend).await + count;
     for _ in 0..count {
@@ -76,7 +76,7 @@ async fn waiting<S: Store>(backend: &Engine<S>, limits: ExecutionLimits, count: 
     }
 }
 
-/// How many wait for anything.
+/// How many executions are blocked.
 async fn blocked<S: Store>(backend: &Engine<S>) -> usize {
     let mut count = 0;
     for (namespace, on) in backend.store().blockers(&PartitionSet::All, None, 1_000).await.unwrap()
@@ -97,7 +97,7 @@ fn counts_against(quota: &str) -> ExecutionLimits {
     ExecutionLimits { quotas: [named(quota)].into(), ..ExecutionLimits::default() }
 }
 
-/// All that can be claimed.
+/// All executions that can be claimed.
 async fn claimed<S: Store>(backend: &Engine<S>) -> Vec<ExecutionId> {
     let claim = ClaimRequest {
         namespace: Namespace::default(),
@@ -117,22 +117,22 @@ fn scanning<S: Store>(backend: &Engine<S>) -> Scanning<UnblockScanner> {
 }
 
 #[tokio::test]
-async fn one_look_lets_go_who_waits_for_a_budget_that_has_room() {
+async fn one_cycle_releases_executions_blocked_on_a_budget_with_capacity() {
     let backend = Engine::new(memory());
     waiting(&backend, spends_from("team"), 3).await;
     let scanning = scanning(&backend);
     let none = Scanned { processed: 1, changed: 0, errors: 0 };
     assert_eq!(scanning.run_once().await.unwrap(), none, "there is no such budget yet");
     bare_budget(&backend, "team").await;
-    assert!(claimed(&backend).await.is_empty(), "nobody was told");
+    assert!(claimed(&backend).await.is_empty(), "nothing was released yet");
     let one = Scanned { processed: 1, changed: 1, errors: 0 };
     assert_eq!(scanning.run_once().await.unwrap(), one);
     assert_eq!(claimed(&backend).await.len(), 3);
-    assert_eq!(scanning.run_once().await.unwrap(), Scanned::default(), "nobody waits any more");
+    assert_eq!(scanning.run_once().await.unwrap(), Scanned::default(), "nothing waits any more");
 }
 
 #[tokio::test]
-async fn one_look_fills_the_places_of_a_quota_and_no_more() {
+async fn one_cycle_fills_the_slots_of_a_quota_and_no_more() {
     let backend = Engine::new(memory());
     waiting(&backend, counts_against("api"), 5).await;
     bare_quota(&backend, "api", 2).await;
@@ -141,11 +141,11 @@ async fn one_look_fills_the_places_of_a_quota_and_no_more() {
     assert_eq!(scanning.run_once().await.unwrap(), one);
     assert_eq!(claimed(&backend).await.len(), 2);
     let none = Scanned { processed: 1, changed: 0, errors: 0 };
-    assert_eq!(scanning.run_once().await.unwrap(), none, "its places are taken");
+    assert_eq!(scanning.run_once().await.unwrap(), none, "its slots are taken");
 }
 
 #[tokio::test]
-async fn a_budget_that_cannot_be_read_keeps_its_own_and_nobody_else() {
+async fn an_unreadable_budget_keeps_only_its_executions_blocked() {
     let store = Broken::new(memory(), "broken");
     let backend = Engine::new(store);
     for budget in ["able", "broken", "capable"] {
@@ -157,7 +157,7 @@ async fn a_budget_that_cannot_be_read_keeps_its_own_and_nobody_else() {
     let scanned = scanning.run_once().await.unwrap();
     assert_eq!(scanned, Scanned { processed: 3, changed: 2, errors: 1 });
     assert_eq!(claimed(&backend).await.len(), 4);
-    assert_eq!(blocked(&backend).await, 2, "an error is not room");
+    assert_eq!(blocked(&backend).await, 2, "an error is not capacity");
     backend.store().fail(false);
     let one = Scanned { processed: 1, changed: 1, errors: 0 };
     assert_eq!(scanning.run_once().await.unwrap(), one);
@@ -165,7 +165,7 @@ async fn a_budget_that_cannot_be_read_keeps_its_own_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn two_processes_at_once_let_go_the_same_as_one() {
+async fn two_processes_at_once_release_the_same_as_one() {
     for seed in 0..50 {
         let clock = Arc::new(ManualClock::default());
         let faults = Faults { seed, conflict_percent: 10, pause_percent: 50 };
@@ -175,8 +175,8 @@ async fn two_processes_at_once_let_go_the_same_as_one() {
         bare_budget(&backend, "team").await;
         bare_quota(&backend, "api", 5).await;
         let (one, other) = (scanning(&backend), scanning(&backend));
-        let looks = tokio::join!(one.run_once(), other.run_once());
-        let errors = looks.0.unwrap().errors + looks.1.unwrap().errors;
+        let scans = tokio::join!(one.run_once(), other.run_once());
+        let errors = scans.0.unwrap().errors + scans.1.unwrap().errors;
         assert_eq!(errors, 0, "seed {seed}");
         assert_eq!(claimed(&backend).await.len(), 4 + 5, "seed {seed}");
         let found = backend.store().resource(&key(&backend, ResourceKind::Quota, "api")).await;
@@ -188,14 +188,14 @@ async fn two_processes_at_once_let_go_the_same_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_services_of_a_process_look_by_themselves() {
+async fn the_services_of_a_process_scan_periodically() {
     let backend = Engine::new(memory());
     waiting(&backend, spends_from("team"), 1).await;
     bare_budget(&backend, "team").await;
     let services = Services::new(Arc::new(backend.clone())).start();
     let started = tokio::time::Instant::now();
     while claimed(&backend).await.is_empty() {
-        assert!(started.elapsed() < HOUR, "nobody looks");
+        assert!(started.elapsed() < HOUR, "nothing scans");
         tokio::time::advance(Duration::from_millis(100)).await;
     }
     services.stop().await;

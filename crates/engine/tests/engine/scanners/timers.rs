@@ -1,4 +1,4 @@
-//! The timer loop passes what it cannot act on.
+//! The timer loop skips timers that fail.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn registered(backend: &Engine<Forwarding<Broken>>) -> Vec<WorkerInstanceI
 }
 
 #[tokio::test]
-async fn more_stuck_timers_than_a_batch_hide_none_behind_them() {
+async fn more_stuck_timers_than_a_batch_hide_no_later_ones() {
     let clock = ManualClock::default();
     let store = MemoryStore::serial(Arc::new(clock.clone()));
     let backend = Engine::new(Broken::new(store, "broken"));
@@ -49,6 +49,6 @@ async fn more_stuck_timers_than_a_batch_hide_none_behind_them() {
     assert_eq!((report.fired, report.errors), (1, 5));
     assert!(!registered(&backend).await.contains(&"able".parse().unwrap()));
     backend.store().fail(false);
-    assert_eq!(timers.run_once().await.unwrap().fired, 5, "they are come back to");
+    assert_eq!(timers.run_once().await.unwrap().fired, 5, "they are retried");
     assert!(registered(&backend).await.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Clients that other tools generate from the document: they compile without a complaint, and a
+//! Clients that other tools generate from the document: they compile without warnings, and a
 //! program that uses nothing else submits, claims, keeps, completes and reads an execution.
 
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/openapi/clients
 /// No step takes longer.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A server that requires the token, and the document it serves in a directory that is made for it.
+/// A server that requires the token, and the document it serves in a new directory.
 async fn server(directory: &Path) -> (Fixture, PathBuf) {
     let token = Some(Token::new(TOKEN).unwrap());
     let server = Fixture::with(Config { token, ..config() }).await;
@@ -33,18 +33,18 @@ async fn server(directory: &Path) -> (Fixture, PathBuf) {
     (server, file)
 }
 
-/// Runs a command in a directory. It must succeed; what it printed is given back.
+/// Runs a command in a directory. It must succeed; the answer is its output.
 async fn run<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,
     directory: &Path,
 ) -> String {
     let mut command = Command::new(&program);
-    // A generator looks for its formatter beside itself.
-    let beside = Path::new(program.as_ref()).parent().filter(|place| place.is_absolute());
-    let beside = beside.map(Path::to_owned);
+    // A generator expects its formatter in its directory.
+    let tools = Path::new(program.as_ref()).parent().filter(|place| place.is_absolute());
+    let tools = tools.map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(beside.into_iter().chain(std::env::split_paths(&path)));
+    let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path)));
     command.args(arguments).current_dir(directory).env("PATH", path.unwrap()).kill_on_drop(true);
     let output = tokio::time::timeout(LIMIT, command.output()).await.expect("it takes too long");
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -54,7 +54,7 @@ async fn run<A: AsRef<OsStr>>(
     printed
 }
 
-/// The program went through to its end.
+/// The program ran to its end.
 fn assert_completed(printed: &str) {
     assert!(printed.starts_with("completed ") && printed.lines().count() == 1, "{printed}");
     report::count("generated clients", 1);
@@ -65,12 +65,12 @@ async fn a_generated_python_client_completes_an_execution() {
     let python = tokio::task::spawn_blocking(tools::python).await.unwrap();
     let directory = tools::scratch("python-client");
     let (server, document) = server(&directory).await;
-    let generator = tools::beside("openapi-python-client");
+    let generator = tools::tool("openapi-python-client");
     let generate = ["generate", "--meta", "none", "--fail-on-warning"];
     let generate = generate.into_iter().chain(["--output-path", "flowfabric_client", "--path"]);
     let generate = generate.map(OsStr::new).chain([document.as_ref()]);
     let printed = run(generator, generate, &directory).await;
-    // What it cannot make it leaves out, and says so.
+    // It omits, with a warning, what it cannot generate.
     assert_eq!(printed.trim(), "Generating flowfabric_client");
     for name in ["program.py", "mypy.ini"] {
         std::fs::copy(Path::new(PYTHON).join(name), directory.join(name)).unwrap();

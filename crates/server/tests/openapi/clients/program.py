@@ -33,7 +33,7 @@ from flowfabric_client.models import (
     ProgressRequest,
     ProgressView,
     PublicState,
-    Standing,
+    StateFilter,
     SubmitRequest,
     SubmittedView,
 )
@@ -48,7 +48,7 @@ def a(kind: type[T], answer: object) -> T:
     return answer
 
 
-def listed(client: AuthenticatedClient, states: list[Standing]) -> list[UUID]:
+def listed(client: AuthenticatedClient, states: list[StateFilter]) -> list[UUID]:
     page = a(ListPageView, list_executions.sync(client=client, state=states))
     return [execution.id for execution in page.executions]
 
@@ -60,8 +60,8 @@ work = SubmitRequest(kind="add", input_={"numbers": [1, 2.5]})
 submitted = a(SubmittedView, submit_execution.sync(client=client, body=work))
 assert submitted.new and submitted.state == PublicState.WAITING, submitted
 execution = submitted.id
-assert listed(client, [Standing.WAITING, Standing.ACTIVE]) == [execution]
-assert listed(client, [Standing.ACTIVE, Standing.COMPLETED]) == []
+assert listed(client, [StateFilter.WAITING, StateFilter.ACTIVE]) == [execution]
+assert listed(client, [StateFilter.ACTIVE, StateFilter.COMPLETED]) == []
 
 claim = ClaimRequest(instance="python-1", request=uuid4())
 claimed = a(ClaimedView, claim_executions.sync("python", client=client, body=claim))
@@ -85,7 +85,7 @@ ended = a(ExitView, complete_execution.sync(execution, client=client, body=done)
 assert ended.outcome == ExitOutcome.COMPLETED, ended
 view = a(ExecutionView, get_execution.sync(execution, client=client))
 assert view.state == PublicState.COMPLETED and view.ended is not None, view
-assert listed(client, [Standing.ACTIVE, Standing.COMPLETED]) == [execution]
+assert listed(client, [StateFilter.ACTIVE, StateFilter.COMPLETED]) == [execution]
 result = a(File, get_execution_result.sync(execution, client=client))
 assert json.loads(result.payload.read()) == {"sum": 3.5}
 

@@ -8,7 +8,7 @@ import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
 
 type Id = components["schemas"]["Id"];
-type Standing = components["schemas"]["Standing"];
+type StateFilter = components["schemas"]["StateFilter"];
 type Problem = components["schemas"]["Problem"];
 
 const [baseUrl, token] = process.argv.slice(2);
@@ -30,7 +30,7 @@ function problem(answer: { error?: Problem }): Problem {
   return answer.error;
 }
 
-async function listed(state: Standing[]): Promise<Id[]> {
+async function listed(state: StateFilter[]): Promise<Id[]> {
   const page = answered(await client.GET("/v1/executions", { params: { query: { state } } }));
   return page.executions.map((execution) => execution.id);
 }
@@ -45,7 +45,7 @@ const path = { id: execution };
 assert.deepEqual(await listed(["waiting", "active"]), [execution]);
 assert.deepEqual(await listed(["active", "completed"]), []);
 // @ts-expect-error no execution is ever in this state
-const asleep: Standing = "asleep";
+const asleep: StateFilter = "asleep";
 const unknown = await client.GET("/v1/executions", { params: { query: { state: [asleep] } } });
 assert.equal(problem(unknown).code, "invalid_argument");
 

@@ -1,4 +1,4 @@
-//! A worker's registration in one virtual time with its store, and whose turn its lanes have.
+//! A worker's registration in one virtual time with its store, and the turns of its lanes.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn config(fixture: &Fixture, instance: &str) -> WorkerConfig {
     WorkerConfig { instance: instance.parse().unwrap(), ..fixture.config() }
 }
 
-/// Another process that registered as `instance` and is not heard of any more.
+/// Another process that registered as `instance` and went silent.
 async fn silent(fixture: &Fixture, instance: &str, ttl: Millis) {
     let worker = Worker { id: "tester".parse().unwrap(), instance: instance.parse().unwrap() };
     let registering = Registering {

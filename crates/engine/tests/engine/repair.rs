@@ -1,6 +1,7 @@
-//! What an engine does with nobody else there: time and its services put everything right.
+//! What an engine does without clients: timers and services repair everything that died processes
+//! left.
 //!
-//! The store and the services live in one virtual time; the test only looks.
+//! The store and the services run in one virtual time; the test only reads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use ff_store::roles::{Engine, Registering};
 use ff_store::{ClientBackend, LimitsBackend, ResourceScan, Store, WorkerBackend, audit, mint};
 use ff_testkit::TokioClock;
 
-/// Everything is put right within this time.
+/// Everything is repaired within this time.
 const LIMIT: Duration = Duration::from_secs(300);
 
 struct Fixture {
@@ -35,7 +36,7 @@ impl Fixture {
         Fixture::seeded(7)
     }
 
-    /// Two engines at once get in each other's way.
+    /// A store whose conflicts and pauses follow this seed.
     fn seeded(seed: u64) -> Fixture {
         let faults = Faults { seed, conflict_percent: 10, pause_percent: 50 };
         let store = MemoryStore::optimistic(Arc::new(TokioClock::start()), faults);
@@ -84,8 +85,8 @@ impl Fixture {
         self.backend.claim(claim, Millis::ZERO).await.unwrap().assignments
     }
 
-    /// A process asks for an execution and dies before it takes it.
-    async fn ask_and_die(&self, execution: ExecutionId) {
+    /// A process requests admission and dies before it claims.
+    async fn request_and_die(&self, execution: ExecutionId) {
         let record = self.backend.store().record(execution).await.unwrap().unwrap();
         let id = AdmissionId { batch: mint::request_id(), index: 0 };
         let needs = NeedsAdmission::of(&record, false).unwrap();
@@ -119,13 +120,13 @@ impl Fixture {
         self.backend.store().resources(scan).await.unwrap().len()
     }
 
-    /// Runs so many engines until `right`, and then a while longer.
+    /// Runs this many engines until `right`, and then a while longer.
     async fn run(&self, engines: usize, right: impl AsyncFn(&Fixture) -> bool) {
         let all = (0..engines).map(|_| Services::new(Arc::new(self.backend.clone())).start());
         let all: Vec<_> = all.collect();
         let began = tokio::time::Instant::now();
         while !right(self).await {
-            assert!(began.elapsed() < LIMIT, "the engine does nothing about it");
+            assert!(began.elapsed() < LIMIT, "the engine does not repair it");
             tokio::time::advance(Duration::from_millis(250)).await;
             tokio::task::yield_now().await;
         }
@@ -150,12 +151,12 @@ fn worker() -> Worker {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_admission_that_nobody_used_is_given_back() {
+async fn an_unused_admission_is_released() {
     for engines in [1, 2] {
         let fixture = Fixture::new();
         fixture.put_quota("api", 1).await;
         let id = fixture.submit(&[], &["api"]).await;
-        fixture.ask_and_die(id).await;
+        fixture.request_and_die(id).await;
         assert_eq!((fixture.active("api").await, fixture.claim().await.len()), (1, 0));
         fixture.run(engines, async |fixture| fixture.active("api").await == 0).await;
         assert_eq!(fixture.resources(ResourceKind::Ticket).await, 0);
@@ -165,7 +166,7 @@ async fn an_admission_that_nobody_used_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_whose_settlement_was_lost_goes_to_who_waits() {
+async fn a_slot_whose_settlement_was_lost_goes_to_a_waiting_execution() {
     for engines in [1, 2] {
         let fixture = Fixture::new();
         fixture.put_quota("api", 1).await;
@@ -185,7 +186,7 @@ async fn a_place_whose_settlement_was_lost_goes_to_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_runs_out_gives_its_place_to_who_waits() {
+async fn an_expired_lease_frees_its_slot_for_a_waiting_execution() {
     for engines in [1, 2] {
         let fixture = Fixture::new();
         fixture.put_quota("api", 1).await;
@@ -203,7 +204,7 @@ async fn a_lease_that_runs_out_gives_its_place_to_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_period_that_is_over_lets_go_who_waits() {
+async fn the_end_of_a_period_releases_waiting_executions() {
     for engines in [1, 2] {
         let fixture = Fixture::new();
         fixture.put_budget("team", 100, Millis::from_secs(60)).await;
@@ -250,7 +251,7 @@ async fn a_silent_worker_is_removed() {
     }
 }
 
-/// What so many engines make of everything that can be left behind.
+/// What this many engines make of everything that can be left behind.
 async fn outcome(seed: u64, engines: usize) -> Vec<String> {
     let fixture = Fixture::seeded(seed);
     fixture.put_quota("api", 2).await;
@@ -269,12 +270,12 @@ async fn outcome(seed: u64, engines: usize) -> Vec<String> {
     let held = fixture.claim().await;
     assert_eq!(held.len(), 3, "two run under api, one under slots");
     fixture.complete_and_die(&held[0]).await;
-    fixture.ask_and_die(ids[3]).await;
+    fixture.request_and_die(ids[3]).await;
     fixture.run(engines, async |fixture| fixture.resources(ResourceKind::Ticket).await <= 2).await;
-    // The rest is done by whoever comes.
+    // A worker that arrives later does the rest.
     let began = tokio::time::Instant::now();
     while !all_done(&fixture, &ids).await {
-        assert!(began.elapsed() < LIMIT, "work waits for nothing");
+        assert!(began.elapsed() < LIMIT, "work waits without a reason");
         for held in fixture.claim().await {
             let complete = Complete { hold: held.hold(), result: Payload::default() };
             fixture.backend.complete(vec![complete]).await.unwrap().remove(0).unwrap();

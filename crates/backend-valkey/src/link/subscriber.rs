@@ -1,4 +1,4 @@
-//! One connection that listens to some channels, from its beginning to its end.
+//! One connection that is subscribed to some channels, from its beginning to its end.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
 use super::dial::{Address, Dial, Live};
-use super::subscribe::Heard;
+use super::subscribe::SubscriptionEvent;
 use crate::error::{Fault, Kind};
 
-/// How often one channel is subscribed to again, which tells that the connection lives. A node that
-/// gives a slot away says so by itself.
+/// How often one channel is subscribed to again, which proves that the connection lives. A node that
+/// loses a slot reports that by itself.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// How a connection ended.
 pub(super) struct Ended {
-    /// Whether it ever listened.
+    /// Whether it was ever subscribed.
     pub(super) worked: bool,
     pub(super) why: Fault,
 }
 
-/// Listens until something breaks.
+/// Receives until something breaks.
 pub(super) async fn run(
     dial: &Dial,
     address: &Address,
     channels: &[String],
-    listener: &Sender<Heard>,
+    listener: &Sender<SubscriptionEvent>,
 ) -> Ended {
     let (pushed, mut pushes) = unbounded_channel();
     let begun = async {
@@ -40,7 +40,7 @@ pub(super) async fn run(
         Err(why) => return Ended { worked: false, why },
     };
     let why = tokio::select! {
-        why = hear(&mut pushes, listener) => why,
+        why = receive(&mut pushes, listener) => why,
         why = watch(&live, channels) => why,
     };
     Ended { worked: true, why: why.at(address) }
@@ -69,12 +69,15 @@ async fn watch(live: &Live, channels: &[String]) -> Fault {
     }
 }
 
-/// Passes on what arrives, until nothing can any more.
-async fn hear(pushes: &mut UnboundedReceiver<PushInfo>, listener: &Sender<Heard>) -> Fault {
-    let mut heard = Some(Heard::Gap);
+/// Passes on what arrives, until the connection ends.
+async fn receive(
+    pushes: &mut UnboundedReceiver<PushInfo>,
+    listener: &Sender<SubscriptionEvent>,
+) -> Fault {
+    let mut event = Some(SubscriptionEvent::Gap);
     loop {
-        if let Some(heard) = heard.take()
-            && let Err(TrySendError::Full(_)) = listener.try_send(heard)
+        if let Some(event) = event.take()
+            && let Err(TrySendError::Full(_)) = listener.try_send(event)
             && let Some(end) = overflow(pushes, listener).await
         {
             return end;
@@ -83,20 +86,20 @@ async fn hear(pushes: &mut UnboundedReceiver<PushInfo>, listener: &Sender<Heard>
         if let Some(end) = end(push.as_ref()) {
             return end;
         }
-        heard = push.and_then(message);
+        event = push.and_then(message);
     }
 }
 
-/// A listener that is too slow loses what arrives until it has room to be told of the gap.
+/// A listener that is too slow loses what arrives until there is space to report the gap.
 async fn overflow(
     pushes: &mut UnboundedReceiver<PushInfo>,
-    listener: &Sender<Heard>,
+    listener: &Sender<SubscriptionEvent>,
 ) -> Option<Fault> {
     loop {
         tokio::select! {
-            room = listener.reserve() => {
-                if let Ok(room) = room {
-                    room.send(Heard::Gap);
+            permit = listener.reserve() => {
+                if let Ok(permit) = permit {
+                    permit.send(SubscriptionEvent::Gap);
                 }
                 return None;
             }
@@ -112,7 +115,7 @@ async fn overflow(
 /// Whether a push is the last.
 fn end(push: Option<&PushInfo>) -> Option<Fault> {
     match push.map(|push| &push.kind) {
-        // Not at our wish: the slot of a channel has moved away.
+        // Not requested: the slot of a channel has moved away.
         Some(PushKind::SUnsubscribe) => {
             Some(Fault::new(Kind::Strayed, "a channel has moved to another node"))
         }
@@ -123,7 +126,7 @@ fn end(push: Option<&PushInfo>) -> Option<Fault> {
     }
 }
 
-fn message(push: PushInfo) -> Option<Heard> {
+fn message(push: PushInfo) -> Option<SubscriptionEvent> {
     if push.kind != PushKind::SMessage {
         return None;
     }
@@ -132,5 +135,8 @@ fn message(push: PushInfo) -> Option<Heard> {
     else {
         return None;
     };
-    Some(Heard::Message { channel: String::from_utf8(channel).ok()?, payload: payload.into() })
+    Some(SubscriptionEvent::Message {
+        channel: String::from_utf8(channel).ok()?,
+        payload: payload.into(),
+    })
 }

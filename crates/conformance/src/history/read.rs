@@ -1,4 +1,4 @@
-//! What is read from both stores.
+//! Reads from both stores.
 
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
@@ -12,7 +12,7 @@ use ff_store::{
 
 /// Something to read.
 #[derive(Debug, Clone)]
-pub(crate) enum Look {
+pub(crate) enum Read {
     Record(ExecutionId),
     Blob(BlobKey),
     Elements(ElementRange),
@@ -36,14 +36,14 @@ pub(crate) enum Seen {
     Blocked(Vec<BlockedClass>),
 }
 
-impl Look {
+impl Read {
     pub(crate) async fn at(&self, store: &dyn Store) -> Result<Seen, StoreError> {
         Ok(match self.clone() {
-            Look::Record(id) => Seen::Record(store.record(id).await?.map(Box::new)),
-            Look::Blob(key) => Seen::Blob(store.blob(key).await?),
-            Look::Elements(range) => Seen::Elements(store.elements(range).await?),
-            Look::List(scan) => Seen::List(store.list(scan).await?),
-            Look::DueAction { after, limit } => {
+            Read::Record(id) => Seen::Record(store.record(id).await?.map(Box::new)),
+            Read::Blob(key) => Seen::Blob(store.blob(key).await?),
+            Read::Elements(range) => Seen::Elements(store.elements(range).await?),
+            Read::List(scan) => Seen::List(store.list(scan).await?),
+            Read::DueAction { after, limit } => {
                 let after = after.map(|last| DueCursor { execution: Some(last), resource: None });
                 let mut timers = store.due(&ff_store::PartitionSet::All, after, limit).await?;
                 // Of resources that are due at once, any may come first.
@@ -56,9 +56,9 @@ impl Look {
                 timers.resources.sort();
                 Seen::DueAction(timers)
             }
-            Look::Resources(scan) => Seen::Resources(store.resources(scan).await?),
-            Look::Ahead { place, id } => Seen::Ahead(store.ahead(&place, id).await?),
-            Look::Blocked(scan) => Seen::Blocked(store.blocked(scan).await?),
+            Read::Resources(scan) => Seen::Resources(store.resources(scan).await?),
+            Read::Ahead { place, id } => Seen::Ahead(store.ahead(&place, id).await?),
+            Read::Blocked(scan) => Seen::Blocked(store.blocked(scan).await?),
         })
     }
 }
