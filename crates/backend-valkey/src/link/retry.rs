@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use super::backoff::Backoff;
+use ff_store::retry::Backoff;
+
 use crate::error::{Fault, Kind, Redirect};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
