@@ -185,8 +185,8 @@ impl Filter {
 }
 
 /// Reads one page. What only `around` can tell is decided by it; without it, nothing lacks a worker.
-pub(crate) async fn page<S: Store + ?Sized>(
-    store: &S,
+pub(crate) async fn page(
+    store: &dyn Store,
     listing: &Listing,
     around: Option<&ExplainInputs>,
 ) -> Result<ListPage, StoreError> {
