@@ -38,8 +38,7 @@ pub struct LaneView {
     pub work: Option<LaneWorkView>,
 }
 
-/// What waits and what runs in a lane. Executions that are delayed, or that wait for a budget or a
-/// quota other than the limit of the lane, are not counted by lane.
+/// What waits and what runs in a lane. Executions that are delayed are not counted by lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LaneWorkView {
     /// How many are in its queue, ready to be claimed.
@@ -49,7 +48,7 @@ pub struct LaneWorkView {
     pub active: u64,
     /// How many waiting ones require capabilities that no live worker offers.
     pub unroutable: u64,
-    /// How many wait because as many of the lane run as its limit allows.
+    /// How many are blocked on a budget, a quota or the limit of the lane.
     pub blocked: u64,
     /// Since when the longest waiting execution at the head of the queue has waited; null when none
     /// is in the queue.
@@ -125,10 +124,9 @@ impl LanePageView {
         for ((_, lane), count) in backlog.active.iter().filter(|((of, _), _)| of == namespace) {
             work.entry(lane.clone()).or_default().active = *count;
         }
-        for ((_, on), count) in backlog.blocked.iter().filter(|((of, _), _)| of == namespace) {
-            if let Some(lane) = on.name.lane() {
-                work.entry(lane).or_default().blocked += count;
-            }
+        let blocked = backlog.blocked_by_lane.iter().filter(|((of, _), _)| of == namespace);
+        for ((_, lane), count) in blocked {
+            work.entry(lane.clone()).or_default().blocked = *count;
         }
         let mut lanes: BTreeMap<Lane, LaneView> = BTreeMap::new();
         for found in found {
@@ -154,8 +152,7 @@ impl LanePageView {
 mod tests {
     use super::*;
     use crate::sample;
-    use ff_core::limits::Blocker;
-    use ff_core::{Patch, PolicyOverrides, ResourceKind, ResourceName};
+    use ff_core::{Patch, PolicyOverrides};
     use ff_store::backlog::Queued;
 
     #[test]
@@ -201,9 +198,9 @@ mod tests {
         }
         let elsewhere = (Namespace::new("other").unwrap(), lane("z"));
         backlog.queues.insert(elsewhere, Queued { count: 9, oldest });
-        let name = ResourceName::of_lane(&lane("b"));
-        let on = Blocker { kind: ResourceKind::Quota, name };
-        backlog.blocked.insert((namespace.clone(), on), 3);
+        for (name, count) in [("b", 3), ("d", 4)] {
+            backlog.blocked_by_lane.insert((namespace.clone(), lane(name)), count);
+        }
         let settings = LaneState { paused: true, generation: 1, ..LaneState::default() };
         let found = [roles::LaneView { lane: lane("b"), state: settings }];
         let page = |after: Option<&Lane>, limit| {
@@ -218,10 +215,11 @@ mod tests {
         };
         let row =
             |name: &str, paused, waiting, blocked| (name.to_owned(), paused, waiting, blocked);
-        let (a, b, c) = (row("a", false, 1, 0), row("b", true, 0, 3), row("c", false, 2, 0));
-        assert_eq!(page(None, 10), (vec![a.clone(), b.clone(), c.clone()], None));
+        let (a, b) = (row("a", false, 1, 0), row("b", true, 0, 3));
+        let (c, d) = (row("c", false, 2, 0), row("d", false, 0, 4));
+        assert_eq!(page(None, 10), (vec![a.clone(), b.clone(), c.clone(), d.clone()], None));
         assert_eq!(page(None, 2), (vec![a, b], Some("b".to_owned())));
-        assert_eq!(page(Some(&lane("b")), 2), (vec![c], None));
+        assert_eq!(page(Some(&lane("b")), 3), (vec![c, d], None));
     }
 
     #[test]

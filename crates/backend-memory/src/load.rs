@@ -218,8 +218,8 @@ impl Tables {
             *backlog.active.entry(queue).or_default() += 1;
         }
         for ((namespace, on, _), all) in &self.blocked {
-            let waiting = backlog.blocked.entry((namespace.clone(), on.clone())).or_default();
-            *waiting += all.len() as u64;
+            let lane = all.iter().find_map(|(_, id)| Some(self.records.get(id)?.spec.lane.clone()));
+            backlog.add_blocked((namespace.clone(), on.clone()), lane, all.len() as u64);
         }
         let workers = self.resources.keys().filter(|key| key.kind == ResourceKind::Worker);
         backlog.workers = workers.count() as u64;

@@ -1,7 +1,8 @@
 //! How many executions wait, for what, and how many run. A row that cannot be read is not counted.
 
+use ff_core::limits::Blocker;
 use ff_core::placement::Score;
-use ff_core::{Capabilities, Lane, Namespace, Refusal};
+use ff_core::{Capabilities, Execution, Lane, Namespace, Refusal};
 use ff_store::backlog::Backlog;
 use rusqlite::{Connection, Row};
 
@@ -29,23 +30,23 @@ pub(crate) fn count(connection: &Connection, clock: &StoreClock) -> Result<Backl
         .prepare_cached("SELECT execution.id, record FROM request JOIN execution USING (id)")?;
     let mut rows = holding.query([])?;
     while let Some(row) = rows.next()? {
-        // A row that cannot be read affects its count alone, and an audit reports it.
-        let Some(id) = query::entry(row, 0)? else { continue };
-        let Ok(record) = codec::record(id, row.get_ref(1)?.as_blob()?) else { continue };
+        let Some(record) = record(row)? else { continue };
         if record.lease().is_some() {
             let queue = (record.spec.namespace.clone(), record.spec.lane.clone());
             *backlog.active.entry(queue).or_default() += 1;
         }
     }
     let mut blocked = connection.prepare_cached(
-        "SELECT namespace, kind, name, COUNT(*) FROM blocked GROUP BY namespace, kind, name",
+        "SELECT namespace, kind, name, class, COUNT(*) FROM blocked
+         GROUP BY namespace, kind, name, class",
     )?;
     let mut rows = blocked.query([])?;
     while let Some(row) = rows.next()? {
         let limit =
             query::namespace(row, 0).and_then(|namespace| Ok((namespace, query::blocker(row, 1)?)));
         let Some(limit) = passed_over(limit)? else { continue };
-        backlog.blocked.insert(limit, number(row, 3)?);
+        let lane = blocked_lane(&connection, &limit, row.get(3)?)?;
+        backlog.add_blocked(limit, lane, number(row, 4)?);
     }
     let mut workers =
         connection.prepare_cached("SELECT COUNT(*) FROM resource WHERE kind = 'worker'")?;
@@ -58,6 +59,34 @@ fn queue(row: &Row<'_>) -> Result<((Namespace, Lane), Capabilities), Fault> {
     let lane = Lane::new(row.get_ref(1)?.as_str()?).map_err(unreadable)?;
     let requires = Capabilities::parse(row.get_ref(2)?.as_str()?).map_err(unreadable)?;
     Ok(((query::namespace(row, 0)?, lane), requires))
+}
+
+/// The record in the second column, of the id in the first. One that cannot be read costs its own
+/// count alone, and is told by an audit.
+fn record(row: &Row<'_>) -> Result<Option<Execution>, Fault> {
+    let Some(id) = query::entry(row, 0)? else { return Ok(None) };
+    Ok(codec::record(id, row.get_ref(1)?.as_blob()?).ok())
+}
+
+/// The lane of the executions of one class that wait for one limit: that of the first one whose
+/// record can be read.
+fn blocked_lane(
+    connection: &Connection,
+    (namespace, on): &(Namespace, Blocker),
+    class: i64,
+) -> Result<Option<Lane>, Fault> {
+    let mut members = connection.prepare_cached(
+        "SELECT execution.id, record FROM blocked JOIN execution USING (id)
+         WHERE namespace = ?1 AND kind = ?2 AND name = ?3 AND class = ?4 ORDER BY score, id",
+    )?;
+    let limit = (namespace.as_str(), on.kind.as_str(), on.name.as_str(), class);
+    let mut rows = members.query(limit)?;
+    while let Some(row) = rows.next()? {
+        if let Some(record) = record(row)? {
+            return Ok(Some(record.spec.lane.clone()));
+        }
+    }
+    Ok(None)
 }
 
 fn number(row: &Row<'_>, column: usize) -> Result<u64, Fault> {

@@ -110,8 +110,9 @@ impl Count {
         let name = reply::bytes(next()?)?;
         let count = reply::number(&next()?)?.unsigned_abs();
         if kind == "b" {
-            let name = keys::parse_limit(&name).ok_or_else(reply::missing)?;
-            *self.backlog.blocked.entry(name).or_default() += count;
+            let limit = keys::parse_limit(&name).ok_or_else(reply::missing)?;
+            let lane = keys::parse_queue(&reply::text(next()?)?).map(|(_, lane)| lane);
+            self.backlog.add_blocked(limit, lane, count);
             return Ok(());
         }
         if kind == "q" && !self.seen.insert((partition, name.clone())) {

@@ -22,6 +22,9 @@ pub(crate) const PEEK_LANES: usize = 256;
 pub(crate) const PEEK_CLASSES: usize = 512;
 /// How many queues, budgets and quotas one slice of a count of the backlog reads, about.
 pub(crate) const BACKLOG_SLICE: usize = 16;
+/// How many executions that wait for a limit it reads, of those that ask for the same, until it finds
+/// one that tells their lane.
+pub(crate) const BACKLOG_LOOKAHEAD: usize = 4;
 /// How many executions in a hold it reads.
 pub(crate) const BACKLOG_HELD: usize = 128;
 /// How many entries of all partitions one page of timers or of a listing reads, about.
@@ -79,6 +82,7 @@ pub(crate) fn lua() -> String {
         ("SCORE_MAX", SCORE_MAX),
         ("BATCH_BYTES", BATCH_BYTES as i64),
         ("BACKLOG_HELD", BACKLOG_HELD as i64),
+        ("BACKLOG_LOOKAHEAD", BACKLOG_LOOKAHEAD as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
         ("RUNS", RUNS as i64),
         ("ADMISSION_LOOKAHEAD", ADMISSION_LOOKAHEAD as i64),

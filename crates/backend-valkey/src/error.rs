@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     /// The slot is on another node for good: not run.
     Moved(Redirect),
     /// The slot is moving to another node, which has this key: not run.
-    PolicyOverrides(Redirect),
+    Ask(Redirect),
     /// The slot is moving to another node, with some of the keys: not run.
     TryAgain,
     /// The cluster, or this slot of it, is not served: not run.
@@ -119,7 +119,7 @@ impl Fault {
         let (code, details) = (error.code(), error.details().unwrap_or_default());
         let kind = match code {
             "MOVED" => redirect(details).map_or(Kind::Other, Kind::Moved),
-            "ASK" => redirect(details).map_or(Kind::Other, Kind::PolicyOverrides),
+            "ASK" => redirect(details).map_or(Kind::Other, Kind::Ask),
             "TRYAGAIN" => Kind::TryAgain,
             "CLUSTERDOWN" => Kind::ClusterDown,
             "LOADING" => Kind::Loading,
@@ -215,7 +215,7 @@ mod tests {
         for (line, kind, code) in [
             ("MOVED 3999 127.0.0.1:6381", Kind::Moved(to("127.0.0.1")), "store_unavailable"),
             ("MOVED 3999 :6381", Kind::Moved(to("")), "store_unavailable"),
-            ("ASK 3999 ::1:6381", Kind::PolicyOverrides(to("::1")), "store_unavailable"),
+            ("ASK 3999 ::1:6381", Kind::Ask(to("::1")), "store_unavailable"),
             ("TRYAGAIN Multiple keys", Kind::TryAgain, "store_busy"),
             ("CLUSTERDOWN The cluster is down", Kind::ClusterDown, "store_unavailable"),
             ("LOADING Valkey is loading", Kind::Loading, "store_busy"),

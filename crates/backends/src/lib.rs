@@ -60,7 +60,7 @@ pub async fn open_or_make(url: &str) -> Result<Opened, StoreError> {
 
 /// A store in the memory of this process that takes its time from `clock`.
 pub fn memory(clock: Arc<dyn Clock>) -> Arc<dyn EngineBackend> {
-    Arc::new(Engine::new(MemoryStore::serial(clock)))
+    Engine::new(MemoryStore::serial(clock)).erased()
 }
 
 /// The file of the store that `url` names, if it does not exist.
@@ -89,7 +89,7 @@ async fn opened(url: &str, missing: Missing) -> Result<Opened, StoreError> {
         StoreUrl::SqliteMemory => sqlite::memory()?,
         StoreUrl::Sqlite(path) => return sqlite::file(path, missing),
         #[cfg(feature = "valkey")]
-        StoreUrl::Valkey(options) => Arc::new(ff_backend_valkey::backend(&options).await?),
+        StoreUrl::Valkey(options) => ff_backend_valkey::backend(&options).await?.erased(),
     };
     Ok(Opened { backend, new: false })
 }

@@ -10,7 +10,7 @@ use crate::{Missing, Opened};
 
 /// A database in the memory of this process.
 pub(crate) fn memory() -> Result<Arc<dyn EngineBackend>, StoreError> {
-    Ok(Arc::new(ff_backend_sqlite::backend(Options::memory())?))
+    Ok(ff_backend_sqlite::backend(Options::memory())?.erased())
 }
 
 /// The database file at `path`.
@@ -21,5 +21,5 @@ pub(crate) fn file(path: PathBuf, missing: Missing) -> Result<Opened, StoreError
     };
     let backend = ff_backend_sqlite::backend(options)?;
     let new = backend.store().is_new();
-    Ok(Opened { backend: Arc::new(backend), new })
+    Ok(Opened { backend: backend.erased(), new })
 }

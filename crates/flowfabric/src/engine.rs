@@ -8,8 +8,11 @@ use ff_engine::services::Services;
 use ff_engine::supervisor::Supervisor;
 use ff_sdk::Running;
 use ff_store::EngineBackend;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::Error;
 
 /// The engine of a store and the workers of a handle.
 pub(crate) struct Background {
@@ -34,11 +37,10 @@ impl Background {
         Background { engine, workers: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
-    /// Keeps a worker, and stops it when the handle closes. Answers a token that is cancelled
-    /// when the worker has ended.
-    pub(crate) fn keep(&self, mut worker: Running) -> CancellationToken {
-        let (all, ended) = (self.stop.clone(), CancellationToken::new());
-        let (end, shutdown) = (ended.clone().drop_guard(), worker.shutdown_handle());
+    /// Keeps a worker, and stops it when the handle closes. The answer completes when the worker has
+    /// ended, with the error if one ended it.
+    pub(crate) fn keep(&self, mut worker: Running) -> JoinHandle<Result<(), Error>> {
+        let (all, shutdown) = (self.stop.clone(), worker.shutdown_handle());
         self.workers.spawn(async move {
             let stop = async {
                 all.cancelled().await;
@@ -46,12 +48,10 @@ impl Background {
                 std::future::pending().await
             };
             tokio::select! {
-                () = worker.ended() => {}
-                () = stop => {}
+                ended = worker.ended() => ended,
+                () = stop => Ok(()),
             }
-            drop(end);
-        });
-        ended
+        })
     }
 
     /// Ends workers first, then the engine, then pending calls.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ff_core::{Capabilities, WorkerId, WorkerInstanceId};
 use ff_sdk::{Handler, Shutdown, WorkerRuntime};
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
 
 use crate::Error;
 use crate::flowfabric::FlowFabric;
@@ -110,12 +110,11 @@ impl WorkerBuilder {
     /// Starts it, and runs until the process is told to stop (Ctrl-C or, on Unix, SIGTERM); then drains. A
     /// second signal does not wait for the drain.
     pub async fn run(self) -> Result<(), Error> {
-        let worker = self.start().await?;
+        let mut worker = self.start().await?;
         tokio::select! {
-            () = worker.ended.cancelled() => {}
-            () = worker.shutdown.listen_for_signals() => {}
+            ended = &mut worker.ended => ended.unwrap_or(Ok(())),
+            () = worker.shutdown.listen_for_signals() => Ok(()),
         }
-        Ok(())
     }
 
     fn with(
@@ -131,7 +130,7 @@ impl WorkerBuilder {
 /// [`FlowFabric::close`]; dropping this value leaves it running.
 pub struct Worker {
     shutdown: Shutdown,
-    ended: CancellationToken,
+    ended: JoinHandle<Result<(), Error>>,
     _flowfabric: FlowFabric,
 }
 
@@ -140,12 +139,13 @@ impl Worker {
     /// returns when all of that is done.
     pub async fn shutdown(self) {
         self.shutdown.drain();
-        self.ended.cancelled().await;
+        // Why it ended, if not of this, is in the log.
+        let _ = self.ended.await;
     }
 }
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("ended", &self.ended.is_cancelled()).finish_non_exhaustive()
+        f.debug_struct("Worker").field("ended", &self.ended.is_finished()).finish_non_exhaustive()
     }
 }

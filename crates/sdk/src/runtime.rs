@@ -135,10 +135,9 @@ impl WorkerRuntime {
         let mut running = self.start().await?;
         let shutdown = running.shutdown_handle();
         tokio::select! {
-            () = running.ended() => {}
-            () = shutdown.listen_for_signals() => {}
+            ended = running.ended() => ended,
+            () = shutdown.listen_for_signals() => Ok(()),
         }
-        Ok(())
     }
 
     /// Connects and runs in the background. A handler that takes a [`State`](crate::State) for which
@@ -155,7 +154,8 @@ impl WorkerRuntime {
         let shared = Arc::new(self.shared);
         let service = Arc::new(Service { worker, routes: self.routes, shared });
         let task = tokio::spawn(async move {
-            service.worker.work(until, |task| service.clone().serve(task)).await;
+            let ended = service.worker.work(until, |task| service.clone().serve(task)).await;
+            ended.inspect_err(|error| tracing::error!(%error, "the worker has ended"))
         });
         Ok(Running { shutdown, task })
     }
@@ -165,7 +165,7 @@ impl WorkerRuntime {
 #[derive(Debug)]
 pub struct Running {
     shutdown: Shutdown,
-    task: tokio::task::JoinHandle<()>,
+    task: tokio::task::JoinHandle<Result<(), SdkError>>,
 }
 
 impl Running {
@@ -182,14 +182,17 @@ impl Running {
     /// Stops claiming, lets running tasks finish for the drain time, hands back the rest.
     pub async fn shutdown(mut self) {
         self.stop();
-        self.ended().await;
+        // Why it ended, if not of this, is in the log.
+        let _ = self.ended().await;
     }
 
-    /// Waits until it has ended.
-    pub async fn ended(&mut self) {
-        if let Err(error) = (&mut self.task).await {
+    /// Waits until it has ended. The error is that of a claim which repeating cannot mend: it is
+    /// refused, or its caller is not let in.
+    pub async fn ended(&mut self) -> Result<(), SdkError> {
+        (&mut self.task).await.unwrap_or_else(|error| {
             tracing::error!(%error, "the runtime ended badly");
-        }
+            Ok(())
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use crate::error::SdkError;
 use crate::event::WorkerEvent;
 use crate::task::ClaimedTask;
 use crate::worker::FlowFabricWorker;
@@ -28,25 +29,31 @@ pub enum Until {
 impl FlowFabricWorker {
     /// Works until it is told to stop, or has reached `until`. It claims for the permits that are free,
     /// one claim at a time, and calls `run` for each task; tasks run concurrently. A claim that
-    /// fails is repeated until it is answered; the hook of the configuration is notified.
+    /// fails is repeated until it is answered; the hook of the configuration is notified. One that is
+    /// refused, unauthenticated or denied ends the work with that error.
     ///
     /// Then it waits for the tasks that run, and ends its registration. Once it is told to stop they have
     /// the drain time; `run` is to end its task when [`Shutdown::drained`](crate::Shutdown::drained)
     /// says that it is over.
-    pub async fn work<F>(&self, until: Until, run: impl Fn(ClaimedTask) -> F)
+    pub async fn work<F>(
+        &self,
+        until: Until,
+        run: impl Fn(ClaimedTask) -> F,
+    ) -> Result<(), SdkError>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let shutdown = &self.config().shutdown;
         let mut running = JoinSet::new();
-        let stopped = tokio::select! {
+        let (stopped, ended) = tokio::select! {
             biased;
-            () = shutdown.draining() => true,
-            () = self.dispatch(until, &mut running, run) => false,
+            () = shutdown.draining() => (true, Ok(())),
+            ended = self.dispatch(until, &mut running, run) => (false, ended),
         };
         let hand_back = tokio::time::sleep(if stopped { HAND_BACK_TIME } else { Duration::ZERO });
         tokio::join!(hand_back, self.drain(&mut running));
         self.disconnect().await;
+        ended
     }
 
     /// Claims and starts tasks until `until` is reached.
@@ -55,7 +62,8 @@ impl FlowFabricWorker {
         until: Until,
         running: &mut JoinSet<()>,
         run: impl Fn(ClaimedTask) -> F,
-    ) where
+    ) -> Result<(), SdkError>
+    where
         F: Future<Output = ()> + Send + 'static,
     {
         let most = if until == Until::OneTask { 1 } else { self.config().concurrency };
@@ -67,7 +75,7 @@ impl FlowFabricWorker {
             self.ready().await;
             while running.try_join_next().is_some() {}
             let idle = self.holds_nothing();
-            let tasks = self.claim_until_answered(most).await;
+            let tasks = self.claim_until_answered(most).await?;
             in_vain = if idle && tasks.is_empty() { in_vain + 1 } else { 0 };
             let claimed = tasks.len();
             for task in tasks {
@@ -80,7 +88,7 @@ impl FlowFabricWorker {
                 Until::Idle => in_vain == scans,
             };
             if done {
-                return;
+                return Ok(());
             }
         }
     }

@@ -9,7 +9,7 @@ use ff_core::state::Worker;
 use ff_core::{Lane, Millis};
 use ff_store::retry::{Backoff, repeated};
 use ff_store::roles::Registering;
-use ff_store::{StoreError, WorkerBackend, mint};
+use ff_store::{ErrorKind, Failure, StoreError, WorkerBackend, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -106,14 +106,21 @@ impl FlowFabricWorker {
         drop(self.permits.acquire().await);
     }
 
-    /// Claims for up to `most` free permits until the call is answered; failures are repeated.
-    pub(crate) async fn claim_until_answered(&self, most: usize) -> Vec<ClaimedTask> {
-        let Ok(permits) = self.permits(most) else { return Vec::new() };
-        let claimed = self.claim(permits, |lane, error, pause| {
-            (self.config.events)(WorkerEvent::ClaimFailed { lane, error, pause });
-            true
-        });
-        claimed.await.unwrap_or_default()
+    /// Claims for up to `most` free permits until the call is answered. A failure that repeating cannot
+    /// change is returned at once.
+    pub(crate) async fn claim_until_answered(
+        &self,
+        most: usize,
+    ) -> Result<Vec<ClaimedTask>, SdkError> {
+        let Ok(permits) = self.permits(most) else { return Ok(Vec::new()) };
+        let again = |lane: &Lane, error: &StoreError, pause| {
+            let again = !is_final(error);
+            if again {
+                (self.config.events)(WorkerEvent::ClaimFailed { lane, error, pause });
+            }
+            again
+        };
+        Ok(self.claim(permits, again).await?)
     }
 
     /// Scans every lane once, beginning with the next in turn, then waits on that one.
@@ -236,6 +243,17 @@ async fn register(
     Ok(RegistrationGuard::keep(background, beats_to.clone(), worker, answer.is_ok()))
 }
 
+/// Whether repeating a claim cannot change this failure: the request is refused, or the caller is
+/// unauthenticated or denied. Anything else may pass while the worker waits.
+fn is_final(error: &StoreError) -> bool {
+    match error.kind() {
+        ErrorKind::Refused(_) => true,
+        ErrorKind::Failed(failure) => {
+            matches!(failure, Failure::Unauthenticated | Failure::Denied)
+        }
+    }
+}
+
 /// The pauses between the tries of a call.
 pub(crate) fn pauses() -> Backoff {
     Backoff::new(Duration::from_millis(50), Duration::from_secs(5))
@@ -245,4 +263,19 @@ pub(crate) fn pauses() -> Backoff {
 pub(crate) fn while_waited_for() -> impl FnMut(&StoreError, Duration) -> bool {
     let ends = Instant::now() + REPEAT_TIME;
     move |error, _| error.is_retryable() && Instant::now() < ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_core::Refusal;
+
+    #[test]
+    fn a_worker_is_ended_by_what_repeating_cannot_change_and_by_nothing_else() {
+        let failed = |failure| StoreError::FailedRemotely { failure, message: String::new() };
+        let ending = Failure::ALL.iter().filter(|failure| is_final(&failed(**failure)));
+        let ending: Vec<_> = ending.copied().collect();
+        assert_eq!(ending, [Failure::Denied, Failure::Unauthenticated]);
+        assert!(is_final(&Refusal::invalid("wait", "is too long").into()));
+    }
 }

@@ -21,6 +21,8 @@ pub struct Backlog {
     pub active: BTreeMap<(Namespace, Lane), u64>,
     /// How many wait for each budget and quota.
     pub blocked: BTreeMap<(Namespace, Blocker), u64>,
+    /// How many of each lane wait for a budget or a quota, the limit of the lane among them.
+    pub blocked_by_lane: BTreeMap<(Namespace, Lane), u64>,
     /// How many workers are registered.
     pub workers: u64,
 }
@@ -56,6 +58,21 @@ impl Backlog {
         let queued = self.queues.entry((namespace, lane)).or_insert(Queued { count: 0, oldest });
         queued.count += count;
         queued.oldest = queued.oldest.min(oldest);
+    }
+
+    /// Counts `count` executions of one admission class that wait for one limit. An execution waits for
+    /// one limit at a time, however many it names, so it is counted once. The lane is missing when
+    /// no record of the class can be read.
+    pub fn add_blocked(
+        &mut self,
+        (namespace, on): (Namespace, Blocker),
+        lane: Option<Lane>,
+        count: u64,
+    ) {
+        if let Some(lane) = lane {
+            *self.blocked_by_lane.entry((namespace.clone(), lane)).or_default() += count;
+        }
+        *self.blocked.entry((namespace, on)).or_default() += count;
     }
 }
 

@@ -13,11 +13,10 @@ use crate::error::StoreError;
 use crate::mint;
 use crate::process::Process;
 use crate::roles::{LaneUpdate, done, only, run};
-use crate::store::Store;
 
 /// Carries out `order`. It is acknowledged when claims and submits in every partition see it.
-pub(crate) async fn order<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn order(
+    process: &Arc<Process>,
     order: LaneUpdate,
 ) -> Result<LaneState, StoreError> {
     let LaneUpdate { namespace, lane, paused, draining, max_active, defaults, reason } = order;
@@ -40,8 +39,8 @@ pub(crate) async fn order<S: Store>(
 }
 
 /// Copies a lane's settings to every partition.
-pub(crate) async fn spread<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn spread(
+    process: &Arc<Process>,
     namespace: &Namespace,
     lane: &Lane,
     state: LaneState,

@@ -186,8 +186,8 @@ impl Filter {
 }
 
 /// Reads one page. Only `around` knows what lacks a worker; without it, nothing does.
-pub(crate) async fn page<S: Store + ?Sized>(
-    store: &S,
+pub(crate) async fn page(
+    store: &dyn Store,
     listing: &Listing,
     around: Option<&ExplainInputs>,
 ) -> Result<ListPage, StoreError> {

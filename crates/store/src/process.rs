@@ -19,12 +19,12 @@ use crate::admission::single_flight::ClaimCoalescer;
 use crate::admission::starts::Starts;
 use crate::claimers::Claimers;
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::warnings::Known;
 
 /// A store and what this process does on it.
-#[derive(Debug)]
-pub(crate) struct Process<S> {
-    pub(crate) store: Arc<S>,
+pub(crate) struct Process {
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) batcher: AdmissionBatcher,
     pub(crate) claims: ClaimCoalescer,
     pub(crate) releases: Releases,
@@ -36,8 +36,8 @@ pub(crate) struct Process<S> {
     tasks: TaskTracker,
 }
 
-impl<S> Process<S> {
-    pub(crate) fn new(store: Arc<S>) -> Process<S> {
+impl Process {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Process {
         Process {
             store,
             batcher: AdmissionBatcher::default(),

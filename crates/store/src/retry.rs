@@ -9,6 +9,7 @@ use crate::error::StoreError;
 /// that many who failed together do not come back together.
 #[derive(Debug, Clone)]
 pub struct Backoff {
+    first: Duration,
     next: Duration,
     longest: Duration,
 }
@@ -16,7 +17,7 @@ pub struct Backoff {
 impl Backoff {
     /// Pauses that begin at `first`.
     pub fn new(first: Duration, longest: Duration) -> Backoff {
-        Backoff { next: first, longest }
+        Backoff { first, next: first, longest }
     }
 
     /// The pause to make now.
@@ -24,6 +25,11 @@ impl Backoff {
         let whole = self.next;
         self.next = (whole * 2).min(self.longest);
         whole.mul_f64(0.5 + fastrand::f64() / 2.0)
+    }
+
+    /// Begins again at the first pause, after a success.
+    pub fn reset(&mut self) {
+        self.next = self.first;
     }
 }
 
@@ -66,6 +72,8 @@ mod tests {
             let (whole, pause) = (Duration::from_millis(whole), backoff.pause());
             assert!(pause >= whole / 2 && pause <= whole, "{pause:?} of {whole:?}");
         }
+        backoff.reset();
+        assert!(backoff.pause() <= FIRST);
     }
 
     #[tokio::test(start_paused = true)]

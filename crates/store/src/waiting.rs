@@ -9,14 +9,13 @@ use ff_core::machine::{ClaimRequest, Claimed, HandBack};
 use crate::admission::{claim as admitting, settle};
 use crate::error::StoreError;
 use crate::process::Process;
-use crate::store::Store;
 use crate::wakeups::{Subscription, Wake};
 use crate::{metrics, mint};
 
 /// Claims, waiting up to `wait` for work to appear. A claim that its caller leaves is finished by
 /// `process`.
-pub(crate) async fn claim<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn claim(
+    process: &Arc<Process>,
     mut claim: ClaimRequest,
     wait: Millis,
 ) -> Result<Claimed, StoreError> {
@@ -44,8 +43,8 @@ pub(crate) async fn claim<S: Store>(
     }
 }
 
-async fn try_claim<S: Store>(
-    process: &Arc<Process<S>>,
+async fn try_claim(
+    process: &Arc<Process>,
     claim: &ClaimRequest,
     waiting: &Subscription,
 ) -> Result<Claimed, StoreError> {
@@ -64,8 +63,8 @@ async fn try_claim<S: Store>(
 
 /// Claims in a task of its own: when the caller goes away before it has the answer, what was taken
 /// is handed back at once instead of waiting for its lease to run out.
-async fn claim_or_hand_back<S: Store>(
-    process: &Arc<Process<S>>,
+async fn claim_or_hand_back(
+    process: &Arc<Process>,
     claim: ClaimRequest,
 ) -> Result<Claimed, StoreError> {
     let (answer, receive) = tokio::sync::oneshot::channel();
@@ -83,18 +82,18 @@ async fn claim_or_hand_back<S: Store>(
 
 /// What a claim took, until its caller has it. An answer can be lost after it was sent, so it is the
 /// drop that hands back.
-struct Taken<S: Store> {
-    process: Arc<Process<S>>,
+struct Taken {
+    process: Arc<Process>,
     claimed: Claimed,
 }
 
-impl<S: Store> Taken<S> {
+impl Taken {
     fn accept(mut self) -> Claimed {
         std::mem::take(&mut self.claimed)
     }
 }
 
-impl<S: Store> Drop for Taken<S> {
+impl Drop for Taken {
     fn drop(&mut self) {
         let orphaned = std::mem::take(&mut self.claimed.assignments);
         if orphaned.is_empty() {

@@ -36,9 +36,9 @@ struct Found {
 
 impl Known {
     /// The warnings for an execution with `limits`.
-    pub(crate) async fn warnings<S: Store + ?Sized>(
+    pub(crate) async fn warnings(
         &self,
-        store: &S,
+        store: &dyn Store,
         namespace: &Namespace,
         limits: &ExecutionLimits,
     ) -> Result<Vec<Warning>, StoreError> {
@@ -62,9 +62,9 @@ impl Known {
         Ok(warnings)
     }
 
-    async fn find<S: Store + ?Sized>(
+    async fn find(
         &self,
-        store: &S,
+        store: &dyn Store,
         kind: ResourceKind,
         namespace: &Namespace,
         name: &ResourceName,

@@ -256,6 +256,21 @@ async fn an_unreadable_name_is_not_counted_and_spoils_no_count() {
 }
 
 #[tokio::test]
+async fn an_unreadable_record_hides_no_blocked_execution_of_its_lane() {
+    let place = Place::new();
+    let backend = place.open();
+    let quotas = [ResourceName::new("absent").unwrap()].into();
+    let limits = ExecutionLimits { quotas, ..ExecutionLimits::default() };
+    let limited = || Submit { limits: limits.clone(), ..Submit::new(fixture::new_id()) };
+    let first = submit(&backend, limited()).await;
+    submit(&backend, limited()).await;
+    assert!(take(&backend, 2).await.is_empty(), "they wait for their quota");
+    spoil(&place, first);
+    let counted = backend.store().backlog().await.unwrap().blocked_by_lane;
+    assert_eq!(counted, [((Namespace::default(), Lane::default()), 2)].into());
+}
+
+#[tokio::test]
 async fn a_resource_of_an_unreadable_name_keeps_no_timer_from_running() {
     let columns = "kind, namespace, name, version, due, resource";
     for column in ["kind", "namespace", "name"] {

@@ -5,10 +5,24 @@
 -- reply: {the time, routing key and place to continue from ('' at the end), then rows}. A row is
 --   w how-many                           workers
 --   q routing-key name how-many score requirements    a queue; without a score it holds nothing
---   b routing-key name how-many          executions that wait for NAMESPACE:KIND:NAME
---   a routing-key name how-many          running executions of the lane of this queue
+--   b routing-key name how-many lane     executions of one class that wait for NAMESPACE:KIND:NAME, and their
+--                                        lane as NAMESPACE:LANE, '' if none of their records can be read
+--   a routing-key name how-many          running executions of the lane NAMESPACE:LANE
 
 local row = {}
+
+-- The lane of a record, NAMESPACE:LANE; nil if the record is not there or cannot be read.
+local function lane_of(bytes)
+  if not bytes or string.byte(bytes) ~= C.FORMAT then
+    return nil
+  end
+  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
+  if not whole then
+    return nil
+  end
+  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  return tail_whole and ff.name.queue(ns, lane, '') or nil
+end
 
 function row.q(k, route, name)
   local key, ns, lane, class = ff.key.any_queue(k, name)
@@ -20,36 +34,33 @@ function row.q(k, route, name)
   return {'q', route, name, call('ZCARD', key), head, requires or ''}
 end
 
--- The executions that wait for one limit, class by class.
+-- The executions that wait for one limit, class by class. All of a class are of one lane.
 function row.b(k, route, name)
-  return {'b', route, ff.name.limit(name), call('ZCARD', ff.key.blocked(k, name))}
+  local key, lane = ff.key.blocked(k, name), nil
+  for _, id in ipairs(call('ZRANGE', key, 0, C.BACKLOG_LOOKAHEAD - 1)) do
+    lane = lane or lane_of(call('GET', ff.key.record(k, id)))
+  end
+  return {'b', route, ff.name.limit(name), call('ZCARD', key), lane or ''}
 end
 
--- The queue of an execution that a claim or a grant holds; nil if no worker runs it.
+-- The lane of an execution that a claim or a grant holds; nil if no worker runs it.
 local function running(k, name)
   local bytes = call('GET', ff.key.record(k, ff.name.requested(name)))
-  if not bytes or string.byte(bytes) ~= C.FORMAT or string.byte(bytes, C.STATE_AT) ~= C.STATE_ACTIVE then
-    return nil
-  end
-  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
-  if not whole then
-    return nil
-  end
-  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
-  return tail_whole and ff.name.queue(ns, lane, '') or nil
+  local active = bytes and string.byte(bytes, C.STATE_AT) == C.STATE_ACTIVE
+  return active and lane_of(bytes) or nil
 end
 
 -- Adds a row for each lane that has running executions.
 local function add_running(k, route, found, reply)
   local lanes = {}
   for _, name in ipairs(found) do
-    local queue = running(k, name)
-    if queue then
-      lanes[queue] = (lanes[queue] or 0) + 1
+    local lane = running(k, name)
+    if lane then
+      lanes[lane] = (lanes[lane] or 0) + 1
     end
   end
-  for queue, count in pairs(lanes) do
-    reply[#reply + 1] = {'a', route, queue, count}
+  for lane, count in pairs(lanes) do
+    reply[#reply + 1] = {'a', route, lane, count}
   end
 end
 

@@ -161,7 +161,7 @@ impl Call<'_> {
                 let _ = timeout_at(self.by, cluster.follow(&to, node)).await;
                 Ok(Next::Later)
             }
-            (Advice::PolicyOverrides(to), Nodes::Cluster(cluster), Some(node)) => {
+            (Advice::Ask(to), Nodes::Cluster(cluster), Some(node)) => {
                 self.redirected = Some(cluster.named(&to, node));
                 Ok(Next::AtOnce)
             }

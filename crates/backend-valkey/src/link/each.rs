@@ -114,7 +114,7 @@ impl Link {
         if is_repeated(&missing.fault) {
             self.0.nodes.relearn_soon();
         }
-        if matches!(missing.fault.advice(), Advice::Follow(_) | Advice::PolicyOverrides(_)) {
+        if matches!(missing.fault.advice(), Advice::Follow(_) | Advice::Ask(_)) {
             self.0.nodes.relearn().await;
             let again = self.round(verb, &missing.keys, args, by, true).await?;
             answers.values.extend(again.values);
@@ -205,8 +205,5 @@ impl Link {
 /// Whether to call again, perhaps another node: a read-only function may run twice.
 fn is_repeated(fault: &Fault) -> bool {
     matches!(fault.kind, Kind::Strayed | Kind::Lost)
-        || matches!(
-            fault.advice(),
-            Advice::Follow(_) | Advice::PolicyOverrides(_) | Advice::Relearn
-        )
+        || matches!(fault.advice(), Advice::Follow(_) | Advice::Ask(_) | Advice::Relearn)
 }

@@ -5,7 +5,6 @@
 //! until the request timeout; one whose answer was lost is answered as unavailable, and the caller
 //! repeats it.
 
-mod backoff;
 mod call;
 mod cluster;
 mod dial;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ff_store::retry::Backoff;
 use redis::{Cmd, Pipeline, Value};
 use tokio::sync::{Mutex, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::backoff::Backoff;
 use super::dial::{Address, Dial, Live};
 use crate::error::{Fault, Kind};
 use crate::library::Library;

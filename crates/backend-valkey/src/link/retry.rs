@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use super::backoff::Backoff;
+use ff_store::retry::Backoff;
+
 use crate::error::{Fault, Kind, Redirect};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -24,7 +25,7 @@ pub(crate) enum Advice {
     /// Learn that the slot has moved and repeat there.
     Follow(Redirect),
     /// Repeat there, this once.
-    PolicyOverrides(Redirect),
+    Ask(Redirect),
     /// Wait and repeat.
     Wait,
     /// Refresh the slot map, wait and repeat.
@@ -38,7 +39,7 @@ impl Fault {
         match &self.kind {
             Kind::Missing => Advice::Load,
             Kind::Moved(to) => Advice::Follow(to.clone()),
-            Kind::PolicyOverrides(to) => Advice::PolicyOverrides(to.clone()),
+            Kind::Ask(to) => Advice::Ask(to.clone()),
             Kind::TryAgain | Kind::Loading | Kind::Busy | Kind::Unwritable => Advice::Wait,
             Kind::ClusterDown | Kind::MasterDown | Kind::ReadOnly | Kind::Unreached => {
                 Advice::Relearn

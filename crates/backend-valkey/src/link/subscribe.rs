@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ff_store::retry::Backoff;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use super::backoff::Backoff;
 use super::dial::Address;
 use super::subscriber::{self, Ended};
 use super::{Link, slot};

@@ -43,6 +43,9 @@ macro_rules! wrong_commands {
 }
 
 wrong_commands! {
+    a_blocked_execution_is_in_no_lane:
+        "backlog::what_is_blocked_is_counted_once_in_its_lane_whatever_it_waits_for",
+        "if command == 'ZRANGE' and string.match(key, ':blocked:') then return {} end";
     a_claim_stays_known_after_its_exit: "exit::every_exit_cleans_up",
         "if command == 'ZREM' and string.match(key, 'requests$') then return 1 end";
     a_class_stays_registered: "capability::a_class_is_registered_while_it_has_something_queued",

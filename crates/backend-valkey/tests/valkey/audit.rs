@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{ClaimRequest, Submit};
-use ff_core::{Lane, Millis};
+use ff_core::{Lane, Millis, Namespace, ResourceName};
 use ff_store::audit::Rule;
 use ff_store::{ClientBackend, MaintenanceBackend, Store, WorkerBackend};
 use tokio::time::timeout;
@@ -63,6 +64,35 @@ async fn a_damaged_record_affects_only_itself() {
         }
         assert_eq!(behind, BTreeSet::new(), "no claim got past {damage:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_record_hides_no_blocked_execution_of_its_lane() {
+    let planted = Planted::new().await;
+    let (lane, process) = (Lane::new("limited").unwrap(), &planted.process);
+    let quotas = [ResourceName::new("absent").unwrap()].into();
+    let limits = ExecutionLimits { quotas, ..ExecutionLimits::default() };
+    for _ in 0..3 {
+        let (lane, limits) = (lane.clone(), limits.clone());
+        let submit = Submit { lane, limits, ..fixture::work(process) };
+        process.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    }
+    let blocked = async || {
+        let counted = process.backlog().await.unwrap().blocked_by_lane;
+        counted.get(&(Namespace::default(), lane.clone())).copied()
+    };
+    fixture::until("all to be blocked", async || {
+        let claim = ClaimRequest { lane: lane.clone(), ..fixture::claim(3) };
+        assert_eq!(process.claim(claim, Millis::ZERO).await.unwrap().assignments, []);
+        (blocked().await == Some(3)).then_some(())
+    })
+    .await;
+    let names = planted.order(&["ZRANGE", &planted.index("blockers"), "0", "-1"]);
+    let name = names.list().iter().map(ToString::to_string).find(|name| name.contains("absent"));
+    let waiting = planted.index(&format!("blocked:{}", name.unwrap()));
+    let first = planted.order(&["ZRANGE", &waiting, "0", "0"]).list()[0].to_string();
+    planted.order(&["SET", &planted.record(&first, ""), "damaged"]);
+    assert_eq!(blocked().await, Some(3));
 }
 
 /// Of an unregistered namespace, only the entries of a partition's indexes are seen.

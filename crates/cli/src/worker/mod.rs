@@ -134,11 +134,12 @@ async fn work(
 ) -> Result<WorkerReportView, Error> {
     let worker = FlowFabricWorker::connect(config(context, backend)).await?;
     context.log.started(&context.options);
-    worker.work(context.options.until, |task| job::run(context.clone(), task)).await;
-    match context.not_runnable.get() {
-        Some(why) => Err(Error::Program(why.clone())),
-        None => Ok(context.report.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+    let worked = worker.work(context.options.until, |task| job::run(context.clone(), task)).await;
+    if let Some(why) = context.not_runnable.get() {
+        return Err(Error::Program(why.clone()));
     }
+    worked?;
+    Ok(context.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
 fn config(context: &Context, backend: Arc<dyn WorkerBackend>) -> WorkerConfig {

@@ -1,9 +1,10 @@
 //! The backlog: how much waits and for what, and how much runs.
 
-use ff_core::limits::Blocker;
+use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{ClaimRequest, Submit};
-use ff_core::{Capabilities, Lane, ResourceKind};
+use ff_core::{Capabilities, Lane, Patch, ResourceKind};
 use ff_store::backlog::Queued;
+use ff_store::roles::LaneUpdate;
 
 use crate::fixture::{Fixture, at_once, lane, ms, named};
 
@@ -104,6 +105,44 @@ pub(crate) async fn executions_that_wait_for_a_quota_are_counted(g: Fixture) {
     let backlog = g.backend().backlog().await.unwrap();
     assert_eq!(backlog.blocked, [((g.namespace.clone(), on), 3)].into());
     assert_eq!(queued(&g, &Lane::default()).await, None);
+}
+
+pub(crate) async fn what_is_blocked_is_counted_once_in_its_lane_whatever_it_waits_for(g: Fixture) {
+    let (default, other, full) = (Lane::default(), lane("other"), lane("full"));
+    let under = |lane: &Lane, budgets: &[&str], quotas: &[&str]| {
+        let names = |names: &[&str]| names.iter().map(|name| named(name)).collect();
+        let (budgets, quotas) = (names(budgets), names(quotas));
+        let limits = ExecutionLimits { budgets, quotas, ..ExecutionLimits::default() };
+        Submit { lane: lane.clone(), limits, ..g.work() }
+    };
+    g.put_quota("api", at_once(1)).await;
+    for _ in 0..4 {
+        g.submit(under(&default, &[], &["api"])).await;
+    }
+    for _ in 0..3 {
+        g.submit(under(&default, &["absent"], &["api", "missing"])).await;
+    }
+    for _ in 0..2 {
+        g.submit(under(&other, &["absent"], &[])).await;
+    }
+    let most = Patch::Set(1);
+    g.update_lane(LaneUpdate { lane: full.clone(), max_active: most, ..g.lane_update() }).await;
+    for _ in 0..2 {
+        g.submit(under(&full, &[], &[])).await;
+    }
+    g.elsewhere().under(&["api"]).await;
+    for g in [g.clone(), g.elsewhere()] {
+        for lane in [&default, &other, &full] {
+            while queued(&g, lane).await.is_some() {
+                g.take(ClaimRequest { lane: lane.clone(), max: 10, ..g.claim() }).await;
+            }
+        }
+    }
+    let counted = g.backend().backlog().await.unwrap().blocked_by_lane;
+    let rival = (g.elsewhere().namespace, default.clone());
+    let mine = [(default, 6), (other, 2), (full, 1)];
+    let mine = mine.map(|(lane, count)| ((g.namespace.clone(), lane), count));
+    assert_eq!(counted, mine.into_iter().chain([(rival, 1)]).collect());
 }
 
 pub(crate) async fn workers_are_counted(g: Fixture) {

@@ -29,7 +29,7 @@ async fn complete(seen: Seen, task: ClaimedTask) {
 /// Runs the loop of `config` to its end, and gives the lanes of the tasks in order.
 async fn lanes_served(config: WorkerConfig, until: Until) -> Vec<String> {
     let (worker, seen) = (FlowFabricWorker::connect(config).await.unwrap(), Seen::default());
-    timeout(HOUR, worker.work(until, |task| complete(seen.clone(), task))).await.unwrap();
+    timeout(HOUR, worker.work(until, |task| complete(seen.clone(), task))).await.unwrap().unwrap();
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
@@ -109,7 +109,7 @@ async fn a_runtime_that_must_stop_at_once_does_not_wait_for_its_drain() {
     running.stop();
     assert!(timeout(MINUTE, running.ended()).await.is_err(), "the task has an hour to finish");
     running.shutdown_handle().now();
-    timeout(MINUTE, running.ended()).await.unwrap();
+    timeout(MINUTE, running.ended()).await.unwrap().unwrap();
     assert_eq!(state().await, PublicState::Resumable);
 }
 
@@ -164,6 +164,19 @@ async fn a_claim_whose_reply_is_lost_is_reported_and_repeated_with_the_same_id()
     assert_eq!(*events.lock().unwrap(), ["claim from default failed", claimed.as_str()]);
     assert_eq!(client.describe(first).await.unwrap().epoch, 1, "it was taken once");
     assert_eq!(client.describe(second).await.unwrap().epoch, 0, "the other not at all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_refused_ends_the_worker_at_once_and_is_not_repeated() {
+    let fixture = Fixture::start();
+    let (config, heard) = recording(WorkerConfig { poll_interval: HOUR, ..fixture.config() });
+    let worker = FlowFabricWorker::connect(config).await.unwrap();
+    let worked = worker.work(Until::Stopped, async |task| drop(task));
+    let error = timeout(MINUTE, worked).await.unwrap().unwrap_err();
+    assert_eq!((error.code(), error.field()), ("invalid_argument", Some("wait")));
+    assert_eq!(*heard.lock().unwrap(), [""; 0]);
+    let left = fixture.backend.workers(&Namespace::default(), None, 10).await.unwrap();
+    assert!(left.is_empty(), "its registration has ended");
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ pub(crate) trait Admitter: Sync {
 }
 
 #[async_trait]
-impl<S: Store> Admitter for S {
+impl Admitter for dyn Store {
     fn partitions(&self) -> u16 {
         Store::partitions(self)
     }
@@ -78,7 +78,7 @@ impl AdmissionBatcher {
     /// Asks for up to `batch.max` of its requests.
     pub(crate) async fn admit(
         &self,
-        store: &impl Admitter,
+        store: &(impl Admitter + ?Sized),
         namespace: &Namespace,
         batch: AdmissionBatch,
     ) -> Result<Vec<Decision>, StoreError> {
@@ -89,7 +89,7 @@ impl AdmissionBatcher {
     /// Settles. The effects of settlements that are made together go to one of the callers.
     pub(crate) async fn settle(
         &self,
-        store: &impl Admitter,
+        store: &(impl Admitter + ?Sized),
         namespace: &Namespace,
         settlements: Vec<Settlement>,
     ) -> Result<SettlementEffects, StoreError> {
@@ -99,7 +99,7 @@ impl AdmissionBatcher {
 
     async fn serve<T>(
         &self,
-        store: &impl Admitter,
+        store: &(impl Admitter + ?Sized),
         namespace: &Namespace,
         call: Call,
         mut receive: Receiver<Result<T, StoreError>>,
@@ -144,7 +144,7 @@ impl Drop for Leaving<'_> {
 
 impl Lane {
     /// Sends one command, for as many of the queued calls as it carries.
-    async fn send(&self, store: &impl Admitter, home: &Home) {
+    async fn send(&self, store: &(impl Admitter + ?Sized), home: &Home) {
         let sending = Sending::begin(self);
         let admit = sending.command(home);
         let whole = store.admit(admit.clone()).await;

@@ -25,8 +25,8 @@ use crate::{metrics, mint};
 pub(crate) const ROUNDS: usize = 16;
 
 /// Claims.
-pub(crate) async fn claim<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn claim(
+    process: &Arc<Process>,
     request: ClaimRequest,
 ) -> Result<Claimed, StoreError> {
     let mut claim = Claim::from(request);
@@ -53,8 +53,8 @@ pub(crate) async fn claim<S: Store>(
 
 /// One round of a claim: takes what needs no admission, then requests admission for what does, unless
 /// no round is left to take that. Answers whether there may be more.
-async fn claim_some<S: Store>(
-    asking: &mut Asking<'_, S>,
+async fn claim_some(
+    asking: &mut Asking<'_>,
     claim: &mut Claim,
     all: &mut Claimed,
     rounds_left: usize,
@@ -92,8 +92,8 @@ async fn claim_some<S: Store>(
 }
 
 /// Reserves.
-pub(crate) async fn grant<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn grant(
+    process: &Arc<Process>,
     mut grant: GrantNext,
 ) -> Result<Granted, StoreError> {
     let mut asking = Asking::new(process, &grant.namespace, grant.ttl);
@@ -119,8 +119,8 @@ pub(crate) async fn grant<S: Store>(
 /// [elsewhere](Decision::AdmittedElsewhere), and skips it. So this call alone may use what it
 /// was given, and settles as unused what it has not used when its claim has returned. Where the
 /// outcome of the claim is not known, the admission is left to the check of its ticket.
-struct Asking<'a, S: Store> {
-    process: &'a Arc<Process<S>>,
+struct Asking<'a> {
+    process: &'a Arc<Process>,
     namespace: Namespace,
     /// How long a reservation made under an admission lasts.
     reserved_for: Millis,
@@ -148,8 +148,8 @@ enum Next {
     Take(Vec<Admitted>),
 }
 
-impl<'a, S: Store> Asking<'a, S> {
-    fn new(process: &'a Arc<Process<S>>, namespace: &Namespace, reserved_for: Millis) -> Self {
+impl<'a> Asking<'a> {
+    fn new(process: &'a Arc<Process>, namespace: &Namespace, reserved_for: Millis) -> Self {
         Asking {
             process,
             namespace: namespace.clone(),
@@ -163,8 +163,8 @@ impl<'a, S: Store> Asking<'a, S> {
         }
     }
 
-    fn store(&self) -> &S {
-        &self.process.store
+    fn store(&self) -> &dyn Store {
+        &*self.process.store
     }
 
     /// Waits until it may scan, or until another scan has found something for it.

@@ -22,7 +22,7 @@ use crate::error::StoreError;
 use crate::lock::lock;
 use crate::process::Process;
 use crate::roles::{only, run};
-use crate::store::{BlockedClass, BlockedScan, ORDERED_WAITERS, Store};
+use crate::store::{BlockedClass, BlockedScan, ORDERED_WAITERS};
 use crate::{metrics, mint};
 
 /// How many groups one pass examines. It begins at a random one, so that all are reached.
@@ -61,8 +61,8 @@ struct Pass {
 }
 
 /// Releases executions blocked on a limit, as far as it has room. Tells how many.
-pub(crate) async fn release<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn release(
+    process: &Arc<Process>,
     namespace: &Namespace,
     on: &Blocker,
 ) -> Result<u64, StoreError> {
@@ -102,17 +102,13 @@ pub(crate) async fn release<S: Store>(
 }
 
 /// Releases in a task of the process.
-pub(crate) fn soon<S: Store>(process: &Arc<Process<S>>, namespace: &Namespace, on: Blocker) {
+pub(crate) fn soon(process: &Arc<Process>, namespace: &Namespace, on: Blocker) {
     let (owner, namespace) = (process.clone(), namespace.clone());
     process.own(async move { release_or_warn(&owner, &namespace, &on).await });
 }
 
 /// Releases. What fails is left to the unblock scanner.
-pub(crate) async fn release_or_warn<S: Store>(
-    process: &Arc<Process<S>>,
-    namespace: &Namespace,
-    on: &Blocker,
-) {
+pub(crate) async fn release_or_warn(process: &Arc<Process>, namespace: &Namespace, on: &Blocker) {
     // The counter is there before the first failure.
     metrics::release_failed(0);
     if let Err(error) = release(process, namespace, on).await {
@@ -124,11 +120,7 @@ pub(crate) async fn release_or_warn<S: Store>(
 
 /// Releases in a task of the process if the limit has room, or does not know that executions are
 /// blocked on it.
-pub(crate) fn recheck_soon<S: Store>(
-    process: &Arc<Process<S>>,
-    namespace: &Namespace,
-    on: Blocker,
-) {
+pub(crate) fn recheck_soon(process: &Arc<Process>, namespace: &Namespace, on: Blocker) {
     let (owner, namespace) = (process.clone(), namespace.clone());
     process.own(async move {
         let key = key(&owner, &namespace, &on);
@@ -141,12 +133,7 @@ pub(crate) fn recheck_soon<S: Store>(
 }
 
 /// Has executions that wait for a rate released after this time, in a task of the process.
-pub(crate) fn later<S: Store>(
-    process: &Arc<Process<S>>,
-    namespace: &Namespace,
-    on: &Blocker,
-    after: Millis,
-) {
+pub(crate) fn later(process: &Arc<Process>, namespace: &Namespace, on: &Blocker, after: Millis) {
     let limit = (namespace.clone(), on.clone());
     let at = Instant::now() + Duration::from_millis(after.get());
     {
@@ -176,8 +163,8 @@ pub(crate) fn later<S: Store>(
 }
 
 /// Lets time release executions that wait for a rate. Tells whether it was time.
-async fn tick<S: Store>(
-    process: &Arc<Process<S>>,
+async fn tick(
+    process: &Arc<Process>,
     namespace: &Namespace,
     on: &Blocker,
     key: ResourceKey,
@@ -192,8 +179,8 @@ async fn tick<S: Store>(
 }
 
 /// Time has come for a release; there may be another one.
-pub(crate) async fn ticked<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn ticked(
+    process: &Arc<Process>,
     namespace: &Namespace,
     on: &Blocker,
     next: Option<Millis>,
@@ -204,7 +191,7 @@ pub(crate) async fn ticked<S: Store>(
     release(process, namespace, on).await
 }
 
-fn key<S: Store>(process: &Process<S>, namespace: &Namespace, on: &Blocker) -> ResourceKey {
+fn key(process: &Process, namespace: &Namespace, on: &Blocker) -> ResourceKey {
     let home = Home { namespace: namespace.clone(), partitions: process.store.partitions() };
     home.key(on.kind, &on.name)
 }
@@ -227,8 +214,8 @@ fn room(limit: &Body, estimate: &Amounts, now: Time) -> u64 {
 }
 
 /// One pass over the executions that are blocked on a limit.
-struct Releasing<'a, S: Store> {
-    process: &'a Arc<Process<S>>,
+struct Releasing<'a> {
+    process: &'a Arc<Process>,
     namespace: &'a Namespace,
     on: &'a Blocker,
     now: Time,
@@ -243,10 +230,10 @@ struct Releasing<'a, S: Store> {
     left: bool,
 }
 
-impl<'a, S: Store> Releasing<'a, S> {
+impl<'a> Releasing<'a> {
     /// Makes one pass. Tells how many it released, and whether another one is needed.
     async fn begin(
-        process: &'a Arc<Process<S>>,
+        process: &'a Arc<Process>,
         namespace: &'a Namespace,
         on: &'a Blocker,
     ) -> Result<(u64, bool), StoreError> {

@@ -20,7 +20,7 @@ use crate::error::StoreError;
 use crate::metrics;
 use crate::process::Process;
 use crate::roles::{only, run};
-use crate::store::{ResourceScan, Store};
+use crate::store::ResourceScan;
 
 /// How often one call settles what its settlements have stopped.
 const ROUNDS: usize = 16;
@@ -33,7 +33,7 @@ const PAGE: usize = 200;
 
 /// Settles what commits of this process have stopped, and what stops by that. What fails is left to
 /// the check of its ticket.
-pub(crate) async fn settle_stopped<S: Store>(process: &Arc<Process<S>>) {
+pub(crate) async fn settle_stopped(process: &Arc<Process>) {
     for _ in 0..ROUNDS {
         let settlements = process.store.settlements().take();
         if settlements.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) async fn settle_stopped<S: Store>(process: &Arc<Process<S>>) {
 }
 
 /// The same in a task of the process, if there is anything to settle: other calls wait for it.
-pub(crate) async fn settle_in_task<S: Store>(process: &Arc<Process<S>>) {
+pub(crate) async fn settle_in_task(process: &Arc<Process>) {
     if process.store.settlements().is_empty() {
         return;
     }
@@ -57,14 +57,14 @@ pub(crate) async fn settle_in_task<S: Store>(process: &Arc<Process<S>>) {
 }
 
 /// Apart, so that the calls of those who settle nothing stay small.
-fn start<S: Store>(process: &Arc<Process<S>>) -> JoinHandle<()> {
+fn start(process: &Arc<Process>) -> JoinHandle<()> {
     let owner = process.clone();
     process.spawn(async move { settle_stopped(&owner).await })
 }
 
 /// Settles. Answers the budgets that cancel what runs on them.
-async fn settle_all<S: Store>(
-    process: &Arc<Process<S>>,
+async fn settle_all(
+    process: &Arc<Process>,
     settlements: Vec<Settlement>,
 ) -> Vec<(Namespace, ResourceName)> {
     let mut breached = Vec::new();
@@ -99,11 +99,7 @@ async fn settle_all<S: Store>(
 }
 
 /// Does what follows from settlements.
-async fn follow<S: Store>(
-    process: &Arc<Process<S>>,
-    namespace: &Namespace,
-    effects: SettlementEffects,
-) {
+async fn follow(process: &Arc<Process>, namespace: &Namespace, effects: SettlementEffects) {
     for (budget, dimension) in effects.warned {
         tracing::warn!(%namespace, %budget, %dimension, "a budget has reached its soft limit");
         metrics::warned(&dimension);
@@ -117,8 +113,8 @@ async fn follow<S: Store>(
 }
 
 /// Cancels all that runs on a budget; what it stops is settled by the caller.
-async fn cancel_running<S: Store>(
-    process: &Arc<Process<S>>,
+async fn cancel_running(
+    process: &Arc<Process>,
     namespace: &Namespace,
     budget: &ResourceName,
 ) -> Result<(), StoreError> {
@@ -150,7 +146,7 @@ async fn cancel_running<S: Store>(
 
 /// Checks the tickets of executions, in a task of the process: where another call has it and cannot
 /// use it any more, or where the last command has an unknown outcome.
-pub(crate) fn check_soon<S: Store>(process: &Arc<Process<S>>, target: Target) {
+pub(crate) fn check_soon(process: &Arc<Process>, target: Target) {
     let owner = process.clone();
     process.own(async move {
         let Target { namespace, execution } = target;
@@ -167,8 +163,8 @@ pub(crate) fn check_soon<S: Store>(process: &Arc<Process<S>>, target: Target) {
 /// Checks whether the execution of a ticket is still reserved or held under it, and settles it if not.
 /// Nothing can be claimed under the ticket any more: an execution that was last admitted under another
 /// name has not used it.
-pub(crate) async fn check_ticket<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn check_ticket(
+    process: &Arc<Process>,
     namespace: &Namespace,
     ticket: &Ticket,
 ) -> Result<(), StoreError> {
@@ -215,8 +211,8 @@ fn running(left: Millis) -> Phase {
 
 /// Counts usage in the execution, then charges it to its budgets. A dimension that none of them
 /// counts is refused, unless one of them is still to be created.
-pub(crate) async fn report<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn report(
+    process: &Arc<Process>,
     report: ReportUsage,
 ) -> Result<Amounts, StoreError> {
     let store = &process.store;

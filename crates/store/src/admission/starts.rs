@@ -13,7 +13,6 @@ use ff_core::machine::Settlement;
 use super::settle;
 use crate::lock::lock;
 use crate::process::Process;
-use crate::store::Store;
 
 /// How long a start waits for others to be reported with it.
 const TOGETHER: Duration = Duration::from_millis(10);
@@ -51,10 +50,7 @@ impl Starts {
 }
 
 /// Tells quotas of starts in a task of the process, shortly.
-pub(crate) fn report_soon<S: Store>(
-    process: &Arc<Process<S>>,
-    started: impl Iterator<Item = Settlement>,
-) {
+pub(crate) fn report_soon(process: &Arc<Process>, started: impl Iterator<Item = Settlement>) {
     if !process.starts.add(started) {
         return;
     }

@@ -137,7 +137,7 @@ impl BulkSlice {
 }
 
 #[async_trait]
-impl<S: Store> BulkBackend for Engine<S> {
+impl<S: Store + ?Sized> BulkBackend for Engine<S> {
     async fn delete(&self, delete: Delete) -> Result<(), StoreError> {
         self.one(delete).await.and_then(done)
     }

@@ -139,7 +139,7 @@ pub struct LaneView {
 }
 
 #[async_trait]
-impl<S: Store> ClientBackend for Engine<S> {
+impl<S: Store + ?Sized> ClientBackend for Engine<S> {
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
         match (self.store().partitions(), key) {
             (1, _) => mint::execution_id(Partition::ONLY),
@@ -166,7 +166,7 @@ impl<S: Store> ClientBackend for Engine<S> {
                 && !limits.is_empty()
             {
                 // It is accepted, whether or not there is an answer here.
-                let warnings = self.0.known.warnings(&**self.store(), &namespace, &limits).await;
+                let warnings = self.0.known.warnings(&*self.0.store, &namespace, &limits).await;
                 submitted.warnings = warnings.unwrap_or_default();
             }
         }
@@ -181,7 +181,7 @@ impl<S: Store> ClientBackend for Engine<S> {
 
     async fn input(&self, target: &Target) -> Result<Payload, StoreError> {
         let record = self.describe(target).await?;
-        payload(&**self.store(), target, BlobPart::Input, &record.spec.input).await
+        payload(&*self.0.store, target, BlobPart::Input, &record.spec.input).await
     }
 
     async fn result(&self, target: &Target, run: Option<u32>) -> Result<Payload, StoreError> {
@@ -199,7 +199,7 @@ impl<S: Store> ClientBackend for Engine<S> {
             }
             .into());
         };
-        payload(&**self.store(), target, BlobPart::Result(run), result).await
+        payload(&*self.0.store, target, BlobPart::Result(run), result).await
     }
 
     async fn attempts(
@@ -237,7 +237,7 @@ impl<S: Store> ClientBackend for Engine<S> {
             true => Some(self.around(namespace, self.now().await?).await?),
             false => None,
         };
-        let mut page = listing::page(&**self.store(), listing, around.as_ref()).await?;
+        let mut page = listing::page(&*self.0.store, listing, around.as_ref()).await?;
         if page.executions.iter().any(may_lack_worker) {
             let around = match around {
                 Some(around) => around,
@@ -334,7 +334,7 @@ impl<S: Store> ClientBackend for Engine<S> {
     }
 }
 
-impl<S: Store> Engine<S> {
+impl<S: Store + ?Sized> Engine<S> {
     /// The live workers of a namespace, and who else was seen to claim in it.
     pub(super) async fn around(
         &self,
@@ -372,8 +372,8 @@ impl<S: Store> Engine<S> {
     }
 }
 
-async fn payload<S: Store + ?Sized>(
-    store: &S,
+async fn payload(
+    store: &dyn Store,
     target: &Target,
     part: BlobPart,
     shape: &PayloadShape,

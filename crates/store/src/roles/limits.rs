@@ -85,7 +85,7 @@ pub trait LimitsBackend: Send + Sync {
 }
 
 #[async_trait]
-impl<S: Store> LimitsBackend for Engine<S> {
+impl<S: Store + ?Sized> LimitsBackend for Engine<S> {
     async fn put_budget(
         &self,
         namespace: &Namespace,
@@ -186,7 +186,7 @@ impl<S: Store> LimitsBackend for Engine<S> {
     }
 }
 
-impl<S: Store> Engine<S> {
+impl<S: Store + ?Sized> Engine<S> {
     /// The store's time.
     pub(super) async fn now(&self) -> Result<Time, StoreError> {
         self.store().now().await

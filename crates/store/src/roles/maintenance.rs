@@ -84,7 +84,7 @@ pub trait MaintenanceBackend: Send + Sync {
 }
 
 #[async_trait]
-impl<S: Store> MaintenanceBackend for Engine<S> {
+impl<S: Store + ?Sized> MaintenanceBackend for Engine<S> {
     async fn due(
         &self,
         share: &PartitionSet,
@@ -171,10 +171,7 @@ impl<S: Store> MaintenanceBackend for Engine<S> {
     }
 }
 
-async fn tick_resource<S: Store>(
-    process: &Arc<Process<S>>,
-    key: ResourceKey,
-) -> Result<bool, StoreError> {
+async fn tick_resource(process: &Arc<Process>, key: ResourceKey) -> Result<bool, StoreError> {
     let (namespace, name, kind) = (key.namespace.clone(), key.name.clone(), key.kind);
     let ticked = run(&*process.store, TickResource { key }).await;
     let on = || Blocker { kind, name: name.clone() };

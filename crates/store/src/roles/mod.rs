@@ -6,6 +6,7 @@ mod limits;
 mod maintenance;
 mod worker;
 
+use std::fmt;
 use std::sync::Arc;
 
 use ff_core::Refusal;
@@ -38,19 +39,33 @@ pub trait EngineBackend: ClientAndWorker + MaintenanceBackend {}
 
 impl<T: ClientAndWorker + MaintenanceBackend + ?Sized> EngineBackend for T {}
 
-/// The roles of a store.
-#[derive(Debug)]
-pub struct Engine<S>(Arc<Process<S>>);
+/// The roles of a store. What they do is compiled once for all stores: a store is known by its type
+/// only to those who ask for [the store beneath](Engine::store).
+pub struct Engine<S: ?Sized>(Arc<Process>, Arc<S>);
 
 impl<S: Store> Engine<S> {
     /// Puts the roles on `store`.
     pub fn new(store: S) -> Engine<S> {
-        Engine(Arc::new(Process::new(Arc::new(store))))
+        let store = Arc::new(store);
+        Engine(Arc::new(Process::new(store.clone())), store)
     }
 
+    /// The roles of a store of any type.
+    pub fn erased(self) -> Arc<dyn EngineBackend> {
+        erased(self.0)
+    }
+}
+
+/// Not a method of a generic type, so that the roles are compiled here and not by who opens a store.
+fn erased(process: Arc<Process>) -> Arc<dyn EngineBackend> {
+    let store = process.store.clone();
+    Arc::new(Engine(process, store))
+}
+
+impl<S: Store + ?Sized> Engine<S> {
     /// The store beneath.
     pub fn store(&self) -> &Arc<S> {
-        &self.0.store
+        &self.1
     }
 
     /// Waits until every call has come to its end, and what follows from it.
@@ -65,15 +80,21 @@ impl<S: Store> Engine<S> {
     }
 }
 
-impl<S> Clone for Engine<S> {
+impl<S: ?Sized> Clone for Engine<S> {
     fn clone(&self) -> Self {
-        Engine(self.0.clone())
+        Engine(self.0.clone(), self.1.clone())
+    }
+}
+
+impl<S: ?Sized> fmt::Debug for Engine<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
     }
 }
 
 /// Runs one command, and settles what it has stopped.
-pub(crate) async fn one<S: Store>(
-    process: &Arc<Process<S>>,
+pub(crate) async fn one(
+    process: &Arc<Process>,
     action: impl Into<Action>,
 ) -> Result<Reply, StoreError> {
     let action = action.into();
@@ -92,15 +113,12 @@ fn is_unknown<T>(answer: &Result<T, StoreError>) -> bool {
 }
 
 /// Runs one command.
-pub(crate) async fn run<S: Store + ?Sized>(
-    store: &S,
-    action: impl Into<Action>,
-) -> Result<Reply, StoreError> {
+pub(crate) async fn run(store: &dyn Store, action: impl Into<Action>) -> Result<Reply, StoreError> {
     let answers = store.execute(vec![mint::command(action)]).await;
     answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
 }
 
-impl<S: Store> Engine<S> {
+impl<S: Store + ?Sized> Engine<S> {
     /// Runs a batch, whether or not the caller stays, and turns each reply into what `expect` expects.
     async fn many<A: Into<Action>, T: Send + 'static>(
         &self,

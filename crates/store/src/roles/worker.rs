@@ -115,7 +115,7 @@ pub struct Session {
 }
 
 #[async_trait]
-impl<S: Store> WorkerBackend for Engine<S> {
+impl<S: Store + ?Sized> WorkerBackend for Engine<S> {
     async fn ping(&self) -> Result<(), StoreError> {
         self.store().now().await.map(drop)
     }
@@ -226,7 +226,7 @@ impl<S: Store> WorkerBackend for Engine<S> {
     }
 }
 
-impl<S: Store> Engine<S> {
+impl<S: Store + ?Sized> Engine<S> {
     /// Where a registration lies.
     fn registration(&self, session: &Session) -> ResourceKey {
         ResourceKey::worker(&session.namespace, &session.instance, self.store().partitions())
