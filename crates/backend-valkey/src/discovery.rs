@@ -75,7 +75,7 @@ async fn listen(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
                     shared.hear(partition, &payload);
                 }
             }
-            Heard::Gap => {
+            Heard::Gap | Heard::Joined { .. } => {
                 shared.discovery.state().fresh.clear();
                 shared.wakeups.announce_maybe();
             }

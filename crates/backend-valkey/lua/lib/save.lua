@@ -23,6 +23,13 @@ function ff.save.arm(k, id, due, now)
   end
 end
 
+-- Tells those who wait for the end of executions that these have ended or are gone, all at once.
+function ff.save.ended(k, ids)
+  if ids[1] then
+    call('SPUBLISH', k.ended, table.concat(ids))
+  end
+end
+
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a key of
 -- its own. Answers false, with nothing written, if the id is taken. The idempotency key comes before
 -- the record: no fault lets another submit with that key make a second execution.

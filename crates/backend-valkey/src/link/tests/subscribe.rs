@@ -1,13 +1,16 @@
 //! What is published is heard, whatever happens in between.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ff_testkit::proxy::Proxy;
 use ff_testkit::valkey::{Cluster, Server};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::{LIMIT, command, connect, link, options, server, until};
-use crate::link::{Heard, Link};
+use crate::link::{Channels, Heard, Link};
 
 async fn next(heard: &mut Receiver<Heard>) -> Heard {
     timeout(LIMIT, heard.recv()).await.unwrap().unwrap()
@@ -27,7 +30,7 @@ async fn arrives(link: &Link, heard: &mut Receiver<Heard>, channel: &str, payloa
     publish(link, channel, payload).await;
     loop {
         match next(heard).await {
-            Heard::Gap => publish(link, channel, payload).await,
+            Heard::Gap | Heard::Joined { .. } => publish(link, channel, payload).await,
             heard if heard == message(channel, payload) => return,
             // What an earlier one published twice.
             Heard::Message { .. } => {}
@@ -84,7 +87,7 @@ async fn a_slow_listener_is_told_of_a_gap() {
     let mut messages = 0;
     while gaps == 0 {
         match next(&mut heard).await {
-            Heard::Gap => gaps += 1,
+            Heard::Gap | Heard::Joined { .. } => gaps += 1,
             Heard::Message { .. } => messages += 1,
         }
     }
@@ -105,6 +108,61 @@ async fn nobody_listens_when_the_receiver_is_gone() {
         counts.contains("gone\n0")
     })
     .await;
+}
+
+fn channels<const N: usize>(names: [&str; N]) -> Channels {
+    names.map(str::to_owned).into()
+}
+
+fn joined(channel: &str) -> Heard {
+    Heard::Joined { channels: vec![channel.to_owned()] }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_are_joined_and_left_as_they_are_wanted() {
+    let server = Arc::new(server());
+    let link = link(&server).await;
+    let listened = |channel: &'static str, count: &'static str| {
+        let server = server.clone();
+        until(move || {
+            let counts = server.command(&["PUBSUB", "SHARDNUMSUB", channel]).unwrap().to_string();
+            counts.contains(&format!("{channel}\n{count}"))
+        })
+    };
+    let (wanted, follows) = watch::channel(channels(["first"]));
+    let mut heard = link.follow(follows);
+    assert_eq!(next(&mut heard).await, Heard::Gap);
+    wanted.send_replace(channels(["first", "second"]));
+    assert_eq!(next(&mut heard).await, joined("second"));
+    publish(&link, "first", "1").await;
+    publish(&link, "second", "2").await;
+    assert_eq!(next(&mut heard).await, message("first", "1"));
+    assert_eq!(next(&mut heard).await, message("second", "2"));
+    wanted.send_replace(channels(["second"]));
+    listened("first", "0").await;
+    publish(&link, "first", "3").await;
+    publish(&link, "second", "4").await;
+    assert_eq!(next(&mut heard).await, message("second", "4"), "the connection goes on");
+    wanted.send_replace(channels([]));
+    listened("second", "0").await;
+    wanted.send_replace(channels(["first"]));
+    assert_eq!(next(&mut heard).await, Heard::Gap, "by a new connection");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_of_a_cluster_are_joined_at_their_owners() {
+    let link = connect(&options(&Cluster::shared().url())).await;
+    let (wanted, follows) = watch::channel(channels([]));
+    let mut heard = link.follow(follows);
+    for number in 0..12 {
+        let channel = format!("grows:{number}");
+        wanted.send_modify(|wanted| wanted.extend([channel.clone()]));
+        // By a new connection, or by one that is there.
+        let begun = next(&mut heard).await;
+        assert!(begun == Heard::Gap || begun == joined(&channel), "{begun:?}");
+        publish(&link, &channel, "x").await;
+        assert_eq!(next(&mut heard).await, message(&channel, "x"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,7 +191,7 @@ async fn a_channel_whose_slot_moves_is_heard_from_its_new_owner() {
     let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
     cluster.migrate_slot(slot, from, to);
     // Until the move is noticed, what is published is lost: the gap comes after it.
-    while next(&mut heard).await != Heard::Gap {}
+    while let Heard::Message { .. } = next(&mut heard).await {}
     arrives(&link, &mut heard, "moves", "after").await;
     arrives(&link, &mut heard, "also{moves}", "too").await;
     arrives(&link, &mut heard, "a", "last").await;
