@@ -75,7 +75,7 @@ async fn listen(shared: Arc<Shared>, mut events: mpsc::Receiver<SubscriptionEven
                     shared.on_announcement(partition, &payload);
                 }
             }
-            SubscriptionEvent::Gap => {
+            SubscriptionEvent::Gap | SubscriptionEvent::Joined { .. } => {
                 shared.discovery.state().fresh.clear();
                 shared.wakeups.announce_maybe();
             }

@@ -122,9 +122,14 @@ impl Keys {
         format!("{}:wake:{{p:{partition}}}", self.prefix)
     }
 
+    /// Where `partition` tells that executions have ended.
+    pub(crate) fn ended_channel(&self, partition: u16) -> String {
+        format!("{}:ended:{{p:{partition}}}", self.prefix)
+    }
+
     /// The partition of a channel.
     pub(crate) fn partition_of_channel(&self, channel: &str) -> Option<u16> {
-        let text = channel.strip_prefix(&self.prefix)?.strip_prefix(":wake:{p:")?;
+        let (_, text) = channel.strip_prefix(&self.prefix)?.split_once(":{p:")?;
         text.strip_suffix('}')?.parse().ok()
     }
 
@@ -290,5 +295,6 @@ mod tests {
         assert_eq!(keys.route(7), "ff:{p:7}");
         assert_eq!(keys.routed(b"ff:{p:7}"), Some(7));
         assert_eq!(keys.partition_of_channel(&keys.channel(63)), Some(63));
+        assert_eq!(keys.partition_of_channel(&keys.ended_channel(63)), Some(63));
     }
 }

@@ -38,7 +38,9 @@ use crate::link::Link;
 use crate::options::Options;
 use crate::slow_path::SlowPath;
 use crate::unfinished::Unfinished;
-use crate::{backlog, claim, constants, discovery, query, repair, reply, resource, rows, startup};
+use crate::{
+    backlog, claim, constants, discovery, ended, query, repair, reply, resource, rows, startup,
+};
 
 /// A store on Valkey.
 pub struct ValkeyStore {
@@ -98,7 +100,8 @@ impl ValkeyStore {
             unfinished: Unfinished::default(),
             origin: fastrand::u64(..).to_be_bytes(),
         });
-        let tasks = discovery::start(&shared).await;
+        let mut tasks = discovery::start(&shared).await;
+        tasks.push(ended::start(&shared));
         Ok(ValkeyStore { shared, tasks })
     }
 }

@@ -23,6 +23,7 @@ mod samples;
 mod scarce;
 mod time;
 mod urgent;
+mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,6 +81,8 @@ pub enum Scenario {
         /// How many executions are queued before it.
         queued: u64,
     },
+    /// From the end of an execution to those who wait for its result.
+    Wait,
 }
 
 /// Why a benchmark did not finish.
@@ -158,5 +161,6 @@ pub async fn run(
         Scenario::Urgent { queued } => {
             urgent::run(url, open().await?, load, queued, progress).await
         }
+        Scenario::Wait => wait::run(url, open().await?, load, progress).await,
     }
 }

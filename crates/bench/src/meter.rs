@@ -24,6 +24,11 @@ impl Meter {
         Ok(Meter(ff_backends::probe(url).await?))
     }
 
+    /// Whether the store counts anything: one that processes reach over a network does.
+    pub(crate) fn counts(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What the store has counted so far.
     pub(crate) async fn read(&mut self) -> Result<Option<Reading>, BenchError> {
         match &mut self.0 {

@@ -62,6 +62,8 @@ pub struct Report {
     pub claims_until_urgent: Option<u64>,
     /// Calls a client made, per execution.
     pub store_calls_per_execution: Option<f64>,
+    /// Calls of a client that waits for the end of an execution and reads its result.
+    pub store_calls_per_wait: Option<f64>,
     /// Calls clients made, per second.
     pub store_commands_per_second: Option<f64>,
     /// Processor time of a store in a separate process, per execution.

@@ -100,6 +100,8 @@ pub const WORKER_TTL_MIN: Millis = Millis::from_secs(1);
 pub const WORKER_TTL_MAX: Millis = Millis::from_hours(24);
 /// Longest wait of a waiting claim.
 pub const CLAIM_WAIT_MAX: Millis = Millis::from_secs(60);
+/// Longest wait for the end of an execution in one call: shorter than proxies allow a request to take.
+pub const END_WAIT_MAX: Millis = Millis::from_secs(30);
 
 /// One documented bound.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +162,7 @@ pub const ALL: &[Limit] = &[
     limit("silence of a registered worker, shortest", WORKER_TTL_MIN.get(), "ms"),
     limit("silence of a registered worker, longest", WORKER_TTL_MAX.get(), "ms"),
     limit("wait of a waiting claim", CLAIM_WAIT_MAX.get(), "ms"),
+    limit("wait for the end of an execution in one call", END_WAIT_MAX.get(), "ms"),
 ];
 
 const fn limit(what: &'static str, most: u64, unit: &'static str) -> Limit {

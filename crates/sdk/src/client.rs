@@ -11,6 +11,7 @@ use ff_core::{
     PublicState, Refusal, ResourceName, TagKey, TagValue, When,
 };
 use ff_store::retry::{Backoff, repeated};
+use ff_store::roles::until_ended;
 use ff_store::{ClientBackend, StoreError};
 
 use crate::error::SdkError;
@@ -112,23 +113,13 @@ impl Client {
     /// Waits until the execution ends and gives its result as it is.
     pub async fn wait_payload(&self, execution: ExecutionId) -> Result<Payload, SdkError> {
         let target = self.target(execution);
-        let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
-        loop {
-            let record = match self.backend.describe(&target).await {
-                Ok(record) => record,
-                Err(error) if error.is_retryable() => {
-                    tokio::time::sleep(backoff.pause()).await;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            match record.outcome() {
-                Some((Outcome::Success { .. }, _)) => {
-                    return Ok(self.backend.result(&target, Some(record.run.number)).await?);
-                }
-                Some((outcome, _)) => return Err(ended(record.public_state(), outcome)),
-                None => tokio::time::sleep(backoff.pause()).await,
+        let record = until_ended(&*self.backend, &target).await?;
+        match record.outcome() {
+            Some((Outcome::Success { .. }, _)) | None => {
+                // Of this run: a replay may already have started another.
+                Ok(self.backend.result(&target, Some(record.run.number)).await?)
             }
+            Some((outcome, _)) => Err(ended(record.public_state(), outcome)),
         }
     }
 

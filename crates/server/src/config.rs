@@ -27,13 +27,16 @@ pub struct Config {
     pub connections: usize,
     /// How many claims may wait for work at once.
     pub waiting_claims: usize,
-    /// How long a claim may wait for work, whatever it requests; a client claims again.
+    /// How many clients may wait for the end of an execution at once.
+    pub waiting_clients: usize,
+    /// How long a claim may wait for work, and a client for an end, whatever they ask for; they ask
+    /// again.
     pub longest_wait: Millis,
     /// How long a client may take to send its headers, or anything at all.
     pub header_timeout: Duration,
     /// How long a client may take to send its body, or take nothing of an answer.
     pub body_timeout: Duration,
-    /// How long a request may take, waiting for work included.
+    /// How long a request may take, waiting included.
     pub request_timeout: Duration,
     /// How long requests may continue after a stop.
     pub drain: Duration,
@@ -47,6 +50,7 @@ impl Default for Config {
             tls: None,
             connections: 4_096,
             waiting_claims: 2_048,
+            waiting_clients: 1_024,
             longest_wait: CLAIM_WAIT_MAX,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(20),

@@ -24,7 +24,9 @@ pub(crate) struct AppState {
     pub(crate) counting: Arc<Counting>,
     /// A permit per claim that waits for work.
     pub(crate) waiting: Arc<Semaphore>,
-    /// Set when the server stops: waiting claims answer at once.
+    /// A permit per client that waits for the end of an execution.
+    pub(crate) waiting_clients: Arc<Semaphore>,
+    /// Set when the server stops: whoever waits is answered at once.
     pub(crate) stopping: CancellationToken,
     /// Tasks that outlive their requests.
     pub(crate) tasks: TaskTracker,
@@ -38,8 +40,19 @@ impl AppState {
     ) -> Result<AppState, SchedulerError> {
         let scheduler = Scheduler::new(backend.clone(), SchedulerConfig::default())?;
         let waiting = Arc::new(Semaphore::new(config.waiting_claims));
+        let waiting_clients = Arc::new(Semaphore::new(config.waiting_clients));
         let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
         let (health, counting, tasks) = (Arc::default(), Arc::default(), TaskTracker::new());
-        Ok(AppState { backend, scheduler, config, health, counting, waiting, stopping, tasks })
+        Ok(AppState {
+            backend,
+            scheduler,
+            config,
+            health,
+            counting,
+            waiting,
+            waiting_clients,
+            stopping,
+            tasks,
+        })
     }
 }

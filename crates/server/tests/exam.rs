@@ -71,6 +71,7 @@ macro_rules! pass {
 pass!(ClientBackend to http {
     submit(batch: Vec<Submit>) -> Vec<Answer<Submitted>>;
     describe(target: &Target) -> Description;
+    wait(target: &Target, longest: Millis) -> Description;
     input(target: &Target) -> Payload;
     result(target: &Target, run: Option<u32>) -> Payload;
     attempts(target: &Target, from: u32, limit: usize) -> Vec<Attempt>;

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ff_core::machine::{Settlement, WriteSet};
+use ff_core::machine::{Change, Settlement, WriteSet};
 use ff_core::placement::Entry;
 
 use crate::lock::lock;
@@ -37,6 +37,10 @@ impl AfterCommit {
         }));
         let resources = write.resources.iter().filter_map(|change| change.after.as_ref());
         self.announcements.extend(resources.filter_map(|r| r.timer()).map(Announcement::Timer));
+        // One that had ended before is announced again, and nobody waits for it.
+        let over = |change: &&Change| change.after.as_ref().is_none_or(|r| r.outcome().is_some());
+        let ended = write.changes.iter().filter(over);
+        self.announcements.extend(ended.map(|change| Announcement::Ended(change.id)));
         self.settlements.extend(write.settlements.iter().cloned());
         self.counted.extend(write.events.iter().filter_map(|event| {
             let change = write.changes.iter().find(|change| change.id == event.execution)?;

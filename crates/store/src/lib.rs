@@ -11,6 +11,7 @@ pub mod audit;
 pub mod backlog;
 mod claimers;
 pub mod clock;
+pub mod ends;
 pub mod error;
 pub mod failure;
 mod lanes;
@@ -39,6 +40,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("blocked executions that one call releases", admission::release::SLICE),
     ("rounds in which one claim asks for admission", admission::claim::ROUNDS),
     ("settlements of one command", ff_core::bounds::BATCH),
+    ("executions whose end is waited for with hints", ends::EXECUTIONS),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
     ("refusals that the answer to a bulk operation names", roles::REFUSALS),

@@ -1,4 +1,5 @@
-//! Wake-ups inside one process: announcements of work and timers reach waiting claims and timer loops.
+//! Wake-ups inside one process: announcements of work, timers and ends reach waiting claims, timer loops
+//! and those who [wait for the end](crate::ends) of an execution.
 //!
 //! An announcement is a hint. A waiter registers **before** it reads the store, so work that appears in
 //! between is either read or announced; losing every announcement costs latency, never work.
@@ -8,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ff_core::{Capabilities, Lane, Namespace, Time};
+use ff_core::{Capabilities, ExecutionId, Lane, Namespace, Time};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::ends::Ends;
 use crate::lock::lock;
 
 /// How often, at the latest, a queue with waiting claims is read without an announcement.
@@ -31,6 +33,8 @@ pub enum Announcement {
     },
     /// A timer is due then.
     Timer(Time),
+    /// An execution has ended, or is gone.
+    Ended(ExecutionId),
 }
 
 /// A queue that can be waited on.
@@ -44,6 +48,7 @@ pub struct Wakeups {
     /// The timer loop sleeps until this moment; only an earlier timer is worth waking it.
     armed: AtomicU64,
     engines: Notify,
+    ends: Ends,
 }
 
 impl Default for Wakeups {
@@ -53,6 +58,7 @@ impl Default for Wakeups {
             timer: Notify::new(),
             armed: AtomicU64::new(u64::MAX),
             engines: Notify::new(),
+            ends: Ends::default(),
         }
     }
 }
@@ -107,6 +113,7 @@ impl Wakeups {
                         self.timer.notify_one();
                     }
                 }
+                Announcement::Ended(id) => self.ends.hint(id),
             }
         }
     }
@@ -117,6 +124,12 @@ impl Wakeups {
             waiters.wake_all();
         }
         self.timer.notify_one();
+        self.ends.hint_where(|_| true);
+    }
+
+    /// The executions whose end is waited for.
+    pub fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     /// An engine process has come or gone.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_core::bounds::{BATCH, BATCH_BYTES};
+use ff_core::bounds::{BATCH, BATCH_BYTES, END_WAIT_MAX};
 use ff_core::explain::Explanation;
 use ff_core::limits::Amounts;
 use ff_core::machine::{
@@ -141,6 +141,13 @@ impl ClientBackend for HttpClient {
 
     async fn describe(&self, target: &Target) -> Result<Description, StoreError> {
         let view: ExecutionView = self.get(&HttpClient::execution(target, "")).await?;
+        Description::try_from(view).map_err(|error| broken(&error.0))
+    }
+
+    async fn wait(&self, target: &Target, longest: Millis) -> Result<Description, StoreError> {
+        let wait_ms = longest.within("wait", Millis::ZERO, END_WAIT_MAX)?.get();
+        let path = format!("{}&wait_ms={wait_ms}", HttpClient::execution(target, ""));
+        let view: ExecutionView = self.get_in(&path, Duration::from_millis(wait_ms)).await?;
         Description::try_from(view).map_err(|error| broken(&error.0))
     }
 

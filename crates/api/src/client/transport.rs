@@ -117,7 +117,16 @@ impl HttpClient {
 
     /// Gets `path`.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, StoreError> {
-        let (_, body, _) = self.send(Method::GET, path, None, Duration::ZERO).await?;
+        self.get_in(path, Duration::ZERO).await
+    }
+
+    /// Asks for `path`, which may wait this long before it answers.
+    pub(super) async fn get_in<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        wait: Duration,
+    ) -> Result<T, StoreError> {
+        let (_, body, _) = self.send(Method::GET, path, None, wait).await?;
         decode(&body)
     }
 

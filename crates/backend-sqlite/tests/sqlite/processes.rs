@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::fixture::{self, Place, claim, submit, take};
 use ff_core::machine::Submit;
 use ff_core::{Millis, Time};
+use ff_store::wakeups::Wake;
 use ff_store::{ClientBackend, MaintenanceBackend, Store, StoreError, WorkerBackend};
 
 #[tokio::test]
@@ -68,7 +69,28 @@ async fn waiters_are_woken_for_the_work_of_another_process() {
 }
 
 #[tokio::test]
-async fn the_store_distinguishes_its_writes_from_those_of_another_process() {
+async fn those_who_wait_for_an_end_hear_of_another_process() {
+    let place = Place::new();
+    let (one, other) = (place.open(), place.open());
+    let id = submit(&one, Submit::new(fixture::new_id())).await;
+    let taken = take(&one, 1).await;
+    let mut waiting = other.wakeups().ends().wait_for(id);
+    let found = waiting.read(&**other.store()).await.unwrap().unwrap();
+    assert!(found.outcome().is_none());
+    one.complete(vec![fixture::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
+    for _ in 0..30 {
+        // What was written before may still be heard of. A poll tells nothing.
+        if waiting.woken().await == Wake::Announced
+            && waiting.read(&**other.store()).await.unwrap().unwrap().outcome().is_some()
+        {
+            return;
+        }
+    }
+    panic!("nothing was heard of in 30 polls");
+}
+
+#[tokio::test]
+async fn the_store_does_not_take_its_own_writes_for_those_of_another_process() {
     let place = Place::new();
     let backend = place.open();
     // Only a check for writes of others wakes a timer loop that is already awake.

@@ -6,6 +6,7 @@
 -- reply: for each {now, its record as it was}, or 0 if the caller does not plainly hold it, which the
 --       slow path decides; then nothing is written.
 
+-- Answers the reply, and the id if it is completed.
 local function complete(k, now, packed, bytes_out)
   local id, namespace, fence, new_salt, at = ff.lease.shown(packed)
   local bytes = id and ff.lease.held(k, id, fence)
@@ -34,13 +35,14 @@ local function complete(k, now, packed, bytes_out)
   call('SET', record, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   ff.arm(k, k.timer, id, timer, now)
   call('ZREM', k.requests, ff.name.request(was, id))
-  return {now, bytes}
+  return {now, bytes}, id
 end
 
 register('complete', function(keys, args)
-  local k, now, replies = ff.keys(keys[1]), now(), {}
+  local k, now, replies, ended = ff.keys(keys[1]), now(), {}, {}
   for i = 1, #args, 2 do
-    replies[#replies + 1] = complete(k, now, args[i], args[i + 1])
+    replies[#replies + 1], ended[#ended + 1] = complete(k, now, args[i], args[i + 1])
   end
+  ff.save.ended(k, ended)
   return replies
 end, {'allow-oom'}, 0, 2)

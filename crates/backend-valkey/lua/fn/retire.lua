@@ -28,12 +28,14 @@ local function retire(k, now, id, closing)
 end
 
 register('retire', function(keys, args)
-  local k, now, replies, closing = ff.keys(keys[1]), now(), {}, {}
+  local k, now, replies, closing, gone = ff.keys(keys[1]), now(), {}, {}, {}
   for i, id in ipairs(args) do
     replies[i] = retire(k, now, id, closing)
+    gone[#gone + 1] = replies[i] == 1 and id or nil
   end
   for _, queue in pairs(closing) do
     ff.save.close(k, unpack(queue))
   end
+  ff.save.ended(k, gone)
   return replies
 end, {'allow-oom'}, 0, 1)

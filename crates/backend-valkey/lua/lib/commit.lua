@@ -104,7 +104,7 @@ ff.commit = function(keys, args)
     end
     changes[#changes + 1] = change
   end
-  local reply = {1}
+  local reply, ended = {1}, {}
   for i, change in ipairs(changes) do
     local at, was, after = BEFORE + 1 + (i - 1) * EACH, change[1], change[2]
     local id, head = args[at], nil
@@ -116,12 +116,17 @@ ff.commit = function(keys, args)
       ff.elements.write(ff.key.record(k, id), args[at + 5])
     elseif not after then
       remove(k, id, was)
+      ended[#ended + 1] = id
     elseif was then
       head = update(k, now, origin, id, was, after, unpack(args, at + 3, at + 5))
+      if after.state == C.STATE_FINISHED and was.state ~= C.STATE_FINISHED then
+        ended[#ended + 1] = id
+      end
     else
       head = create(k, now, origin, id, after, args[at + 4])
     end
     reply[i + 1] = head or ''
   end
+  ff.save.ended(k, ended)
   return reply
 end

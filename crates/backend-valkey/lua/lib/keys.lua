@@ -32,6 +32,7 @@ local function make(route)
     resources = idx .. 'resources',
     resource_timers = idx .. 'resource_timers',
     channel = prefix .. ':wake:' .. tag,
+    ended = prefix .. ':ended:' .. tag,
   }
   forget(k)
   return k

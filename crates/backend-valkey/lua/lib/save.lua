@@ -12,6 +12,13 @@ function ff.save.owner(k, ns, key)
   return id and call('EXISTS', ff.key.record(k, id)) == 1 and id
 end
 
+-- Announces that executions have ended or are gone, all at once.
+function ff.save.ended(k, ids)
+  if ids[1] then
+    call('SPUBLISH', k.ended, table.concat(ids))
+  end
+end
+
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a separate
 -- key. Answers false, with nothing written, if the id is taken. The idempotency key is written before
 -- the record: no fault lets another submit with that key create a second execution.

@@ -6,6 +6,7 @@ use ff_core::machine::{Complete, Reply, Settlement};
 use ff_core::record::Exited;
 use ff_store::StoreError;
 use ff_store::metrics::{self, Counted};
+use ff_store::wakeups::Announcement;
 use redis::Value;
 
 use super::hold;
@@ -45,6 +46,7 @@ pub(super) fn read(
     let mut answer = reply::list(answer)?.into_iter();
     let mut next = || answer.next().ok_or_else(reply::missing);
     let (now, bytes) = (reply::time(&next()?)?, reply::bytes(next()?)?);
+    store.wakeups.announce([Announcement::Ended(complete.hold.target.execution)]);
     match Glance::at(&bytes) {
         Ok(Glance { lane, kind, started, is_admitted }) => {
             metrics::count(&[Counted::completed(lane, kind, now.since(started))]);

@@ -143,7 +143,7 @@ fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Out
         Action::Submit(submit) => submit::read(store, partition, submit, answer),
         Action::Complete(complete) => complete::read(store, complete, answer),
         Action::Renew(_) => renew::read(answer),
-        Action::Tick(_) => retire::read(&answer),
+        Action::Tick(tick) => retire::read(store, tick, &answer),
         Action::Unblock(_) => unblock::read(store, partition, answer),
         _ => Ok(None),
     };

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use ff_store::StoreError;
 use redis::{Cmd, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::Fault;
@@ -42,7 +42,7 @@ pub(crate) use each::Answers;
 pub(crate) use node::Node;
 use retry::Advice;
 pub(crate) use servers::Servers;
-pub(crate) use subscribe::SubscriptionEvent;
+pub(crate) use subscribe::{Channels, SubscriptionEvent};
 
 /// An argument of a function.
 pub(crate) type Arg<'a> = Cow<'a, [u8]>;
@@ -157,9 +157,19 @@ impl Link {
         Ok(self.run(&command, key).await?)
     }
 
-    /// Everything published on these channels from now on, until the receiver is dropped.
+    /// Everything published on these channels from now on. It goes on until the receiver is dropped.
     pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<SubscriptionEvent> {
-        subscribe::start(self, channels)
+        // With nobody to change them, the channels stay.
+        let (_, wanted) = watch::channel(channels.into_iter().collect());
+        subscribe::start(self, wanted)
+    }
+
+    /// The same for channels that change: what is published on those that are wanted at the time.
+    pub(crate) fn follow(
+        &self,
+        wanted: watch::Receiver<Channels>,
+    ) -> mpsc::Receiver<SubscriptionEvent> {
+        subscribe::start(self, wanted)
     }
 
     /// The prefix of every key.

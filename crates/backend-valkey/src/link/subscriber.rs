@@ -5,10 +5,11 @@ use std::time::Duration;
 use redis::{Pipeline, PushInfo, PushKind, Value};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::dial::{Address, Dial, Live};
-use super::subscribe::SubscriptionEvent;
+use super::subscribe::{Channels, SubscriptionEvent};
 use crate::error::{Fault, Kind};
 
 /// How often one channel is subscribed to again, which proves that the connection lives. A node that
@@ -22,17 +23,18 @@ pub(super) struct Ended {
     pub(super) why: Fault,
 }
 
-/// Receives until something breaks.
+/// Listens to `channels`, as they change, until something breaks.
 pub(super) async fn run(
     dial: &Dial,
     address: &Address,
-    channels: &[String],
+    mut channels: watch::Receiver<Channels>,
     listener: &Sender<SubscriptionEvent>,
 ) -> Ended {
     let (pushed, mut pushes) = unbounded_channel();
+    let first = channels.borrow_and_update().clone();
     let begun = async {
         let live = dial.subscriptions(address, pushed).await?;
-        subscribe(&live, channels).await?;
+        each(&live, "SSUBSCRIBE", &first).await?;
         Ok(live)
     };
     let live = match begun.await {
@@ -40,16 +42,52 @@ pub(super) async fn run(
         Err(why) => return Ended { worked: false, why },
     };
     let why = tokio::select! {
-        why = receive(&mut pushes, listener) => why,
-        why = watch(&live, channels) => why,
+        why = receive(&mut pushes, &channels, listener) => why,
+        why = watch(&live, &channels) => why,
+        why = follow(&live, channels.clone(), first, listener) => why,
     };
     Ended { worked: true, why: why.at(address) }
 }
 
-async fn subscribe(live: &Live, channels: &[String]) -> Result<(), Fault> {
+/// Joins and leaves channels as they change.
+async fn follow(
+    live: &Live,
+    mut channels: watch::Receiver<Channels>,
+    mut joined: Channels,
+    listener: &Sender<SubscriptionEvent>,
+) -> Fault {
+    loop {
+        if channels.changed().await.is_err() {
+            // Whoever changes them has gone, and with it whoever listens.
+            return std::future::pending().await;
+        }
+        let wanted = channels.borrow_and_update().clone();
+        let (left, new) = (&joined - &wanted, &wanted - &joined);
+        let changed = async {
+            each(live, "SUNSUBSCRIBE", &left).await?;
+            each(live, "SSUBSCRIBE", &new).await
+        };
+        if let Err(fault) = changed.await {
+            return fault;
+        }
+        joined = wanted;
+        if !new.is_empty() {
+            // One that cannot be told has gone.
+            let _ = listener
+                .send(SubscriptionEvent::Joined { channels: new.into_iter().collect() })
+                .await;
+        }
+    }
+}
+
+/// Sends `command` for each of the channels.
+async fn each(live: &Live, command: &str, channels: &Channels) -> Result<(), Fault> {
+    if channels.is_empty() {
+        return Ok(());
+    }
     let mut commands = Pipeline::with_capacity(channels.len());
     for channel in channels {
-        commands.cmd("SSUBSCRIBE").arg(channel);
+        commands.cmd(command).arg(channel);
     }
     let replies = live.connection().send_packed_commands(&commands, 0, commands.len()).await;
     let replies = replies.map_err(|error| Fault::sent(&error))?;
@@ -60,30 +98,32 @@ async fn subscribe(live: &Live, channels: &[String]) -> Result<(), Fault> {
 }
 
 /// A connection that answers nothing is dead, whatever the network says.
-async fn watch(live: &Live, channels: &[String]) -> Fault {
+async fn watch(live: &Live, channels: &watch::Receiver<Channels>) -> Fault {
     loop {
         sleep(HEARTBEAT).await;
-        if let Err(fault) = subscribe(live, &channels[..channels.len().min(1)]).await {
+        let one = channels.borrow().iter().take(1).cloned().collect();
+        if let Err(fault) = each(live, "SSUBSCRIBE", &one).await {
             return fault;
         }
     }
 }
 
-/// Passes on what arrives, until the connection ends.
+/// Passes on what arrives, until nothing can any more.
 async fn receive(
     pushes: &mut UnboundedReceiver<PushInfo>,
+    channels: &watch::Receiver<Channels>,
     listener: &Sender<SubscriptionEvent>,
 ) -> Fault {
     let mut event = Some(SubscriptionEvent::Gap);
     loop {
         if let Some(event) = event.take()
             && let Err(TrySendError::Full(_)) = listener.try_send(event)
-            && let Some(end) = overflow(pushes, listener).await
+            && let Some(end) = overflow(pushes, channels, listener).await
         {
             return end;
         }
         let push = pushes.recv().await;
-        if let Some(end) = end(push.as_ref()) {
+        if let Some(end) = end(push.as_ref(), channels) {
             return end;
         }
         event = push.and_then(message);
@@ -93,6 +133,7 @@ async fn receive(
 /// A listener that is too slow loses what arrives until there is space to report the gap.
 async fn overflow(
     pushes: &mut UnboundedReceiver<PushInfo>,
+    channels: &watch::Receiver<Channels>,
     listener: &Sender<SubscriptionEvent>,
 ) -> Option<Fault> {
     loop {
@@ -104,7 +145,7 @@ async fn overflow(
                 return None;
             }
             push = pushes.recv() => {
-                if let Some(end) = end(push.as_ref()) {
+                if let Some(end) = end(push.as_ref(), channels) {
                     return Some(end);
                 }
             }
@@ -113,16 +154,25 @@ async fn overflow(
 }
 
 /// Whether a push is the last.
-fn end(push: Option<&PushInfo>) -> Option<Fault> {
-    match push.map(|push| &push.kind) {
-        // Not requested: the slot of a channel has moved away.
-        Some(PushKind::SUnsubscribe) => {
+fn end(push: Option<&PushInfo>, channels: &watch::Receiver<Channels>) -> Option<Fault> {
+    let lost = || Some(Fault::new(Kind::Lost, "the connection was closed"));
+    let Some(push) = push else { return lost() };
+    match (&push.kind, push.data.first()) {
+        // Not at our wish: the slot of a channel has moved away.
+        (PushKind::SUnsubscribe, channel) if is_wanted(channel, channels) => {
             Some(Fault::new(Kind::Strayed, "a channel has moved to another node"))
         }
-        None | Some(PushKind::Disconnection) => {
-            Some(Fault::new(Kind::Lost, "the connection was closed"))
+        (PushKind::Disconnection, _) => lost(),
+        _ => None,
+    }
+}
+
+fn is_wanted(channel: Option<&Value>, channels: &watch::Receiver<Channels>) -> bool {
+    match channel {
+        Some(Value::BulkString(name)) => {
+            std::str::from_utf8(name).is_ok_and(|name| channels.borrow().contains(name))
         }
-        Some(_) => None,
+        _ => true,
     }
 }
 

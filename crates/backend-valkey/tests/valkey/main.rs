@@ -8,6 +8,7 @@ mod audit;
 mod claims;
 mod connection;
 mod denied;
+mod ended;
 mod engines;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -34,6 +34,7 @@ impl Store {
 }
 
 /// A figure of a report.
+#[derive(Clone, Copy)]
 pub(crate) struct Figure {
     /// Its name in the JSON.
     pub(crate) key: &'static str,
@@ -88,6 +89,12 @@ const LATENCY: &[Figure] = &[
     goal("p50_ms", "ms submit to waiting worker, p50", AtMost(2.0)),
     goal("p99_ms", "ms submit to waiting worker, p99", AtMost(10.0)),
 ];
+const WAIT: &[Figure] = &[
+    goal("p50_ms", "ms from the end of an execution to who waits for its result, p50", AtMost(2.0)),
+    told("p99_ms", "ms from the end of an execution to who waits for its result, p99"),
+];
+const WAIT_CALLS: &[Figure] =
+    &[WAIT[0], WAIT[1], told("store_calls_per_wait", "calls for one wait and its result")];
 const HTTP: &[Figure] = &[
     reported("per_second", "executions/s"),
     goal("fraction_of_baseline", "of the same in process", AtLeast(0.4)),
@@ -167,6 +174,7 @@ pub(crate) const CASES: &[Case] = &[
         &[reported("per_second", "executions/s"), fraction(0.4)],
     ),
     case(Sqlite, "latency", "latency --executions 200", LATENCY),
+    case(Sqlite, "wait", "wait --executions 128", WAIT),
     case(Sqlite, "http", "http --executions 2000", HTTP),
     case(Sqlite, "backlog", "backlog --queued 20000 --executions 200", BACKLOG),
     case(Sqlite, "urgent", "urgent --queued 1000", URGENT),
@@ -231,6 +239,7 @@ pub(crate) const CASES: &[Case] = &[
         ],
     ),
     case(Valkey, "latency", "latency --executions 200", LATENCY),
+    case(Valkey, "wait", "wait --executions 128", WAIT_CALLS),
     case(Valkey, "http", "http --executions 2000", HTTP),
     case(Valkey, "idle --workers 0", "idle --workers 0 --span 3s", &[idle(10.0)]),
     case(Valkey, "idle --workers 16", "idle --workers 16 --span 3s", &[idle(20.0)]),

@@ -28,6 +28,7 @@ overload   goodput at three times a rate quota, with deadlines
 many       longest store call and latencies with many lanes and budgets
 memory     bytes per waiting and per finished execution
 urgent     claims until an urgent execution is claimed
+wait       from the end of an execution to those who wait for its result
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
 
@@ -43,7 +44,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
-    /// How many workers at once; idle: 16 when absent, else 64.
+    /// How many workers at once, or who wait; idle: 16 when absent, else 64.
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(0, 10_000))]
     workers: Option<u16>,
 
@@ -107,6 +108,7 @@ enum Which {
     Many,
     Memory,
     Urgent,
+    Wait,
     /// One of the processes of idle: waits until its input ends.
     #[value(hide = true)]
     IdleChild,
@@ -144,6 +146,7 @@ impl Bench {
             Which::Overload => (1, 64, 1),
             Which::Latency | Which::Backlog | Which::Urgent => (1_000, 64, 1),
             Which::Many => (10_000, 64, 1),
+            Which::Wait => (1_280, 64, 1),
         };
         Load {
             executions: self.executions.unwrap_or(executions),
@@ -179,6 +182,7 @@ impl Bench {
             }),
             Which::Memory => Scenario::Memory,
             Which::Urgent => Scenario::Urgent { queued: self.queued.unwrap_or(10_000) },
+            Which::Wait => Scenario::Wait,
             Which::Idle | Which::IdleChild => Scenario::Idle {
                 span: self.span(10),
                 processes: self.processes.map(|count| self.children(count)).transpose()?,

@@ -3,7 +3,7 @@
 use clap::Args;
 use ff_api::ExecutionView;
 use ff_core::PublicState;
-use ff_store::roles::describe_explained;
+use ff_store::roles::explained;
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
@@ -23,7 +23,9 @@ impl Show {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
         let id = self.id.find(session, &*backend).await?;
-        let (record, explanation) = describe_explained(&*backend, &session.target(id)).await?;
+        let target = session.target(id);
+        let record = backend.describe(&target).await?;
+        let explanation = explained(&*backend, &target, &record).await?;
         let view = ExecutionView::new(&record, explanation.as_ref());
         let style = session.output.style();
         session.output.answer(&view, |view| execution::sheet(view, SystemClock.now(), style))?;

@@ -7,7 +7,7 @@ use ff_api::ExecutionView;
 use ff_core::machine::Target;
 use ff_core::{Description, Millis, PublicState};
 use ff_store::ClientAndWorker;
-use tokio::time::Instant;
+use ff_store::roles::until_ended;
 
 use super::Verdict;
 use crate::duration;
@@ -40,10 +40,6 @@ impl Wait {
     }
 }
 
-/// How often the record is read: often at first, then less often.
-const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(10);
-const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
-
 /// Waits until `target` has ended, prints its result, and returns whether it completed.
 pub(super) async fn for_end(
     session: &Session<'_>,
@@ -52,10 +48,10 @@ pub(super) async fn for_end(
     timeout: Option<Millis>,
 ) -> Result<Verdict, Error> {
     let record = match timeout {
-        None => ended(backend, target).await?,
+        None => until_ended(backend, target).await?,
         Some(timeout) => {
             let waited = Duration::from_millis(timeout.get());
-            match tokio::time::timeout(waited, ended(backend, target)).await {
+            match tokio::time::timeout(waited, until_ended(backend, target)).await {
                 Ok(ended) => ended?,
                 Err(_) => {
                     session.next(format_args!("show {}", target.execution));
@@ -70,21 +66,6 @@ pub(super) async fn for_end(
 fn not_yet(target: &Target, timeout: Millis) -> Error {
     let id = target.execution;
     Error::WaitTimeout(format!("execution {id} has not ended after {timeout}; it keeps running"))
-}
-
-async fn ended(backend: &dyn ClientAndWorker, target: &Target) -> Result<Description, Error> {
-    let mut pause = FIRST_POLL_INTERVAL;
-    loop {
-        let polled = Instant::now();
-        match backend.describe(target).await {
-            Ok(record) if record.outcome().is_some() => return Ok(record),
-            Ok(_) => {}
-            Err(error) if error.is_retryable() => {}
-            Err(error) => return Err(error.into()),
-        }
-        tokio::time::sleep_until(polled + pause).await;
-        pause = (pause * 2).min(MAX_POLL_INTERVAL);
-    }
 }
 
 async fn report(

@@ -18,7 +18,8 @@ pub(crate) fn page() -> String {
     };
     page.push_str(&table(["key", "type", "what is in it"], rows(true)));
     page.push_str(
-        "\nAnnouncements of work go over the sharded channels `ff:wake:{p:<N>}`.\n\n\
+        "\nAnnouncements of work go over the sharded channels `ff:wake:{p:<N>}`, those of the end of \
+         executions over `ff:ended:{p:<N>}`.\n\n\
          ## Kept for what comes\n\n\
          Nothing is written here yet; the names are taken, because a layout is expensive to \
          change. All that belongs to one namespace shares its tag, so that budgets, quotas and \

@@ -46,5 +46,6 @@ pub(crate) mod submit;
 pub(crate) mod tags;
 pub(crate) mod tick;
 pub(crate) mod timeout;
+pub(crate) mod wait;
 pub(crate) mod wakeup;
 pub(crate) mod worker;

@@ -1,5 +1,6 @@
 //! What tests of tasks use: virtual time and made tasks.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use flowfabric::prelude::*;
@@ -23,6 +24,25 @@ async fn hours_of_backoff_pass_at_once() {
     assert_eq!(task.send().await.unwrap().result::<u32>().await.unwrap(), 3);
     assert!(virtually.elapsed() > 5 * HOUR, "{:?}", virtually.elapsed());
     assert!(real.elapsed() < Duration::from_secs(60));
+    harness.close().await;
+}
+
+/// When a task ended.
+type Ended = Arc<OnceLock<tokio::time::Instant>>;
+
+async fn ends(ended: State<Ended>, _task: TaskContext, (): ()) -> Result<(), TaskError> {
+    let _ = ended.set(tokio::time::Instant::now());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_there_the_moment_its_task_ends() {
+    let harness = Harness::start();
+    let ended = Ended::default();
+    harness.worker().state(ended.clone()).on("ends", ends).start().await.unwrap();
+    let task = harness.task("ends", &()).delay(Duration::from_millis(7_777)).send().await.unwrap();
+    tokio::try_join!(task.result::<()>(), task.result::<()>()).unwrap();
+    assert_eq!(ended.get(), Some(&tokio::time::Instant::now()), "in the same virtual moment");
     harness.close().await;
 }
 

@@ -10,10 +10,11 @@ use ff_api::http::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest, read_t
 use ff_api::{
     AttemptsView, ExecutionView, ExplanationView, ListPageView, SubmittedView, Timestamp,
 };
+use ff_core::bounds::END_WAIT_MAX;
 use ff_core::machine::{Submitted, Target};
-use ff_core::{Kind, Lane, Namespace, Payload, Refusal};
+use ff_core::{Description, Kind, Lane, Millis, Namespace, Payload, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing, StateFilter};
-use ff_store::roles::describe_explained;
+use ff_store::roles::explained;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -93,18 +94,55 @@ fn one(answers: Vec<Result<Submitted, ff_store::StoreError>>) -> Result<Submitte
     answer.inspect_err(metrics::refused).map_err(ApiError::from)
 }
 
-/// One execution. The view of one that no live worker can run says so.
+/// How long to wait for the end.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WaitQuery {
+    /// The tenant; `default` when absent.
+    #[serde(default)]
+    #[param(value_type = Option<Name>)]
+    namespace: Namespace,
+    /// How long to wait for the end of the execution; 0 when absent. The answer is the execution as it
+    /// is once it has ended, or after this long. A server that stops answers sooner.
+    #[serde(default)]
+    #[param(maximum = 30000)]
+    wait_ms: u64,
+}
+
+/// One execution, at once or when it has ended. One that no live worker can run says so.
 #[utoipa::path(get, path = "/v1/executions/{id}", tag = "executions", operation_id = "get_execution",
-    params(("id" = Id, Path, description = "The execution."), NamespaceQuery), responses(
+    params(("id" = Id, Path, description = "The execution."), WaitQuery), responses(
     (status = 200, description = "The execution.", body = ExecutionView),
     Problems
 ))]
 pub(crate) async fn describe(
     State(state): State<AppState>,
-    ExecutionPath(target): ExecutionPath,
+    PathText(id): PathText,
+    Params(query): Params<WaitQuery>,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
-    let (record, explanation) = describe_explained(&*state.backend, &target).await?;
+    let target = Target { namespace: query.namespace, execution: id.parse()? };
+    let wait = Millis::new(query.wait_ms).within("wait_ms", Millis::ZERO, END_WAIT_MAX)?;
+    let record = match wait.min(state.config.longest_wait) {
+        Millis::ZERO => state.backend.describe(&target).await?,
+        wait => ended(&state, &target, wait).await?,
+    };
+    let explanation = explained(&*state.backend, &target, &record).await?;
     Ok(JsonBody(ExecutionView::new(&record, explanation.as_ref())))
+}
+
+/// The execution once it has ended, or as it is after `wait` or when the server stops.
+async fn ended(state: &AppState, target: &Target, wait: Millis) -> Result<Description, ApiError> {
+    let overloaded = |_| {
+        let detail = "too many clients are waiting; try again after a pause";
+        ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
+    };
+    let _permit = state.waiting_clients.try_acquire().map_err(overloaded)?;
+    let waiting = state.backend.wait(target, wait);
+    match state.stopping.run_until_cancelled(waiting).await {
+        Some(record) => Ok(record?),
+        None => Ok(state.backend.describe(target).await?),
+    }
 }
 
 /// Why an execution is in its state, and what it waits for.

@@ -28,3 +28,4 @@ mod shutdown;
 mod slow;
 mod tls;
 mod usage;
+mod waiting;

@@ -243,7 +243,12 @@ fn the_bounds_are_those_of_the_engine() {
     let document = document();
     let schemas = &document["components"]["schemas"];
     let field = |schema: &str, field: &str| &schemas[schema]["properties"][field];
+    let of_execution = &document["paths"]["/v1/executions/{id}"]["get"]["parameters"];
+    let is_wait = |parameter: &&Value| parameter["name"] == "wait_ms";
+    let wait = of_execution.as_array().unwrap().iter().find(is_wait).unwrap();
+    assert_eq!(wait["required"], false);
     for (bounded, keyword, bound) in [
+        (&wait["schema"], "maximum", bounds::END_WAIT_MAX.get()),
         (&schemas["Name"], "maxLength", bounds::NAME_BYTES as u64),
         (&schemas["Key"], "maxLength", bounds::IDEMPOTENCY_KEY_BYTES as u64),
         (&schemas["TagText"], "maxLength", bounds::TAG_VALUE_BYTES as u64),

@@ -1,7 +1,7 @@
 //! What producers and operators do.
 
 use async_trait::async_trait;
-use ff_core::bounds::{BATCH_BYTES, PAGE};
+use ff_core::bounds::{BATCH_BYTES, END_WAIT_MAX, PAGE};
 use ff_core::collection::{Collection, Element, ElementRange};
 use ff_core::explain::{ExplainInputs, Explanation, explain, may_lack_worker};
 use ff_core::machine::{
@@ -13,12 +13,13 @@ use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::state::{Outcome, State};
 use ff_core::{
-    Description, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, Patch, Payload,
+    Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Partition, Patch, Payload,
     PolicyOverrides, Refusal, Resource, ResourceKey, ResourceKind, ResourceName, Time,
     WorkerInstanceId,
 };
 
 use super::{Answer, BulkBackend, Engine, LimitsBackend, done, only};
+use crate::ends;
 use crate::error::StoreError;
 use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
@@ -36,6 +37,10 @@ pub trait ClientBackend: LimitsBackend + BulkBackend {
 
     /// All there is to know of an execution.
     async fn describe(&self, target: &Target) -> Result<Description, StoreError>;
+
+    /// The same once the execution has ended, or as it is after `longest`; a server may answer sooner.
+    /// What does not exist is refused at once. See [`until_ended`](super::until_ended).
+    async fn wait(&self, target: &Target, longest: Millis) -> Result<Description, StoreError>;
 
     /// What an execution was submitted with.
     async fn input(&self, target: &Target) -> Result<Payload, StoreError>;
@@ -96,18 +101,16 @@ pub trait ClientBackend: LimitsBackend + BulkBackend {
     async fn explain(&self, target: &Target) -> Result<Explanation, StoreError>;
 }
 
-/// An execution, and why it is in its state if the workers may change that
-/// reason.
-pub async fn describe_explained<C: ClientBackend + ?Sized>(
+/// Why an execution is in its state, if the workers may change that reason.
+pub async fn explained<C: ClientBackend + ?Sized>(
     client: &C,
     target: &Target,
-) -> Result<(Description, Option<Explanation>), StoreError> {
-    let record = client.describe(target).await?;
-    let explanation = match may_lack_worker(&record) {
-        true => Some(client.explain(target).await?),
-        false => None,
-    };
-    Ok((record, explanation))
+    record: &Description,
+) -> Result<Option<Explanation>, StoreError> {
+    match may_lack_worker(record) {
+        true => client.explain(target).await.map(Some),
+        false => Ok(None),
+    }
 }
 
 /// What an operator says of a lane.
@@ -177,6 +180,11 @@ impl<S: Store + ?Sized> ClientBackend for Engine<S> {
         let record = self.store().record(target.execution).await?;
         let mine = record.filter(|record| record.spec.namespace == target.namespace);
         mine.map(|record| record.description).ok_or_else(|| Refusal::NotFound.into())
+    }
+
+    async fn wait(&self, target: &Target, longest: Millis) -> Result<Description, StoreError> {
+        let longest = longest.within("wait", Millis::ZERO, END_WAIT_MAX)?;
+        ends::end(&**self.store(), target, longest).await
     }
 
     async fn input(&self, target: &Target) -> Result<Payload, StoreError> {

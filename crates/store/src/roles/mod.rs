@@ -2,6 +2,7 @@
 
 mod bulk;
 mod client;
+mod ended;
 mod limits;
 mod maintenance;
 mod worker;
@@ -14,7 +15,8 @@ use ff_core::bounds::BATCH;
 use ff_core::machine::{Action, Command, Reply};
 
 pub use bulk::{Bulk, BulkAction, BulkBackend, BulkSlice, BulkVerb, REFUSALS};
-pub use client::{ClientBackend, LaneUpdate, LaneView, describe_explained};
+pub use client::{ClientBackend, LaneUpdate, LaneView, explained};
+pub use ended::until_ended;
 pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;
 pub(crate) use maintenance::ROUTED_NAMESPACES;

@@ -1,13 +1,16 @@
 //! Published messages arrive, whatever happens in between.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ff_testkit::proxy::Proxy;
 use ff_testkit::valkey::{Cluster, Server};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::{LIMIT, command, connect, link, options, server, until};
-use crate::link::{Link, SubscriptionEvent};
+use crate::link::{Channels, Link, SubscriptionEvent};
 
 async fn next(events: &mut Receiver<SubscriptionEvent>) -> SubscriptionEvent {
     timeout(LIMIT, events.recv()).await.unwrap().unwrap()
@@ -32,9 +35,11 @@ async fn arrives(
     publish(link, channel, payload).await;
     loop {
         match next(events).await {
-            SubscriptionEvent::Gap => publish(link, channel, payload).await,
+            SubscriptionEvent::Gap | SubscriptionEvent::Joined { .. } => {
+                publish(link, channel, payload).await
+            }
             event if event == message(channel, payload) => return,
-            // A message that was published twice.
+            // What an earlier one published twice.
             SubscriptionEvent::Message { .. } => {}
         }
     }
@@ -43,13 +48,13 @@ async fn arrives(
 #[tokio::test(flavor = "multi_thread")]
 async fn published_messages_arrive() {
     let link = link(Server::shared()).await;
-    let mut events = link.subscribe(vec!["heard:a".into(), "heard:b".into()]);
+    let mut events = link.subscribe(vec!["events:a".into(), "events:b".into()]);
     assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
-    publish(&link, "heard:a", "1").await;
-    publish(&link, "heard:c", "2").await;
-    publish(&link, "heard:b", "3").await;
-    assert_eq!(next(&mut events).await, message("heard:a", "1"));
-    assert_eq!(next(&mut events).await, message("heard:b", "3"));
+    publish(&link, "events:a", "1").await;
+    publish(&link, "events:c", "2").await;
+    publish(&link, "events:b", "3").await;
+    assert_eq!(next(&mut events).await, message("events:a", "1"));
+    assert_eq!(next(&mut events).await, message("events:b", "3"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,7 +94,7 @@ async fn a_slow_listener_gets_a_gap() {
     let mut messages = 0;
     while gaps == 0 {
         match next(&mut events).await {
-            SubscriptionEvent::Gap => gaps += 1,
+            SubscriptionEvent::Gap | SubscriptionEvent::Joined { .. } => gaps += 1,
             SubscriptionEvent::Message { .. } => messages += 1,
         }
     }
@@ -110,6 +115,61 @@ async fn the_subscription_ends_with_its_receiver() {
         counts.contains("gone\n0")
     })
     .await;
+}
+
+fn channels<const N: usize>(names: [&str; N]) -> Channels {
+    names.map(str::to_owned).into()
+}
+
+fn joined(channel: &str) -> SubscriptionEvent {
+    SubscriptionEvent::Joined { channels: vec![channel.to_owned()] }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_are_joined_and_left_as_they_are_wanted() {
+    let server = Arc::new(server());
+    let link = link(&server).await;
+    let listened = |channel: &'static str, count: &'static str| {
+        let server = server.clone();
+        until(move || {
+            let counts = server.command(&["PUBSUB", "SHARDNUMSUB", channel]).unwrap().to_string();
+            counts.contains(&format!("{channel}\n{count}"))
+        })
+    };
+    let (wanted, follows) = watch::channel(channels(["first"]));
+    let mut events = link.follow(follows);
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap);
+    wanted.send_replace(channels(["first", "second"]));
+    assert_eq!(next(&mut events).await, joined("second"));
+    publish(&link, "first", "1").await;
+    publish(&link, "second", "2").await;
+    assert_eq!(next(&mut events).await, message("first", "1"));
+    assert_eq!(next(&mut events).await, message("second", "2"));
+    wanted.send_replace(channels(["second"]));
+    listened("first", "0").await;
+    publish(&link, "first", "3").await;
+    publish(&link, "second", "4").await;
+    assert_eq!(next(&mut events).await, message("second", "4"), "the connection goes on");
+    wanted.send_replace(channels([]));
+    listened("second", "0").await;
+    wanted.send_replace(channels(["first"]));
+    assert_eq!(next(&mut events).await, SubscriptionEvent::Gap, "by a new connection");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_of_a_cluster_are_joined_at_their_owners() {
+    let link = connect(&options(&Cluster::shared().url())).await;
+    let (wanted, follows) = watch::channel(channels([]));
+    let mut events = link.follow(follows);
+    for number in 0..12 {
+        let channel = format!("grows:{number}");
+        wanted.send_modify(|wanted| wanted.extend([channel.clone()]));
+        // By a new connection, or by one that is there.
+        let begun = next(&mut events).await;
+        assert!(begun == SubscriptionEvent::Gap || begun == joined(&channel), "{begun:?}");
+        publish(&link, &channel, "x").await;
+        assert_eq!(next(&mut events).await, message(&channel, "x"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,8 +197,8 @@ async fn a_channel_whose_slot_moves_is_received_from_its_new_owner() {
     let from = cluster.primary_of(slot);
     let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
     cluster.migrate_slot(slot, from, to);
-    // Until the move is noticed, published messages are lost: the gap comes after it.
-    while next(&mut events).await != SubscriptionEvent::Gap {}
+    // Until the move is noticed, what is published is lost: the gap comes after it.
+    while let SubscriptionEvent::Message { .. } = next(&mut events).await {}
     arrives(&link, &mut events, "moves", "after").await;
     arrives(&link, &mut events, "also{moves}", "too").await;
     arrives(&link, &mut events, "a", "last").await;

@@ -207,6 +207,7 @@ caught_by_facts!(
     a_hidden_timer: LastTimerIsHidden, "tick::the_earliest_timer_comes_first",
     a_skipped_attempt: AttemptIsSkipped, "attempts::attempts_are_read_in_pages",
     lost_announcements: NothingIsAnnounced, "wakeup::a_claim_racing_a_submit_does_not_miss_it",
+    ends_that_nobody_hears_of: NothingIsAnnounced, "wait::every_end_is_heard_of",
     a_grant_of_a_paused_lane: PausedLanesGrant, "lane::a_paused_lane_grants_no_work",
     a_drain_that_refuses_repeats: DrainsRefuseRepeats,
         "lane::a_draining_lane_recognises_repeated_submits",

@@ -1,5 +1,4 @@
-//! Wake-ups: which waiters are woken, which are not, and that no wake-up is lost.
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
+//! Wake-ups of claims and timers: which waiters are woken, which are not, and that no wake-up is lost.
 
 use std::time::Duration;
 

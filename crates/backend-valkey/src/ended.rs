@@ -1,0 +1,90 @@
+//! How those who wait for the end of an execution hear of what other processes end.
+//!
+//! Each partition has a channel for it, which is listened to only while somebody waits in that partition
+//! and for a moment after. Once a channel is joined, its waiters read their records again: an end is
+//! either read or heard of.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ff_core::ExecutionId;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::keys::{self, ID};
+use crate::link::{Channels, SubscriptionEvent};
+use crate::store::Shared;
+
+/// A partition in which nobody has waited for this long is not listened to any more.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// Listens where somebody waits, until aborted.
+pub(crate) fn start(shared: &Arc<Shared>) -> AbortHandle {
+    let arrivals = shared.wakeups.ends().arrivals();
+    tokio::spawn(listen(shared.clone(), arrivals)).abort_handle()
+}
+
+async fn listen(shared: Arc<Shared>, mut arrivals: mpsc::Receiver<ExecutionId>) {
+    while let Some(first) = arrivals.recv().await {
+        listen_while_waited(&shared, first, &mut arrivals).await;
+    }
+}
+
+/// Listens from the first wait until nobody has waited for a while.
+async fn listen_while_waited(
+    shared: &Shared,
+    first: ExecutionId,
+    arrivals: &mut mpsc::Receiver<ExecutionId>,
+) {
+    let partition = |id: ExecutionId| shared.keys.partition(id);
+    let channels = |partitions: &BTreeSet<u16>| -> Channels {
+        partitions.iter().map(|partition| shared.keys.ended_channel(*partition)).collect()
+    };
+    let mut listened = BTreeSet::from([partition(first)]);
+    let mut waited = listened.clone();
+    let (wanted, follows) = watch::channel(channels(&listened));
+    let mut heard = shared.link.follow(follows);
+    let mut sweep = interval_at(Instant::now() + IDLE, IDLE);
+    sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !listened.is_empty() {
+        tokio::select! {
+            arrival = arrivals.recv() => {
+                let Some(arrival) = arrival else { return };
+                waited.insert(partition(arrival));
+                if listened.insert(partition(arrival)) {
+                    wanted.send_replace(channels(&listened));
+                }
+            }
+            news = heard.recv() => match news {
+                Some(news) => shared.hear_of_ends(news),
+                None => return,
+            },
+            _ = sweep.tick() => {
+                waited.extend(shared.wakeups.ends().waited_for().into_iter().map(partition));
+                listened = std::mem::take(&mut waited);
+                wanted.send_replace(channels(&listened));
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn hear_of_ends(&self, news: SubscriptionEvent) {
+        let ends = self.wakeups.ends();
+        match news {
+            SubscriptionEvent::Message { payload, .. } => {
+                payload.chunks(ID).filter_map(keys::parse_id).for_each(|id| ends.hint(id));
+            }
+            SubscriptionEvent::Joined { channels } => {
+                let joined: BTreeSet<_> = channels
+                    .iter()
+                    .filter_map(|channel| self.keys.partition_of_channel(channel))
+                    .collect();
+                ends.hint_where(|id| joined.contains(&self.keys.partition(id)));
+            }
+            SubscriptionEvent::Gap => ends.hint_where(|_| true),
+        }
+    }
+}
