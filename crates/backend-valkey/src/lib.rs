@@ -13,6 +13,7 @@ mod constants;
 mod discovery;
 mod error;
 mod fast_path;
+mod gather;
 mod heads;
 mod indexes;
 mod keys;

@@ -40,7 +40,7 @@ end
 register('complete', function(keys, args)
   local k, now, replies = ff.keys(keys[1]), now(), {}
   for i = 1, #args, 2 do
-    replies[#replies + 1] = complete(k, now, args[i], args[i + 1])
+    replies[#replies + 1] = apart(complete, k, now, args[i], args[i + 1])
   end
   return replies
 end, {'allow-oom'}, 0, 2)

@@ -24,4 +24,5 @@ mod refused;
 mod retention;
 mod stale;
 mod stopped;
+mod together;
 mod wake;
