@@ -22,6 +22,21 @@ end
 -- The time in whole milliseconds; it is constant during a function.
 local now = wrap_now and wrap_now(server_time) or server_time
 
+-- What a part of a call answered, or raised.
+local function answered(ran, answer, ...)
+  if ran then
+    return answer, ...
+  end
+  local text = type(answer) == 'table' and answer.err or tostring(answer)
+  return redis.error_reply(string.match(text, '^%u+ ') and text or 'ERR ' .. text)
+end
+
+-- Runs one part of a call: what it raises is its own answer, and affects no other part. What a command
+-- of the server raises comes as text that begins with its code.
+local function apart(part, ...)
+  return answered(pcall(part, ...))
+end
+
 local function wrong_count(verb, args)
   return redis.error_reply('FF_ARITY ' .. verb .. ' was called with ' .. #args .. ' arguments')
 end

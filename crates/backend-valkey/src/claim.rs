@@ -1,30 +1,32 @@
 //! Claim: from the best partition that this process knows of, in one function call.
 
+mod answer;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ff_core::ExecutionId;
 use ff_core::bounds::BATCH_BYTES;
-use ff_core::event::EventKind;
 use ff_core::machine::{
     self, Admissions, Assignment, Claim, ClaimRequest, Claimed, Command, Loaded, MAX_ROUNDS,
     NeedsAdmission, Reply, Step,
 };
 use ff_core::placement::Score;
-use ff_store::metrics::{self, Counted};
 use ff_store::optimistic::Optimistic;
 use ff_store::{StoreError, outage};
 use redis::Value;
 
-use crate::codec::{self, Inline, Packer, Stored, format};
+use crate::codec::{self, Packer, Stored, format};
 use crate::constants::PAGE_LEAST;
 use crate::error::{Fault, Kind};
+use crate::gather::{Part, Way};
 use crate::heads::{BestOf, Pick, Queue};
 use crate::keys;
 use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::{self, SlowPath};
 use crate::store::Shared;
+use answer::Told;
 
 /// How many partitions one claim or grant asks at most. Each asked one gives something or is forgotten.
 pub(crate) const MOST_PICKS: usize = 128;
@@ -257,56 +259,36 @@ impl Claiming {
         queue: &Queue,
         pick: Pick,
     ) -> Result<bool, StoreError> {
-        let route = store.keys.route(pick.partition);
-        let args = self.args(entropy, &pick);
-        let answer = match store.link.try_call_confirmed("claim", &route, &args).await {
+        let (way, part) = self.part(entropy, &pick);
+        let answer = match self.claim.admissions {
+            // Together with other claims of these queues.
+            Admissions::Any => store.gathering.ask(way, part).await,
+            _ => store.gathering.ask_alone(&way, part).await,
+        };
+        let answer = match answer {
             Err(fault) if was_not_run(&fault) => {
                 store.heads.settle(queue, &pick, 0, None);
                 self.aside.insert(pick.partition);
                 self.failure = Some(fault.into());
                 return Ok(true);
             }
-            answer => answer.map_err(StoreError::from).and_then(Answer::read),
+            answer => answer.map_err(StoreError::from).and_then(Told::read),
         };
-        let told = answer.as_ref().ok().and_then(Option::as_ref);
+        let told = answer.as_ref().ok().and_then(Told::answer);
         let taken = told.map_or(0, |answer| answer.assignments.len());
         let heads = told.map(|answer| &answer.heads[..]);
         let asks = told.is_some_and(|answer| !answer.needs_admission.is_empty());
         let left = store.heads.settle(queue, &pick, taken, heads);
+        let asks_again = matches!(answer, Ok(Told::PassedOver(_)));
         // Whoever took nothing calls nobody: it would be called itself, and never rest.
-        if let Some(left) = left.filter(|_| taken > 0 || !asks) {
+        if let Some(left) = left.filter(|_| taken > 0 || !asks && !asks_again) {
             store.more_work(queue, left);
         }
-        let Some(answer) = answer? else {
-            let action = self.claim.clone().into();
-            let reply = store.slow_path(&Command { entropy, action }, pick.partition).await;
-            let claimed = match reply {
-                Ok(Reply::Claimed(claimed)) => claimed,
-                Ok(_) => return Err(reply::missing()),
-                // Nothing was changed there, and what was taken before is answered.
-                Err(error @ (StoreError::Busy(_) | StoreError::Full(_))) if self.has_some() => {
-                    self.failure = Some(error);
-                    return Ok(false);
-                }
-                Err(error) => return Err(error),
-            };
-            let lanes = vec![queue.clone()];
-            let scanned = match claimed.assignments.is_empty() {
-                true => store.scan_heads(lanes).await.map(drop),
-                false => store.refresh_heads(lanes).await,
-            };
-            if let Err(error) = scanned {
-                outage::failed(&error, "cannot scan for work");
-            }
-            // It has given what it has: what cannot be read there holds up no other partition.
-            self.aside.insert(pick.partition);
-            let is_over =
-                claimed.again || claimed.withheld.is_some() || !claimed.needs_admission.is_empty();
-            self.take(claimed.assignments);
-            self.all.again |= claimed.again;
-            self.all.withheld = self.all.withheld.or(claimed.withheld);
-            self.all.needs_admission.extend(claimed.needs_admission);
-            return Ok(!is_over && self.goes_on());
+        let answer = match answer? {
+            Told::Answered(answer) => answer,
+            // It has to ask again, of whoever is best by now.
+            Told::PassedOver(_) => return Ok(true),
+            Told::Left => return self.ask_slowly(store, entropy, queue, pick.partition).await,
         };
         self.take(answer.assignments);
         self.all.again |= answer.cut;
@@ -314,6 +296,45 @@ impl Claiming {
         // Where one must be admitted, nothing of another partition is taken in its place.
         let asks = asks && self.claim.admissions == Admissions::Any;
         Ok(!answer.cut && !asks && self.goes_on())
+    }
+
+    /// Asks one partition on the slow path. Tells whether another may be asked.
+    async fn ask_slowly(
+        &mut self,
+        store: &Shared,
+        entropy: u64,
+        queue: &Queue,
+        partition: u16,
+    ) -> Result<bool, StoreError> {
+        let action = self.claim.clone().into();
+        let reply = store.slow_path(&Command { entropy, action }, partition).await;
+        let claimed = match reply {
+            Ok(Reply::Claimed(claimed)) => claimed,
+            Ok(_) => return Err(reply::missing()),
+            // Nothing was changed there, and what was taken before is answered.
+            Err(error @ (StoreError::Busy(_) | StoreError::Full(_))) if self.has_some() => {
+                self.failure = Some(error);
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        let lanes = vec![queue.clone()];
+        let scanned = match claimed.assignments.is_empty() {
+            true => store.scan_heads(lanes).await.map(drop),
+            false => store.refresh_heads(lanes).await,
+        };
+        if let Err(error) = scanned {
+            outage::failed(&error, "cannot scan for work");
+        }
+        // It has given what it has: what cannot be read there holds up no other partition.
+        self.aside.insert(partition);
+        let is_over =
+            claimed.again || claimed.withheld.is_some() || !claimed.needs_admission.is_empty();
+        self.take(claimed.assignments);
+        self.all.again |= claimed.again;
+        self.all.withheld = self.all.withheld.or(claimed.withheld);
+        self.all.needs_admission.extend(claimed.needs_admission);
+        Ok(!is_over && self.goes_on())
     }
 
     /// Whether more is wanted, and the answer has room for it.
@@ -329,7 +350,8 @@ impl Claiming {
         self.all.assignments.extend(assignments);
     }
 
-    fn args<'a>(&'a self, entropy: u64, pick: &'a Pick) -> Vec<Arg<'a>> {
+    /// How the function is asked.
+    fn part(&self, entropy: u64, pick: &Pick) -> (Way, Part) {
         let claim = &self.claim;
         let mut packer = Packer(Vec::with_capacity(128));
         let request = format::Claim {
@@ -355,10 +377,11 @@ impl Claiming {
             };
             one.pack(&mut admitted);
         }
-        let mut args: Vec<Arg<'a>> = vec![Cow::Owned(packer.0), Cow::Owned(admitted.0)];
-        let queue = |class: &String| keys::queue(&claim.namespace, &claim.lane, class);
-        args.extend(pick.classes.iter().map(|class| Cow::Owned(queue(class).into_bytes())));
-        args
+        let queues = pick.classes.iter();
+        let queues = queues.map(|class| keys::queue(&claim.namespace, &claim.lane, class));
+        let (partition, admitted, queues) = (pick.partition, admitted.0, queues.collect());
+        let (args, commands) = (vec![packer.0.into()], claim.max.into());
+        (Way::Claims { partition, admitted, queues }, Part { args, commands, bytes: 0 })
     }
 }
 
@@ -376,54 +399,4 @@ fn was_not_run(fault: &Fault) -> bool {
             | Kind::Unwritable
             | Kind::Full
     )
-}
-
-/// What the function answered.
-struct Answer {
-    assignments: Vec<Assignment>,
-    /// The bytes of more were too many for one answer.
-    cut: bool,
-    /// The new head of each class.
-    heads: Vec<Option<i64>>,
-    needs_admission: Vec<NeedsAdmission>,
-}
-
-impl Answer {
-    /// `None` leaves the claim to the slow path.
-    fn read(answer: Value) -> Result<Option<Answer>, StoreError> {
-        let mut values = reply::list(answer)?.into_iter();
-        let mut next = || values.next().ok_or_else(reply::missing);
-        if reply::number(&next()?)? == 0 {
-            return Ok(None);
-        }
-        let now = reply::time(&next()?)?;
-        let cut = reply::number(&next()?)? == 1;
-        let is_limited = reply::number(&next()?)? == 1;
-        let heads = reply::list(next()?)?;
-        let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
-        let (deferred, all) = deferred(reply::list(next()?)?, is_limited)?;
-        if !all && values.len() == 0 {
-            return Ok(None);
-        }
-        let needs_admission = deferred.into_iter().map(|(_, needs)| needs).collect();
-        let (mut assignments, mut counted) = (Vec::new(), Vec::new());
-        while let Some(id) = values.next() {
-            let id = slow_path::named(&reply::bytes(id)?)?;
-            let record = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
-            let own = reply::maybe_bytes(values.next().ok_or_else(reply::missing)?)?;
-            let stored = slow_path::decode(id, &record)?;
-            let input = match (stored.input, own) {
-                (Inline::Here(bytes), _) => bytes,
-                (_, Some(bytes)) => bytes,
-                _ => return Err(reply::missing()),
-            };
-            let assignment = Assignment::of(&stored.record, now, input);
-            let assignment = assignment.ok_or_else(reply::missing)?;
-            let what = EventKind::Claimed { attempt: assignment.fence.attempt };
-            counted.extend(Counted::of(&stored.record, what, now));
-            assignments.push(assignment);
-        }
-        metrics::count(&counted);
-        Ok(Some(Answer { assignments, cut, heads, needs_admission }))
-    }
 }

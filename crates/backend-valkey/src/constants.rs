@@ -44,7 +44,8 @@ pub(crate) const DUMP_ELEMENTS: usize = 16;
 pub(crate) const REPAIR_ENTRIES: usize = 200;
 /// How many empty queues are unregistered after one count of the backlog.
 pub(crate) const SWEEP_QUEUES: usize = 200;
-/// How many commands one call carries.
+/// How many commands one call carries, of one caller or of several. Claims of several callers take as
+/// many executions at most; their bytes, too, are bounded as those of one caller are.
 pub(crate) const CALL_COMMANDS: usize = 100;
 /// How many resources one page reads.
 pub(crate) const RESOURCES: usize = ff_core::bounds::PAGE;
@@ -59,7 +60,12 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("empty queues that are unregistered after one count", SWEEP_QUEUES),
     ("entries of one page of timers or of a listing", PAGE_ENTRIES),
     ("resources of one page", RESOURCES),
-    ("commands of one call that submits, completes, renews or removes", CALL_COMMANDS),
+    (
+        "commands of one call that submits, completes, renews or removes, of however many callers",
+        CALL_COMMANDS,
+    ),
+    ("executions that one call claims for several callers", CALL_COMMANDS),
+    ("bytes of payload of one call for several callers", BATCH_BYTES),
     ("indexes that one page of an audit or repair covers", WALK_INDEXES),
     ("entries of one page of an audit", DUMP_ENTRIES),
     ("bytes of one page of an audit", DUMP_BYTES),

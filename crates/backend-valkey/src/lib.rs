@@ -14,6 +14,7 @@ mod discovery;
 mod ended;
 mod error;
 mod fast_path;
+mod gather;
 mod heads;
 mod indexes;
 mod keys;

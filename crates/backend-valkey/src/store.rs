@@ -31,6 +31,7 @@ use crate::backlog::Emptied;
 use crate::claim::MOST_PICKS;
 use crate::discovery::Discovery;
 use crate::fast_path::{self, Outcome, Verb};
+use crate::gather::Gathering;
 use crate::heads::{Heads, News, Queue};
 use crate::keys::{self, Keys};
 use crate::library::Library;
@@ -53,6 +54,7 @@ pub struct ValkeyStore {
 pub struct Shared {
     pub(crate) link: Link,
     pub(crate) keys: Keys,
+    pub(crate) gathering: Gathering,
     pub(crate) heads: Heads,
     pub(crate) wakeups: Wakeups,
     pub(crate) settlements: SettlementQueue,
@@ -89,8 +91,11 @@ impl ValkeyStore {
         let library = Library::new(options, &constants::lua());
         let link = Link::connect(options, library).await?;
         let partitions = startup::partitions(&link, options.partitions).await?;
+        let keys = Keys::new(link.prefix(), partitions);
+        let origin = fastrand::u64(..).to_be_bytes();
         let shared = Arc::new(Shared {
-            keys: Keys::new(link.prefix(), partitions),
+            gathering: Gathering::new(link.clone(), keys.clone(), origin),
+            keys,
             link,
             heads: Heads::default(),
             wakeups: Wakeups::default(),
@@ -98,7 +103,7 @@ impl ValkeyStore {
             discovery: Discovery::default(),
             emptied: Emptied::default(),
             unfinished: Unfinished::default(),
-            origin: fastrand::u64(..).to_be_bytes(),
+            origin,
         });
         let mut tasks = discovery::start(&shared).await;
         tasks.push(ended::start(&shared));

@@ -197,7 +197,7 @@ impl Counts {
     }
 
     /// Counts one more of `collection`; answers its number.
-    pub(crate) fn add(&mut self, collection: Collection) -> u64 {
+    pub fn add(&mut self, collection: Collection) -> u64 {
         match self.0.binary_search_by_key(&collection, |(found, _)| *found) {
             Ok(place) => {
                 self.0[place].1 += 1;

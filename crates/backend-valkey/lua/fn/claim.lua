@@ -1,36 +1,40 @@
--- Takes the best executions of some queues in one partition.
+-- Takes the best executions of some queues in one partition, for one claim or for several in their
+-- order, each as if it came alone.
 --
--- args: request, place of the first lease, how many at most, salt, the highest score to take after
---       the first, 1 if it skips what must be admitted (else 0), worker and instance, packed; what is
---       admitted for this call: id, name, the time until which it may be used and the version of each,
---       packed (if there is any, it takes these and nothing else); then the names of one or more
---       queues of one lane.
--- reply: {1, now, 1 if bytes cut it short, 1 if the lane has a limit, heads, deferred, then id, record
---       and input (false when it is in the record) of each}. heads has the score of the new head of
---       each queue, or ''; deferred the ids and records of those that must be admitted first.
---       {0} if the lane is paused or a candidate is not plainly claimable, which the slow path
---       decides. Then at most an entry without a record was removed, or moved to the place of its
---       record.
+-- args: for each claim its request, place of the first lease, how many at most, salt, the highest score
+--       to take after the first, 1 if it skips what must be admitted (else 0), worker and instance, all
+--       packed into one; what is admitted for the only claim: id, name, the time until which it may be
+--       used and the version of each, packed (if there is any, it takes these and nothing else); then
+--       the names of one or more queues of one lane. Several claims skip nothing.
+-- reply: {1, now, 1 if the lane has a limit, heads, deferred, then the share of each claim}. heads has
+--       the score of the new head of each queue, or ''; deferred the ids and records of those that must
+--       be admitted first. A share is {1, or 2 if bytes cut it short, then id, record and input (false
+--       when it is in the record) of each}, {0} if the slow path decides, because a candidate is not
+--       plainly claimable, or {3} if that, or too many bytes, came before its turn: it asks again.
+--       {0} for all if the lane is paused or the only claim is left to the slow path. Then at most an
+--       entry without a record was removed, or moved to the place of its record.
 
--- Takes the chosen candidates, as far as they can be read, and adds them to the reply. Answers which
--- were taken, by number.
-local function take(k, now, choice, keys, by, first, admitted, reply)
-  local candidates, chosen, taken = choice.candidates, choice.chosen, {}
-  for i = 1, #chosen / 3 do
-    local at, bytes, own = chosen[3 * i - 2], chosen[3 * i - 1], chosen[3 * i]
-    local id, place = candidates[3 * at - 2], first + i - 1
+-- Takes the share of one claim, as far as it can be read. Notes in taken which candidates were, by
+-- number.
+local function take(k, now, choice, keys, claim, dealt, admitted, taken)
+  local candidates, chosen = choice.candidates, choice.chosen or choice.plain
+  local share = {dealt.status}
+  for i = 1, dealt.count do
+    local from = 3 * (dealt.from + i)
+    local at, bytes, own = chosen[from - 2], chosen[from - 1], chosen[from]
+    local id, place = candidates[3 * at - 2], claim.first + i - 1
     local admission = admitted[id]
     local changed = place < C.PLACES
-      and ff.lease.take(k, id, bytes, now, by, place, admission and admission.name)
+      and ff.lease.take(k, id, bytes, now, claim, place, admission and admission.name)
     if not changed then
       break
     end
-    local to = #reply
-    reply[to + 1], reply[to + 2], reply[to + 3] = id, changed, own
+    local to = #share
+    share[to + 1], share[to + 2], share[to + 3] = id, changed, own
     call('ZREM', keys[candidates[3 * at]], id)
     taken[at] = true
   end
-  return taken
+  return (#share == 1 and dealt.count > 0) and {0} or share
 end
 
 -- The score of the head of the only queue when these candidates are taken, or ''. One more than can be
@@ -60,30 +64,33 @@ local function new_heads(k, names, keys)
 end
 
 register('claim', function(routes, args)
-  local whole, $claim = pcall(struct.unpack, '>$CLAIM', args[1])
+  local claims, max = ff.claims.read(args[1])
   local k, now, names, keys = ff.keys(routes[1]), now(), {}, {}
   local ids, admitted = ff.admitted.read(args[2], now)
-  if not whole or not ids then
+  if not claims or not ids then
     return {0}
   end
   for i = 3, #args do
     names[i - 2], keys[i - 2] = args[i], ff.key.queue(k, args[i])
   end
+  local only = #claims == 1 and claims[1]
   local choice = #ids > 0 and ff.admitted.choose(k, now, max, names, ids, admitted)
-    or ff.candidates.best(k, now, max, bound, names, keys, passes == 1)
+    or ff.candidates.best(k, now, max, only and only.bound or math.huge, names, keys,
+      only and only.passes)
   if choice.stale then
     ff.candidates.correct(choice.stale)
   end
-  if not choice.chosen then
+  if not choice.chosen and (only or not choice.plain) then
     return {0}
   end
-  local by = {request = request, worker = worker, instance = instance, salt = new_salt}
-  local reply = {1, now, choice.cut, choice.limited and 1 or 0, false, choice.deferred}
-  local taken = take(k, now, choice, keys, by, first, admitted, reply)
-  if #reply == 6 and #choice.chosen > 0 then
+  local reply, taken = {1, now, choice.limited and 1 or 0, false, choice.deferred}, {}
+  for i, dealt in ipairs(ff.claims.deal(claims, choice)) do
+    reply[5 + i] = apart(take, k, now, choice, keys, claims[i], dealt, admitted, taken)
+  end
+  if only and reply[6][1] == 0 then
     return {0}
   end
-  reply[5] = (#ids > 0 or #keys > 1) and new_heads(k, names, keys)
+  reply[4] = (#ids > 0 or #keys > 1 or choice.stale) and new_heads(k, names, keys)
     or new_head(k, names[1], choice.candidates, taken)
   return reply
 end, {}, 2, 1)

@@ -41,7 +41,7 @@ end
 register('complete', function(keys, args)
   local k, now, replies, ended = ff.keys(keys[1]), now(), {}, {}
   for i = 1, #args, 2 do
-    replies[#replies + 1], ended[#ended + 1] = complete(k, now, args[i], args[i + 1])
+    replies[#replies + 1], ended[#ended + 1] = apart(complete, k, now, args[i], args[i + 1])
   end
   ff.save.ended(k, ended)
   return replies

@@ -29,7 +29,7 @@ end
 register('renew', function(keys, args)
   local k, now, replies = ff.keys(keys[1]), now(), {}
   for i, packed in ipairs(args) do
-    replies[i] = renew(k, now, packed)
+    replies[i] = apart(renew, k, now, packed)
   end
   return replies
 end, {'allow-oom'}, 0, 1)

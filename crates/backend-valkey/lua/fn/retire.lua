@@ -30,7 +30,7 @@ end
 register('retire', function(keys, args)
   local k, now, replies, closing, gone = ff.keys(keys[1]), now(), {}, {}, {}
   for i, id in ipairs(args) do
-    replies[i] = retire(k, now, id, closing)
+    replies[i] = apart(retire, k, now, id, closing)
     gone[#gone + 1] = replies[i] == 1 and id or nil
   end
   for _, queue in pairs(closing) do

@@ -61,7 +61,7 @@ end
 register('submit', function(keys, args)
   local k, now, gates, replies = ff.keys(keys[1]), now(), {}, {}
   for i = 2, #args, 2 do
-    replies[#replies + 1] = submit(k, now, gates, args[1], args[i], args[i + 1])
+    replies[#replies + 1] = apart(submit, k, now, gates, args[1], args[i], args[i + 1])
   end
   return replies
 end, {}, 1, 2)

@@ -50,7 +50,7 @@ end
 register('unblock', function(keys, args)
   local k, now, joined, left, replies = ff.keys(keys[1]), now(), {}, {}, {}
   for i = 2, #args do
-    replies[i - 1] = unblock(k, now, args[i], joined, left)
+    replies[i - 1] = apart(unblock, k, now, args[i], joined, left)
   end
   for queue, replies in pairs(joined) do
     local head = call('ZRANGE', ff.key.queue(k, queue), 0, 0, 'WITHSCORES')

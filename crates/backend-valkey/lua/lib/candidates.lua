@@ -5,6 +5,7 @@
 --   chosen      those to take: number of the candidate, record, and input if that has a separate key
 --               (else false), one after the other; false if the lane is paused or a candidate cannot
 --               plainly be taken, which the slow path decides
+--   plain       those before a candidate that cannot plainly be taken; nil if the lane is paused
 --   deferred    id and record of those that must be admitted first
 --   cut         1 if bytes cut the choice short, else 0
 --   limited     whether the lane has a limit
@@ -74,6 +75,7 @@ function ff.candidates.best(k, now, max, bound, names, keys, passes)
     if not record then
       choice.stale = own or false
       if passes or i <= max then
+        choice.plain = chosen
         return choice
       end
       break

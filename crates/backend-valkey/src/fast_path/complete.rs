@@ -1,7 +1,6 @@
 //! Complete.
 
-use std::borrow::Cow;
-
+use bytes::Bytes;
 use ff_core::machine::{Complete, Reply, Settlement};
 use ff_core::record::Exited;
 use ff_store::StoreError;
@@ -11,15 +10,14 @@ use redis::Value;
 
 use super::hold;
 use crate::codec::{self, Glance, Inline, format};
-use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::{decode, unwritable};
 use crate::store::Shared;
 
-pub(super) fn push<'a>(
-    complete: &'a Complete,
+pub(super) fn push(
+    complete: &Complete,
     entropy: u64,
-    args: &mut Vec<Arg<'a>>,
+    args: &mut Vec<Bytes>,
 ) -> Result<(), StoreError> {
     let detail = codec::outcome_detail(&complete.result.shape());
     let detail = detail.map_err(|error| unwritable(complete.hold.target.execution, &error))?;
@@ -30,8 +28,8 @@ pub(super) fn push<'a>(
     };
     let mut packer = hold::pack(&complete.hold, entropy);
     completion.pack(&mut packer);
-    args.push(Cow::Owned(packer.0));
-    args.push(Cow::Borrowed(&complete.result.bytes));
+    args.push(packer.0.into());
+    args.push(complete.result.bytes.clone());
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod retire;
 mod submit;
 mod unblock;
 
+use bytes::Bytes;
 use ff_core::bounds::BATCH_BYTES;
 use ff_core::machine::{Action, Command, Reply};
 use ff_core::{ExecutionId, IdempotencyKey, Namespace, Refusal};
@@ -17,7 +18,8 @@ use ff_store::StoreError;
 use redis::Value;
 
 use crate::constants::CALL_COMMANDS;
-use crate::link::Arg;
+use crate::error::Fault;
+use crate::gather::{Part, Way};
 use crate::reply;
 use crate::store::Shared;
 
@@ -30,7 +32,7 @@ pub(crate) enum Outcome {
 }
 
 /// The function that a command has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     Submit,
     Complete,
@@ -53,7 +55,7 @@ impl Verb {
         Some((verb, action.facts().subject.execution()?))
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verb::Submit => "submit",
             Verb::Complete => "complete",
@@ -64,11 +66,11 @@ impl Verb {
     }
 
     /// Whether it puts executions into queues, of which other processes hear.
-    fn announces(self) -> bool {
+    pub(crate) fn announces(self) -> bool {
         matches!(self, Verb::Submit | Verb::Unblock)
     }
 
-    fn push<'a>(self, command: &'a Command, args: &mut Vec<Arg<'a>>) -> Result<(), StoreError> {
+    fn push(self, command: &Command, args: &mut Vec<Bytes>) -> Result<(), StoreError> {
         match &command.action {
             Action::Submit(submit) => submit::push(submit, command, args),
             Action::Complete(complete) => complete::push(complete, command.entropy, args),
@@ -96,7 +98,8 @@ pub(crate) fn key(action: &Action) -> Option<(&Namespace, &IdempotencyKey)> {
     }
 }
 
-/// Runs commands of one verb and one partition, in order.
+/// Runs commands of one verb and one partition, in order. They travel together with those of other
+/// callers.
 pub(crate) async fn run(
     store: &Shared,
     verb: Verb,
@@ -121,16 +124,13 @@ async fn call(
     partition: u16,
     commands: &[&Command],
 ) -> Result<Vec<Outcome>, StoreError> {
-    let mut args: Vec<Arg<'_>> = Vec::with_capacity(1 + 10 * commands.len());
-    if verb.announces() {
-        args.push((&store.origin[..]).into());
-    }
+    let mut args = Vec::with_capacity(2 * commands.len());
     for command in commands {
         verb.push(command, &mut args)?;
     }
-    let route = store.keys.route(partition);
-    let answers = store.link.call_confirmed(verb.name(), &route, &args).await?;
-    let answers = reply::list(answers)?;
+    let bytes = commands.iter().map(|command| command.action.facts().payload_bytes).sum();
+    let part = Part { args, commands: commands.len(), bytes };
+    let answers = store.gathering.ask(Way::Commands { verb, partition }, part).await?;
     if answers.len() != commands.len() {
         return Err(reply::missing());
     }
@@ -139,6 +139,9 @@ async fn call(
 }
 
 fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Outcome {
+    if let Value::ServerError(error) = &answer {
+        return Outcome::Done(Err(Fault::replied(error).into()));
+    }
     let read = match &command.action {
         Action::Submit(submit) => submit::read(store, partition, submit, answer),
         Action::Complete(complete) => complete::read(store, complete, answer),

@@ -1,21 +1,15 @@
 //! Renew.
 
-use std::borrow::Cow;
-
+use bytes::Bytes;
 use ff_core::machine::{Renew, Renewed, Reply};
 use ff_store::StoreError;
 use redis::Value;
 
 use super::hold;
-use crate::link::Arg;
 use crate::reply;
 
-pub(super) fn push<'a>(
-    renew: &'a Renew,
-    entropy: u64,
-    args: &mut Vec<Arg<'a>>,
-) -> Result<(), StoreError> {
-    args.push(Cow::Owned(hold::pack(&renew.hold, entropy).0));
+pub(super) fn push(renew: &Renew, entropy: u64, args: &mut Vec<Bytes>) -> Result<(), StoreError> {
+    args.push(hold::pack(&renew.hold, entropy).0.into());
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Retire: the tick of a finished execution whose retention is over.
 
-use std::borrow::Cow;
-
+use bytes::Bytes;
 use ff_core::machine::{Reply, Tick, Ticked};
 use ff_core::timer::DueAction;
 use ff_store::StoreError;
@@ -9,12 +8,11 @@ use ff_store::wakeups::Announcement;
 use redis::Value;
 
 use crate::keys;
-use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
 
-pub(super) fn push(tick: &Tick, args: &mut Vec<Arg<'_>>) -> Result<(), StoreError> {
-    args.push(Cow::Owned(keys::id(tick.execution).into_bytes()));
+pub(super) fn push(tick: &Tick, args: &mut Vec<Bytes>) -> Result<(), StoreError> {
+    args.push(keys::id(tick.execution).into());
     Ok(())
 }
 

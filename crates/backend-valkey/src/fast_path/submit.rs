@@ -1,7 +1,6 @@
 //! Submit: the record is made here as it would be at time 0; the function sets its times.
 
-use std::borrow::Cow;
-
+use bytes::Bytes;
 use ff_core::machine::{self, Command, Loaded, Reply, Step, Submit, Submitted};
 use ff_core::state::{Intent, State};
 use ff_core::{Execution, Refusal, Time, When};
@@ -11,15 +10,14 @@ use redis::Value;
 
 use crate::codec::{self, Inline, Packer, format};
 use crate::keys;
-use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::unwritable;
 use crate::store::Shared;
 
-pub(super) fn push<'a>(
-    submit: &'a Submit,
+pub(super) fn push(
+    submit: &Submit,
     command: &Command,
-    args: &mut Vec<Arg<'a>>,
+    args: &mut Vec<Bytes>,
 ) -> Result<(), StoreError> {
     let input = Inline::of(&submit.input.bytes);
     let record = template(command)?;
@@ -28,8 +26,11 @@ pub(super) fn push<'a>(
     let fixed = matches!(submit.start, When::At(_)).into();
     format::Submission { id: keys::id_bytes(submit.id), fixed }.pack(&mut packer);
     packer.raw(&bytes.map_err(|error| unwritable(submit.id, &error))?);
-    args.push(Cow::Owned(packer.0));
-    args.push(Cow::Borrowed(if input == Inline::OwnKey { &submit.input.bytes[..] } else { b"" }));
+    args.push(packer.0.into());
+    args.push(match input {
+        Inline::OwnKey => submit.input.bytes.clone(),
+        _ => Bytes::new(),
+    });
     Ok(())
 }
 

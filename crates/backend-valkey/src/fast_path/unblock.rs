@@ -1,7 +1,6 @@
 //! Unblock: executions that wait for a budget or a quota return to their queue.
 
-use std::borrow::Cow;
-
+use bytes::Bytes;
 use ff_core::machine::{Reply, Unblock};
 use ff_core::{Capabilities, Lane, Namespace};
 use ff_store::StoreError;
@@ -9,14 +8,13 @@ use redis::Value;
 
 use crate::codec::{self, Packer, format};
 use crate::keys;
-use crate::link::Arg;
 use crate::reply;
 use crate::store::Shared;
 
 pub(super) fn push(
     unblock: &Unblock,
     entropy: u64,
-    args: &mut Vec<Arg<'_>>,
+    args: &mut Vec<Bytes>,
 ) -> Result<(), StoreError> {
     let mut packer = Packer(Vec::with_capacity(96));
     let on = keys::blocker(&unblock.on);
@@ -26,7 +24,7 @@ pub(super) fn push(
         on: on.as_bytes(),
     };
     release.pack(&mut packer);
-    args.push(Cow::Owned(packer.0));
+    args.push(packer.0.into());
     Ok(())
 }
 

@@ -188,7 +188,8 @@ impl Link {
         Ok(self.run_on(command, node, Instant::now() + self.timeout()).await?)
     }
 
-    fn timeout(&self) -> Duration {
+    /// How long a call may take.
+    pub(crate) fn timeout(&self) -> Duration {
         self.0.dial.request_timeout()
     }
 

@@ -25,4 +25,5 @@ mod refused;
 mod retention;
 mod stale;
 mod stopped;
+mod together;
 mod wake;

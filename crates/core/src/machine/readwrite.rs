@@ -8,9 +8,7 @@ use super::Context;
 use super::admission::Settlement;
 use super::reply::Reply;
 use crate::capability::Capabilities;
-use crate::collection::{
-    Append, Collection, Content, Element, ElementKey, ElementName, ElementRange,
-};
+use crate::collection::{Append, Collection, Element, ElementKey, ElementRange};
 use crate::event::{Event, EventKind};
 use crate::id::{ExecutionId, RequestId};
 use crate::name::{IdempotencyKey, Lane, Namespace};
@@ -362,22 +360,6 @@ impl WriteSet {
     pub(super) fn with_past_attempt(mut self, attempt: Option<Attempt>) -> WriteSet {
         let element = attempt.map(|attempt| (Collection::Attempts, attempt.into()));
         self.changes[0].elements.extend(element);
-        self
-    }
-
-    /// Stores one more element beside the one record of this write, and counts it there.
-    pub(super) fn with_element(
-        mut self,
-        collection: Collection,
-        name: Option<ElementName>,
-        bytes: Bytes,
-    ) -> WriteSet {
-        let change = &mut self.changes[0];
-        if let Some(record) = &mut change.after {
-            let number = record.counts.add(collection);
-            let element = Element { number, name, content: Content::Bytes(bytes) };
-            change.elements.push((collection, element));
-        }
         self
     }
 }

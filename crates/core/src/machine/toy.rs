@@ -104,6 +104,24 @@ impl Decide for Toy {
     }
 }
 
+impl WriteSet {
+    /// Stores one more element beside the one record of this write, and counts it there.
+    fn with_element(
+        mut self,
+        collection: Collection,
+        name: Option<ElementName>,
+        bytes: Bytes,
+    ) -> WriteSet {
+        let change = &mut self.changes[0];
+        if let Some(record) = &mut change.after {
+            let number = record.counts.add(collection);
+            let element = Element { number, name, content: Content::Bytes(bytes) };
+            change.elements.push((collection, element));
+        }
+        self
+    }
+}
+
 impl Toy {
     /// All that was read, each part behind its length.
     fn made_of(&self, context: &Context<'_>) -> Bytes {

@@ -1,0 +1,109 @@
+//! What calls must have in common to go as one, and how their parts are put together and dealt out.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use redis::Value;
+
+use crate::error::{Fault, Kind};
+use crate::fast_path::Verb;
+use crate::link::Arg;
+
+/// What calls that go as one have in common: a function and a partition, and of claims the queues.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// Commands that have a function, each on an execution of its own.
+    Commands { verb: Verb, partition: u16 },
+    /// Claims of the best executions of some queues.
+    Claims {
+        partition: u16,
+        /// What is admitted for the only claim, packed.
+        admitted: Vec<u8>,
+        queues: Vec<String>,
+    },
+}
+
+/// What one caller asks for.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Arguments of the function.
+    pub(crate) args: Vec<Bytes>,
+    /// How many commands it has, or how many executions it claims at most.
+    pub(crate) commands: usize,
+    /// How many bytes of payload it has.
+    pub(crate) bytes: usize,
+}
+
+/// What all claims of one call are answered: that they are answered, the time, whether the lane has a
+/// limit, heads and what must be admitted.
+const CLAIMS_SHARE: usize = 5;
+
+impl Way {
+    pub(super) fn function(&self) -> &'static str {
+        match self {
+            Way::Commands { verb, .. } => verb.name(),
+            Way::Claims { .. } => "claim",
+        }
+    }
+
+    pub(super) fn partition(&self) -> u16 {
+        match self {
+            Way::Commands { partition, .. } | Way::Claims { partition, .. } => *partition,
+        }
+    }
+
+    /// The arguments of a call that has these parts.
+    pub(super) fn args<'a>(&'a self, origin: &'a [u8], parts: &'a [Part]) -> Vec<Arg<'a>> {
+        let each = parts.iter().flat_map(|part| &part.args);
+        match self {
+            Way::Commands { verb, .. } => {
+                let origin = verb.announces().then_some(origin);
+                let each = each.map(|arg| &arg[..]);
+                origin.into_iter().chain(each).map(Cow::Borrowed).collect()
+            }
+            Way::Claims { admitted, queues, .. } => {
+                let claims: Vec<u8> = each.flatten().copied().collect();
+                let queues = queues.iter().map(|queue| Cow::Borrowed(queue.as_bytes()));
+                [Cow::Owned(claims), Cow::Borrowed(&admitted[..])]
+                    .into_iter()
+                    .chain(queues)
+                    .collect()
+            }
+        }
+    }
+
+    /// What each part is answered.
+    pub(super) fn deal(&self, answer: Value, parts: &[Part]) -> Result<Vec<Vec<Value>>, Fault> {
+        let Value::Array(mut values) = answer else { return Err(strange(&answer)) };
+        if parts.len() == 1 {
+            return Ok(vec![values]);
+        }
+        let dealt: Vec<_> = match self {
+            Way::Commands { .. } => {
+                let mut values = values.into_iter();
+                let own = |part: &Part| values.by_ref().take(part.commands).collect();
+                parts.iter().map(own).collect()
+            }
+            Way::Claims { .. } if values.len() < CLAIMS_SHARE => {
+                // Every claim is left to the slow path.
+                parts.iter().map(|_| values.clone()).collect()
+            }
+            Way::Claims { .. } => {
+                let shares = values.split_off(CLAIMS_SHARE).into_iter();
+                shares.map(|own| values.iter().cloned().chain([own]).collect()).collect()
+            }
+        };
+        match dealt.len() == parts.len() {
+            true => Ok(dealt),
+            false => Err(strange(&Value::Nil)),
+        }
+    }
+}
+
+/// An answer of another shape than the function gives.
+fn strange(answer: &Value) -> Fault {
+    match answer {
+        Value::ServerError(error) => Fault::replied(error),
+        other => Fault::new(Kind::Other, format!("a function answered {other:?}")),
+    }
+}
