@@ -9,10 +9,12 @@ use ff_core::Time;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::style;
 
@@ -20,7 +22,7 @@ use crate::output::style;
 const FILTERS: [&str; 2] = ["FF_LOG", "RUST_LOG"];
 
 /// The default filter.
-const DEFAULT: &str = "warn";
+const DEFAULT: LevelFilter = LevelFilter::WARN;
 
 /// How a line is written: for people, or as one JSON object with time, level, target, message and
 /// fields.
@@ -34,21 +36,29 @@ pub(crate) enum Format {
 /// Logs from now on.
 pub(crate) fn start(format: Format) {
     let chosen = FILTERS.iter().find_map(|name| {
-        let text = std::env::var(name).ok().filter(|text| !text.trim().is_empty())?;
-        Some((name, EnvFilter::try_new(text)))
+        // An empty part would be a target: that of every line.
+        let text = std::env::var(name).ok()?;
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let parts: Vec<_> = parts.collect();
+        (!parts.is_empty()).then(|| (name, parts.join(",").parse::<Targets>()))
     });
+    let default = || Targets::new().with_default(DEFAULT);
     let (filter, wrong) = match chosen {
         Some((_, Ok(filter))) => (filter, None),
-        Some((name, Err(error))) => (EnvFilter::new(DEFAULT), Some((name, error))),
-        None => (EnvFilter::new(DEFAULT), None),
+        Some((name, Err(error))) => (default(), Some((name, error))),
+        None => (default(), None),
     };
     let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .log_internal_errors(false);
     match format {
-        Format::Text => logs.with_ansi(style::stderr_is_coloured()).init(),
-        Format::Json => logs.with_ansi(false).event_format(JsonLines).init(),
+        Format::Text => {
+            logs.with_ansi(style::stderr_is_coloured()).finish().with(filter).init();
+        }
+        Format::Json => {
+            logs.with_ansi(false).event_format(JsonLines).finish().with(filter).init();
+        }
     }
     if let Some((name, error)) = wrong {
         tracing::warn!(%error, "{name} is not a filter; give for example info, or ff_engine=debug");

@@ -46,6 +46,8 @@ fn both_variables_choose_what_is_logged_and_the_products_own_wins() {
     assert!(debugs(&[("FF_LOG", "ff_server=debug"), ("RUST_LOG", "warn")]));
     assert!(!debugs(&[("FF_LOG", "warn"), ("RUST_LOG", "ff_server=debug")]));
     assert!(debugs(&[("FF_LOG", ""), ("RUST_LOG", "ff_server=debug")]));
+    assert!(debugs(&[("FF_LOG", "warn, ff_server=debug")]));
+    assert!(!debugs(&[("FF_LOG", "warn,")]), "nothing after a comma selects nothing");
 }
 
 #[test]
