@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use ff_core::machine::{Loaded, ReadSet, WriteSet};
+use ff_core::machine::Loaded;
 use ff_store::StoreError;
-use ff_store::optimistic::{Commit, Decided, Optimistic};
+use ff_store::optimistic::{Ask, Commit, Optimistic, Write};
 
 use crate::store::MemoryStore;
 
@@ -37,40 +37,57 @@ impl Dice {
     }
 }
 
-#[async_trait]
-impl Optimistic for MemoryStore {
-    async fn load(
-        &self,
-        reads: &ReadSet,
-        loaded: &mut Loaded,
-        first: bool,
-    ) -> Result<(), StoreError> {
-        let tables = self.tables();
-        if first {
-            let time = self.time();
-            (loaded.now, loaded.unconfirmed) = (time.now, time.unconfirmed());
+impl MemoryStore {
+    /// Lets other tasks run, now and then.
+    async fn pause(&self) {
+        if self.dice().is_some_and(|dice| dice.roll(dice.faults.pause_percent)) {
+            tokio::task::yield_now().await;
         }
-        tables.load(reads, loaded);
-        Ok(())
     }
 
-    async fn commit(&self, write: WriteSet, decided: Decided) -> Result<Commit, StoreError> {
-        if let Some(dice) = self.dice() {
-            if dice.roll(dice.faults.pause_percent) {
-                tokio::task::yield_now().await;
-            }
-            if dice.roll(dice.faults.conflict_percent) {
-                return Ok(Commit::Conflict);
-            }
+    /// Writes one decision, unless chance finds a conflict.
+    fn commit_one(&self, write: Write) -> Commit {
+        if self.dice().is_some_and(|dice| dice.roll(dice.faults.conflict_percent)) {
+            return Commit::Conflict;
         }
         let mut tables = self.tables();
-        if decided.is_stale(self.time().now) {
-            return Ok(Commit::Stale);
+        if write.decided.is_stale(self.time().now) {
+            return Commit::Stale;
         }
-        if !tables.still_holds(&write) {
-            return Ok(Commit::Conflict);
+        if !tables.still_holds(&write.set) {
+            return Commit::Conflict;
         }
-        tables.write(write);
-        Ok(Commit::Written)
+        tables.write(write.set);
+        Commit::Written
+    }
+}
+
+#[async_trait]
+impl Optimistic for MemoryStore {
+    async fn load(&self, asks: Vec<Ask>) -> Vec<Result<Loaded, StoreError>> {
+        let mut answers = Vec::with_capacity(asks.len());
+        for Ask { reads, earlier } in asks {
+            // What commands of one load see is of several moments.
+            if !answers.is_empty() {
+                self.pause().await;
+            }
+            let tables = self.tables();
+            let mut loaded = earlier.unwrap_or_else(|| {
+                let time = self.time();
+                Loaded { unconfirmed: time.unconfirmed(), ..Loaded::at(time.now) }
+            });
+            tables.load(&reads, &mut loaded);
+            answers.push(Ok(loaded));
+        }
+        answers
+    }
+
+    async fn commit(&self, writes: Vec<Write>) -> Vec<Result<Commit, StoreError>> {
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for write in writes {
+            self.pause().await;
+            outcomes.push(Ok(self.commit_one(write)));
+        }
+        outcomes
     }
 }

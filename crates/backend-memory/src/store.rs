@@ -107,11 +107,7 @@ impl Store for MemoryStore {
         if self.dice.is_none() {
             return self.execute_serially(&batch);
         }
-        let mut answers = Vec::with_capacity(batch.len());
-        for command in &batch {
-            answers.push(optimistic::run(self, command, &self.wakeups, &self.settlements).await);
-        }
-        answers
+        optimistic::run(self, batch, &self.wakeups, &self.settlements).await
     }
 
     async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {

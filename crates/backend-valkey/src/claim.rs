@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use ff_core::ExecutionId;
 use ff_core::bounds::BATCH_BYTES;
 use ff_core::machine::{
-    self, Admissions, Assignment, Claim, ClaimRequest, Claimed, Command, Loaded, MAX_ROUNDS,
+    self, Admissions, Assignment, Claim, ClaimRequest, Claimed, Command, MAX_ROUNDS,
     NeedsAdmission, Reply, Step,
 };
 use ff_core::placement::Score;
-use ff_store::optimistic::Optimistic;
+use ff_store::optimistic::{Ask, Optimistic};
 use ff_store::{StoreError, outage};
 use redis::Value;
 
@@ -140,13 +140,14 @@ async fn held(
     command: &Command,
     partition: u16,
 ) -> Result<Vec<Assignment>, StoreError> {
-    let slow_path = SlowPath::of(store, command, partition);
-    let mut loaded = Loaded { candidates: Some(Vec::new()), ..Loaded::default() };
-    let mut reads = machine::reads(command);
-    for round in 0..MAX_ROUNDS {
-        slow_path.load(&reads, &mut loaded, round == 0).await?;
+    let slow_path = SlowPath { store, partition };
+    let mut ask = Ask { reads: machine::reads(command), earlier: None };
+    for _ in 0..MAX_ROUNDS {
+        let answer = slow_path.load(vec![ask]).await.pop();
+        let mut loaded = answer.unwrap_or_else(|| Err(reply::missing()))?;
+        loaded.candidates.get_or_insert_default();
         match machine::apply(command, &loaded)? {
-            Step::NeedMore(more) => reads = more,
+            Step::NeedMore(reads) => ask = Ask { reads, earlier: Some(loaded) },
             Step::Done(transition) => {
                 let replies = transition.items.into_iter().map(|item| item.reply);
                 return Ok(match replies.reduce(Reply::join) {

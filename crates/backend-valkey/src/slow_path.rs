@@ -5,17 +5,20 @@ use std::borrow::Cow;
 use std::fmt;
 
 use async_trait::async_trait;
+use ff_core::bounds::BATCH_BYTES;
 use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
-use ff_core::machine::{Change, Command, Loaded, ReadSet, WriteSet};
+use ff_core::machine::{Change, Loaded, ReadSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
 use ff_core::record::Version;
-use ff_core::{Execution, ExecutionId, Lane, Namespace, Partition, ResourceKey};
+use ff_core::{Execution, ExecutionId, Lane, Namespace, Partition, ResourceKey, Time};
 use ff_store::StoreError;
-use ff_store::optimistic::{Commit, Decided, Optimistic};
+use ff_store::optimistic::{Ask, Commit, Optimistic, Write};
 use redis::Value;
 
 use crate::codec::{self, Inline, Stored, Unreadable};
+use crate::constants::CALL_COMMANDS;
+use crate::error::Fault;
 use crate::heads::News;
 use crate::keys;
 use crate::link::Arg;
@@ -23,12 +26,10 @@ use crate::reply;
 use crate::resource;
 use crate::store::Shared;
 
-/// One command on the slow path, in the one partition it concerns.
+/// The slow path in one partition.
 pub(crate) struct SlowPath<'a> {
     pub(crate) store: &'a Shared,
     pub(crate) partition: u16,
-    /// Whether it ends work or frees memory, and so is accepted when memory is full.
-    pub(crate) frees_memory: bool,
 }
 
 /// The kind of one read of a load, to decode its answer.
@@ -46,76 +47,159 @@ enum Question {
 
 #[async_trait]
 impl Optimistic for SlowPath<'_> {
-    async fn load(
-        &self,
-        reads: &ReadSet,
-        loaded: &mut Loaded,
-        first: bool,
-    ) -> Result<(), StoreError> {
-        let (questions, args) = self.ask(reads);
-        let route = self.store.keys.route(self.partition);
-        let answers = reply::list(self.store.link.call("load", &route, &args).await?)?;
-        let mut answers = answers.into_iter();
-        let now = reply::time(&answers.next().ok_or_else(reply::missing)?)?;
-        if first {
-            loaded.now = now;
+    async fn load(&self, asks: Vec<Ask>) -> Vec<Result<Loaded, StoreError>> {
+        let mut answers = Vec::with_capacity(asks.len());
+        let mut asks = asks.into_iter().peekable();
+        while asks.peek().is_some() {
+            let some: Vec<_> = asks.by_ref().take(CALL_COMMANDS).collect();
+            answers.extend(self.load_some(some).await);
         }
+        answers
+    }
+
+    async fn commit(&self, writes: Vec<Write>) -> Vec<Result<Commit, StoreError>> {
+        let mut outcomes: Vec<_> = writes.iter().map(|_| Ok(Commit::Conflict)).collect();
+        // What frees memory is written when memory is full.
+        for adds in [false, true] {
+            let mut call = CommitCall::new(self, adds);
+            for (place, write) in writes.iter().enumerate().filter(|(_, w)| w.adds == adds) {
+                match packed(write) {
+                    Ok(args) => {
+                        if !call.has_room_for(&args) {
+                            call.send(&mut outcomes).await;
+                        }
+                        call.add(place, write, args);
+                    }
+                    Err(error) => outcomes[place] = Err(error),
+                }
+            }
+            call.send(&mut outcomes).await;
+        }
+        outcomes
+    }
+}
+
+/// One call that commits decisions.
+struct CommitCall<'a> {
+    path: &'a SlowPath<'a>,
+    function: &'static str,
+    decisions: Vec<(usize, &'a Write)>,
+    args: Vec<Arg<'a>>,
+    bytes: usize,
+}
+
+impl<'a> CommitCall<'a> {
+    fn new(path: &'a SlowPath<'a>, adds: bool) -> CommitCall<'a> {
+        let function = if adds { "commit" } else { "commit_freeing" };
+        CommitCall { path, function, decisions: Vec::new(), args: Vec::new(), bytes: 0 }
+    }
+
+    fn has_room_for(&self, args: &[Arg<'_>]) -> bool {
+        let bytes: usize = args.iter().map(|arg| arg.len()).sum();
+        self.decisions.is_empty()
+            || self.decisions.len() < CALL_COMMANDS && self.bytes + bytes <= BATCH_BYTES
+    }
+
+    fn add(&mut self, place: usize, write: &'a Write, args: Vec<Arg<'a>>) {
+        self.bytes += args.iter().map(|arg| arg.len()).sum::<usize>();
+        self.args.extend(args);
+        self.decisions.push((place, write));
+    }
+
+    /// Sends what there is, and puts the outcomes in their places.
+    async fn send(&mut self, outcomes: &mut [Result<Commit, StoreError>]) {
+        if self.decisions.is_empty() {
+            return;
+        }
+        let store = self.path.store;
+        let origin: Arg<'_> = Cow::Borrowed(&store.origin);
+        let args: Vec<_> = [origin].into_iter().chain(self.args.drain(..)).collect();
+        self.bytes = 0;
+        let route = store.keys.route(self.path.partition);
+        let answers = store.link.call_confirmed(self.function, &route, &args).await;
+        let mut answers = answers.and_then(reply::list).map(Vec::into_iter);
+        for (place, write) in self.decisions.drain(..) {
+            outcomes[place] = match &mut answers {
+                Ok(answers) => self.path.outcome(write, answers.next()),
+                Err(error) => Err(error.clone()),
+            };
+        }
+    }
+}
+
+impl SlowPath<'_> {
+    /// One call that loads.
+    async fn load_some(&self, asks: Vec<Ask>) -> Vec<Result<Loaded, StoreError>> {
+        let questions: Vec<_> = asks.iter().map(|ask| self.ask(&ask.reads)).collect();
+        let mut args = Vec::new();
+        let questions: Vec<_> = questions
+            .into_iter()
+            .map(|(questions, own)| {
+                args.extend(own);
+                questions
+            })
+            .collect();
+        let route = self.store.keys.route(self.partition);
+        let called = self.store.link.call("load", &route, &args).await;
+        let read = called.and_then(reply::list).and_then(|answers| {
+            let mut answers = answers.into_iter();
+            let now = reply::time(&answers.next().ok_or_else(reply::missing)?)?;
+            Ok((now, answers))
+        });
+        drop(args);
+        let (now, mut answers) = match read {
+            Ok(read) => read,
+            Err(error) => return asks.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let own = questions.into_iter().map(|questions| {
+            let answers: Vec<_> = answers.by_ref().take(questions.len()).collect();
+            (questions, answers)
+        });
+        let own: Vec<_> = own.collect();
+        asks.into_iter().zip(own).map(|(ask, own)| self.loaded(ask, own, now)).collect()
+    }
+
+    /// What one command has read.
+    fn loaded(
+        &self,
+        Ask { reads, earlier }: Ask,
+        (questions, answers): (Vec<Question>, Vec<Value>),
+        now: Time,
+    ) -> Result<Loaded, StoreError> {
+        let mut loaded = earlier.unwrap_or_else(|| Loaded::at(now));
+        let mut answers = answers.into_iter();
         for question in questions {
             let answer = answers.next().ok_or_else(reply::missing)?;
-            note(question, answer, reads, loaded)?;
+            if let Value::ServerError(error) = &answer {
+                return Err(Fault::replied(error).into());
+            }
+            note(question, answer, &reads, &mut loaded)?;
         }
         if let Some(lane) = &reads.lane {
             loaded.lane = self.lane(lane);
         }
-        Ok(())
+        Ok(loaded)
     }
 
-    async fn commit(&self, write: WriteSet, decided: Decided) -> Result<Commit, StoreError> {
-        let number = |number: u64| -> Arg<'static> { Cow::Owned(number.to_string().into_bytes()) };
-        let mut args: Vec<Arg<'_>> = vec![
-            Cow::Borrowed(&self.store.origin),
-            number(decided.at.as_ms()),
-            number(decided.valid_until.map_or(0, |until| until.as_ms())),
-        ];
-        for change in &write.changes {
-            push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
+    /// What became of one decision. The heads of queues that it improved are noted.
+    fn outcome(&self, write: &Write, answer: Option<Value>) -> Result<Commit, StoreError> {
+        let answer = answer.ok_or_else(reply::missing)?;
+        if let Value::ServerError(error) = &answer {
+            return Err(Fault::replied(error).into());
         }
-        for append in &write.appends {
-            args.extend([owned(keys::id(append.owner)), version(append.seen), text("")]);
-            let of = append.elements.iter().map(|element| (append.collection, element));
-            let packed = codec::pack_elements(of);
-            let packed = packed.map_err(|error| unwritable(append.owner, &error))?;
-            args.extend([text("append"), text(""), Cow::Owned(packed)]);
-        }
-        for change in &write.resources {
-            let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;
-            push_resource(&change.key, change.before, after, "", &mut args);
-        }
-        for (key, seen) in &write.guards {
-            push_resource(key, *seen, Vec::new(), "guard", &mut args);
-        }
-        let verb = if self.frees_memory { "commit_freeing" } else { "commit" };
-        let route = self.store.keys.route(self.partition);
-        let answer = reply::list(self.store.link.call_confirmed(verb, &route, &args).await?)?;
+        let answer = reply::list(answer)?;
         let (outcome, heads) = answer.split_first().ok_or_else(reply::missing)?;
         match reply::number(outcome)? {
             0 => return Ok(Commit::Conflict),
             2 => return Ok(Commit::Stale),
             _ => {}
         }
-        for (change, head) in write.changes.iter().zip(heads) {
+        for (change, head) in write.set.changes.iter().zip(heads) {
             if let (Some(score), Some(news)) = (reply::maybe_number(head)?, self.news(change)) {
                 self.store.improved(News { score, ..news });
             }
         }
         Ok(Commit::Written)
-    }
-}
-
-impl SlowPath<'_> {
-    /// The slow path of `command` in `partition`.
-    pub(crate) fn of<'a>(store: &'a Shared, command: &Command, partition: u16) -> SlowPath<'a> {
-        SlowPath { store, partition, frees_memory: !command.action.facts().adds }
     }
 
     fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
@@ -197,6 +281,34 @@ impl SlowPath<'_> {
             _ => None,
         })
     }
+}
+
+/// A decision as the arguments of its function.
+fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
+    let Write { set, decided, .. } = write;
+    let mut args = Vec::new();
+    for change in &set.changes {
+        push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
+    }
+    for append in &set.appends {
+        args.extend([owned(keys::id(append.owner)), version(append.seen), text("")]);
+        let of = append.elements.iter().map(|element| (append.collection, element));
+        let packed = codec::pack_elements(of);
+        let packed = packed.map_err(|error| unwritable(append.owner, &error))?;
+        args.extend([text("append"), text(""), Cow::Owned(packed)]);
+    }
+    for change in &set.resources {
+        let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;
+        push_resource(&change.key, change.before, after, "", &mut args);
+    }
+    for (key, seen) in &set.guards {
+        push_resource(key, *seen, Vec::new(), "guard", &mut args);
+    }
+    let count = set.changes.len() + set.appends.len() + set.resources.len() + set.guards.len();
+    let valid_until = decided.valid_until.map_or(0, |until| until.as_ms());
+    let number = |number: u64| owned(number.to_string());
+    let head = [number(decided.at.as_ms()), number(valid_until), number(count as u64)];
+    Ok(head.into_iter().chain(args).collect())
 }
 
 fn letter(letter: &'static [u8]) -> Arg<'static> {

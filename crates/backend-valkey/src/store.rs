@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
 use ff_core::machine::{
-    self, Action, ClaimRequest, Command, GrantNext, Granted, NeedsAdmission, Reply,
+    self, Action, ClaimRequest, Command, GrantNext, Granted, NeedsAdmission, Reply, Subject,
 };
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
@@ -123,8 +123,36 @@ impl Shared {
         command: &Command,
         partition: u16,
     ) -> Result<Reply, StoreError> {
-        let slow_path = SlowPath::of(self, command, partition);
-        optimistic::run(&slow_path, command, &self.wakeups, &self.settlements).await
+        let mut answers = self.slow_path_in(partition, vec![command.clone()]).await;
+        answers.pop().unwrap_or_else(|| Err(reply::missing()))
+    }
+
+    /// Runs commands on the slow path, in the partition they concern, together where they can go so.
+    async fn slow_path_in(
+        &self,
+        partition: u16,
+        commands: Vec<Command>,
+    ) -> Vec<Result<Reply, StoreError>> {
+        let slow_path = SlowPath { store: self, partition };
+        optimistic::run(&slow_path, commands, &self.wakeups, &self.settlements).await
+    }
+
+    /// Runs commands on the slow path, each on one execution or resource; all partitions at once.
+    async fn slow_paths(&self, commands: &[&Command]) -> Vec<Result<Reply, StoreError>> {
+        let mut by_partition: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        for (place, command) in commands.iter().enumerate() {
+            let subject = command.action.facts().subject;
+            let partition = subject.partition(self.keys.partitions()).number();
+            by_partition.entry(partition).or_default().push(place);
+        }
+        let runs = by_partition.into_iter().map(|(partition, places)| async move {
+            let own = places.iter().map(|place| commands[*place].clone()).collect();
+            places.into_iter().zip(self.slow_path_in(partition, own).await).collect::<Vec<_>>()
+        });
+        let mut answers: Vec<_> =
+            futures_util::future::join_all(runs).await.into_iter().flatten().collect();
+        answers.sort_by_key(|(place, _)| *place);
+        answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
     /// Runs one command that has no function of its own, or that its function left.
@@ -240,6 +268,14 @@ impl Shared {
     }
 }
 
+/// Whether a command goes to the slow path with others: it has no function, and concerns one execution
+/// or resource.
+fn goes_together(command: &Command) -> bool {
+    let subject = command.action.facts().subject;
+    Verb::of(&command.action).is_none()
+        && matches!(subject, Subject::Execution(_) | Subject::Resource(_))
+}
+
 #[async_trait]
 impl Store for ValkeyStore {
     async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
@@ -252,11 +288,13 @@ impl Store for ValkeyStore {
                 continue;
             }
             let Some((verb, _)) = Verb::of(&command.action) else {
-                let apart = |command: &&Command| command.action.facts().side_by_side;
-                let count = batch[at..].iter().take_while(apart).count().max(1);
-                let several = batch[at..at + count].iter().map(|command| self.alone(command));
-                answers.extend(futures_util::future::join_all(several).await);
-                at += count;
+                let slow = batch[at..].iter().take_while(|command| goes_together(command));
+                let slow: Vec<_> = slow.take_while(|command| self.check(command).is_ok()).collect();
+                match slow.is_empty() {
+                    true => answers.push(self.alone(command).await),
+                    false => answers.extend(self.slow_paths(&slow).await),
+                }
+                at += slow.len().max(1);
                 continue;
             };
             // A stretch of commands of one verb goes to the server together. One on the same
@@ -272,10 +310,16 @@ impl Store for ValkeyStore {
             let stretch: Vec<_> = stretch.collect();
             let mut outcomes = self.fast_path(verb, &stretch).await;
             outcomes.sort_by_key(|(index, _)| *index);
-            for (index, outcome) in outcomes {
+            let left = |(index, outcome): &(usize, Outcome)| match outcome {
+                Outcome::Done(_) => None,
+                Outcome::SlowPath => Some(&batch[at + index]),
+            };
+            let left: Vec<_> = outcomes.iter().filter_map(left).collect();
+            let mut slow = self.slow_paths(&left).await.into_iter();
+            for (_, outcome) in outcomes {
                 answers.push(match outcome {
                     Outcome::Done(answer) => answer,
-                    Outcome::SlowPath => self.alone(&batch[at + index]).await,
+                    Outcome::SlowPath => slow.next().unwrap_or_else(|| Err(reply::missing())),
                 });
             }
             at += stretch.len();

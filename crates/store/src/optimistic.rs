@@ -1,13 +1,18 @@
 //! The optimistic driver: load, apply, then commit if nothing that was decided on has changed.
 //!
-//! For stores reached over a network. A conflict or a stale decision is tried again, a bounded
-//! number of times. A claim keeps what it got and skips the candidates others took.
+//! For stores reached over a network. Commands that concern different records go together: one load
+//! for all of them, one decision each, one commit for all of them, one outcome each. A conflict or a
+//! stale decision is tried again, a bounded number of times. A claim keeps what it got and skips the
+//! candidates others took.
+
+use std::collections::HashSet;
 
 use async_trait::async_trait;
 use ff_core::Time;
 use ff_core::bounds::BATCH_BYTES;
 use ff_core::machine::{
-    self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet,
+    self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, Subject,
+    WriteSet,
 };
 
 use crate::after_commit::{AfterCommit, SettlementQueue};
@@ -21,19 +26,34 @@ pub const MAX_TRIES: usize = 16;
 /// How old a decision may be, in milliseconds of the store's time, when it is committed.
 pub const MAX_AGE_MS: u64 = 1_000;
 
-/// The two calls of an optimistic store.
+/// The two calls of an optimistic store. One item that fails costs itself alone.
 #[async_trait]
 pub trait Optimistic: Send + Sync {
-    /// Adds to `loaded` what `reads` asks for; the first load of a command sets its time.
-    async fn load(
-        &self,
-        reads: &ReadSet,
-        loaded: &mut Loaded,
-        first: bool,
-    ) -> Result<(), StoreError>;
+    /// Reads what is asked for, an answer to each; the first read of a command sets its time.
+    async fn load(&self, asks: Vec<Ask>) -> Vec<Result<Loaded, StoreError>>;
 
-    /// Writes, if every record still has the version decided on and the decision is fresh.
-    async fn commit(&self, write: WriteSet, decided: Decided) -> Result<Commit, StoreError>;
+    /// Writes each, if every record still has the version decided on and the decision is fresh.
+    async fn commit(&self, writes: Vec<Write>) -> Vec<Result<Commit, StoreError>>;
+}
+
+/// What a command asks to read.
+#[derive(Debug)]
+pub struct Ask {
+    /// What to read.
+    pub reads: ReadSet,
+    /// What was read before; `None` the first time.
+    pub earlier: Option<Loaded>,
+}
+
+/// What one item of a decision writes.
+#[derive(Debug)]
+pub struct Write {
+    /// The writes.
+    pub set: WriteSet,
+    /// What they were decided on.
+    pub decided: Decided,
+    /// Whether they add to what the store holds, and so are refused when memory is full.
+    pub adds: bool,
 }
 
 /// When a decision was made and until when it holds.
@@ -63,44 +83,222 @@ pub enum Commit {
     Stale,
 }
 
-/// Runs one command, trying again while others are in the way.
+/// Runs commands, each as if those before it had run, trying again while others are in the way.
 pub async fn run(
     store: &impl Optimistic,
-    command: &Command,
+    commands: Vec<Command>,
     wakeups: &Wakeups,
     settlements: &SettlementQueue,
-) -> Result<Reply, StoreError> {
-    machine::check(command)?;
-    let mut command = command.clone();
-    let mut kept: Option<Claimed> = None;
-    for _ in 0..MAX_TRIES {
-        let (items, decided) = match decide(store, &command).await {
-            Ok(decision) => decision,
-            Err(error) => return keep(kept, Err(error)),
-        };
-        let tried = items.len();
-        let (reply, clean) = match write(store, items, decided, wakeups, settlements).await {
-            Ok(written) => written,
-            Err(error) => return keep(kept, Err(error)),
-        };
-        if clean {
-            return keep(kept, reply.ok_or_else(too_many_rounds));
+) -> Vec<Result<Reply, StoreError>> {
+    let mut runs: Vec<_> = commands.into_iter().map(Run::new).collect();
+    loop {
+        let mut round = next_round(&mut runs);
+        if round.is_empty() {
+            break;
         }
-        if let Action::Claim(claim) = &mut command.action {
-            if let Some(Reply::Claimed(part)) = reply {
-                claim.max -= part.assignments.len().min(usize::from(claim.max)) as u16;
-                kept = Some(join(kept, part));
-            }
-            claim.first += tried as u16;
-            claim.retry = false;
-            if claim.max == 0 || kept.as_ref().is_some_and(is_heavy) {
-                break;
-            }
+        let decisions = decide(store, &round).await;
+        let mut writes = Vec::new();
+        let mut parts = Vec::with_capacity(round.len());
+        for (run, decision) in round.iter().zip(decisions) {
+            parts.push(decision.map(|(items, decided)| {
+                let adds = run.command.action.facts().adds;
+                Part::of(items, decided, adds, &mut writes)
+            }));
+        }
+        let mut outcomes = match writes.is_empty() {
+            true => Vec::new(),
+            false => store.commit(writes).await,
+        }
+        .into_iter();
+        for (run, part) in round.iter_mut().zip(parts) {
+            let written = part.and_then(|part| part.written(&mut outcomes, wakeups, settlements));
+            run.goes_on(written);
         }
     }
-    match kept {
-        Some(part) if !part.assignments.is_empty() => Ok(Claimed { again: true, ..part }.into()),
-        _ => Err(StoreError::Contention),
+    runs.into_iter().map(Run::into_answer).collect()
+}
+
+/// One command on its way to an answer.
+struct Run {
+    command: Command,
+    tries: usize,
+    /// What earlier tries of a claim got.
+    kept: Option<Claimed>,
+    answer: Option<Result<Reply, StoreError>>,
+}
+
+impl Run {
+    fn new(command: Command) -> Run {
+        let answer = machine::check(&command).err().map(|refusal| Err(refusal.into()));
+        Run { command, tries: 0, kept: None, answer }
+    }
+
+    /// Takes note of a try: what it wrote is answered, and whether that is all of it.
+    fn goes_on(&mut self, written: Result<Written, StoreError>) {
+        self.tries += 1;
+        let Written { reply, items, whole } = match written {
+            Ok(written) => written,
+            Err(error) => return self.answers(Err(error)),
+        };
+        if whole {
+            return self.answers(reply.ok_or_else(too_many_rounds));
+        }
+        let mut is_enough = self.tries == MAX_TRIES;
+        if let Action::Claim(claim) = &mut self.command.action {
+            if let Some(Reply::Claimed(part)) = reply {
+                claim.max -= part.assignments.len().min(usize::from(claim.max)) as u16;
+                self.kept = Some(join(self.kept.take(), part));
+            }
+            claim.first += items as u16;
+            claim.retry = false;
+            is_enough |= claim.max == 0 || self.kept.as_ref().is_some_and(is_heavy);
+        }
+        if is_enough {
+            self.answer = Some(match self.kept.take() {
+                Some(part) if !part.assignments.is_empty() => {
+                    Ok(Claimed { again: true, ..part }.into())
+                }
+                _ => Err(StoreError::Contention),
+            });
+        }
+    }
+
+    /// Answers, joined to what earlier tries of a claim got; an error does not lose that.
+    fn answers(&mut self, answer: Result<Reply, StoreError>) {
+        self.answer = Some(match (self.kept.take(), answer) {
+            (Some(part), Ok(Reply::Claimed(more))) => Ok(join(Some(part), more).into()),
+            (Some(part), Err(error)) if !part.assignments.is_empty() => {
+                tracing::warn!(%error, "a claim was cut short");
+                Ok(part.into())
+            }
+            (_, answer) => answer,
+        });
+    }
+
+    fn into_answer(self) -> Result<Reply, StoreError> {
+        self.answer.unwrap_or(Err(StoreError::Contention))
+    }
+}
+
+/// The commands without an answer that can go together, in order: each concerns one execution or
+/// resource that none before it does. Any other goes alone, after those before it.
+fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
+    let mut round: Vec<&mut Run> = Vec::new();
+    let (mut executions, mut resources) = (HashSet::new(), HashSet::new());
+    let mut is_over = false;
+    for run in runs.iter_mut().filter(|run| run.answer.is_none()) {
+        if is_over {
+            break;
+        }
+        let is_apart = match run.command.action.facts().subject {
+            Subject::Execution(id) => executions.insert(id),
+            Subject::Resource(key) => resources.insert(key.clone()),
+            Subject::Queue(..) | Subject::Home(_) => {
+                is_over = true;
+                round.is_empty()
+            }
+        };
+        if !is_apart {
+            break;
+        }
+        round.push(run);
+    }
+    round
+}
+
+/// Decides commands together.
+async fn decide(
+    store: &impl Optimistic,
+    round: &[&mut Run],
+) -> Vec<Result<(Vec<Item>, Decided), StoreError>> {
+    let mut decisions: Vec<_> = round.iter().map(|_| Err(too_many_rounds())).collect();
+    let first = |run: &&mut Run| Ask { reads: machine::reads(&run.command), earlier: None };
+    let mut asks: Vec<_> = round.iter().map(first).enumerate().collect();
+    for _ in 0..MAX_ROUNDS {
+        let places: Vec<_> = asks.iter().map(|(place, ask)| (*place, ask.reads.clone())).collect();
+        let answers = store.load(asks.into_iter().map(|(_, ask)| ask).collect()).await;
+        asks = Vec::new();
+        for ((place, reads), answer) in places.into_iter().zip(answers) {
+            let step = answer.and_then(|mut loaded| {
+                loaded.has_read(&reads);
+                Ok((machine::apply(&round[place].command, &loaded)?, loaded))
+            });
+            match step {
+                Ok((Step::NeedMore(reads), loaded)) => {
+                    asks.push((place, Ask { reads, earlier: Some(loaded) }));
+                }
+                Ok((Step::Done(transition), loaded)) => {
+                    let (at, valid_until) = (loaded.now, loaded.valid_until());
+                    decisions[place] = Ok((transition.items, Decided { at, valid_until }));
+                }
+                Err(error) => decisions[place] = Err(error),
+            }
+        }
+        if asks.is_empty() {
+            break;
+        }
+    }
+    decisions
+}
+
+/// The items of one decision, without what they write.
+struct Part(Vec<(Option<AfterCommit>, Reply)>);
+
+/// What a try wrote.
+struct Written {
+    reply: Option<Reply>,
+    items: usize,
+    /// Whether every item was written.
+    whole: bool,
+}
+
+impl Part {
+    /// Takes `items` apart: what they write goes to `writes`.
+    fn of(items: Vec<Item>, decided: Decided, adds: bool, writes: &mut Vec<Write>) -> Part {
+        let taken = items.into_iter().map(|Item { write, reply }| {
+            let after = write.map(|set| {
+                let mut after = AfterCommit::default();
+                after.add(&set);
+                writes.push(Write { set, decided, adds });
+                after
+            });
+            (after, reply)
+        });
+        Part(taken.collect())
+    }
+
+    /// Takes the outcomes of what was written, publishes what follows, and joins the replies.
+    fn written(
+        self,
+        outcomes: &mut impl Iterator<Item = Result<Commit, StoreError>>,
+        wakeups: &Wakeups,
+        settlements: &SettlementQueue,
+    ) -> Result<Written, StoreError> {
+        let items = self.0.len();
+        let (mut joined, mut whole, mut failed): (Option<Reply>, _, _) = (None, true, None);
+        for (after, reply) in self.0 {
+            if let Some(after) = after {
+                match outcomes.next().unwrap_or_else(|| Err(too_many_rounds())) {
+                    Ok(Commit::Written) => after.publish(wakeups, settlements),
+                    Ok(Commit::Conflict | Commit::Stale) => {
+                        whole = false;
+                        continue;
+                    }
+                    Err(error) => {
+                        failed = failed.or(Some(error));
+                        continue;
+                    }
+                }
+            }
+            joined = Some(match joined {
+                Some(earlier) => earlier.join(reply),
+                None => reply,
+            });
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(Written { reply: joined, items, whole }),
+        }
     }
 }
 
@@ -108,18 +306,6 @@ pub async fn run(
 fn is_heavy(part: &Claimed) -> bool {
     let bytes = part.assignments.iter().map(|assignment| assignment.input.bytes.len());
     bytes.sum::<usize>() > BATCH_BYTES / 2
-}
-
-/// An answer joined to what earlier tries of a claim got; an error does not lose that.
-fn keep(kept: Option<Claimed>, answer: Result<Reply, StoreError>) -> Result<Reply, StoreError> {
-    match (kept, answer) {
-        (Some(part), Ok(Reply::Claimed(more))) => Ok(join(Some(part), more).into()),
-        (Some(part), Err(error)) if !part.assignments.is_empty() => {
-            tracing::warn!(%error, "a claim was cut short");
-            Ok(part.into())
-        }
-        (_, answer) => answer,
-    }
 }
 
 fn join(kept: Option<Claimed>, more: Claimed) -> Claimed {
@@ -130,55 +316,4 @@ fn join(kept: Option<Claimed>, more: Claimed) -> Claimed {
     // The last try has read all that is still queued.
     all.needs_admission = more.needs_admission;
     all
-}
-
-async fn decide(
-    store: &impl Optimistic,
-    command: &Command,
-) -> Result<(Vec<Item>, Decided), StoreError> {
-    let mut loaded = Loaded::default();
-    let reads = machine::reads(command);
-    store.load(&reads, &mut loaded, true).await?;
-    loaded.has_read(&reads);
-    for _ in 0..MAX_ROUNDS {
-        match machine::apply(command, &loaded)? {
-            Step::NeedMore(more) => {
-                store.load(&more, &mut loaded, false).await?;
-                loaded.has_read(&more);
-            }
-            Step::Done(transition) => {
-                let decided = Decided { at: loaded.now, valid_until: loaded.valid_until() };
-                return Ok((transition.items, decided));
-            }
-        }
-    }
-    Err(too_many_rounds())
-}
-
-/// Commits items one by one. Tells what was answered and whether every one was written.
-async fn write(
-    store: &impl Optimistic,
-    items: Vec<Item>,
-    decided: Decided,
-    wakeups: &Wakeups,
-    settlements: &SettlementQueue,
-) -> Result<(Option<Reply>, bool), StoreError> {
-    let mut joined: Option<Reply> = None;
-    let mut clean = true;
-    for Item { write, reply } in items {
-        if let Some(write) = write {
-            let mut after = AfterCommit::default();
-            after.add(&write);
-            if store.commit(write, decided).await? != Commit::Written {
-                clean = false;
-                continue;
-            }
-            after.publish(wakeups, settlements);
-        }
-        joined = Some(match joined {
-            Some(earlier) => earlier.join(reply),
-            None => reply,
-        });
-    }
-    Ok((joined, clean))
 }

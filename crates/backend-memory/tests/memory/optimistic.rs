@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ff_backend_memory::{Faults, MemoryStore};
 use ff_core::machine::{
-    self, Action, ClaimRequest, Command, Complete, Loaded, Renew, Reply, Step, Submit, WriteSet,
+    self, Action, ClaimRequest, Command, Complete, Renew, Reply, Step, Submit, WriteSet,
 };
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, RequestId, Time,
 };
 use ff_store::Store;
-use ff_store::optimistic::{Commit, Decided, Optimistic};
+use ff_store::optimistic::{Ask, Commit, Decided, Optimistic, Write};
 use ff_testkit::ManualClock;
 
 fn store(faults: Faults) -> (MemoryStore, ManualClock) {
@@ -53,13 +53,18 @@ async fn claimed(store: &MemoryStore, request: u128, max: u16) -> machine::Claim
 /// Decides `action` without committing it.
 async fn decide(store: &MemoryStore, action: impl Into<Action>) -> (WriteSet, Decided) {
     let command = command(action);
-    let mut loaded = Loaded::default();
-    store.load(&machine::reads(&command), &mut loaded, true).await.unwrap();
+    let ask = Ask { reads: machine::reads(&command), earlier: None };
+    let loaded = store.load(vec![ask]).await.remove(0).unwrap();
     let Step::Done(transition) = machine::apply(&command, &loaded).unwrap() else {
         panic!("one round is enough here");
     };
     let decided = Decided { at: loaded.now, valid_until: loaded.valid_until() };
     (transition.items.into_iter().find_map(|item| item.write).unwrap(), decided)
+}
+
+async fn commit(store: &MemoryStore, set: WriteSet, decided: Decided) -> Commit {
+    let write = Write { set, decided, adds: true };
+    store.commit(vec![write]).await.remove(0).unwrap()
 }
 
 #[tokio::test]
@@ -70,7 +75,7 @@ async fn a_decision_overtaken_by_the_end_of_the_lease_is_stale() {
     clock.advance(Millis::new(29_900));
     let (write, decided) = decide(&store, Complete { hold, result: Payload::default() }).await;
     clock.advance(Millis::new(100));
-    assert_eq!(store.commit(write, decided).await.unwrap(), Commit::Stale);
+    assert_eq!(commit(&store, write, decided).await, Commit::Stale);
     let record = store.record(id(1)).await.unwrap().unwrap();
     assert!(record.outcome().is_none(), "a stale commit writes nothing");
 }
@@ -82,10 +87,10 @@ async fn a_decision_older_than_a_second_is_stale() {
     let hold = claimed(&store, 1, 1).await.assignments[0].hold();
     let (write, decided) = decide(&store, Renew { hold: hold.clone() }).await;
     clock.advance(Millis::new(1_000));
-    assert_eq!(store.commit(write.clone(), decided).await.unwrap(), Commit::Written);
+    assert_eq!(commit(&store, write.clone(), decided).await, Commit::Written);
     let (write, decided) = decide(&store, Renew { hold }).await;
     clock.advance(Millis::new(1_001));
-    assert_eq!(store.commit(write, decided).await.unwrap(), Commit::Stale);
+    assert_eq!(commit(&store, write, decided).await, Commit::Stale);
 }
 
 #[tokio::test]
@@ -95,8 +100,8 @@ async fn of_two_decisions_on_one_version_one_is_written() {
     let hold = claimed(&store, 1, 1).await.assignments[0].hold();
     let (first, decided) = decide(&store, Renew { hold: hold.clone() }).await;
     let (second, _) = decide(&store, Complete { hold, result: Payload::default() }).await;
-    assert_eq!(store.commit(second, decided).await.unwrap(), Commit::Written);
-    assert_eq!(store.commit(first, decided).await.unwrap(), Commit::Conflict);
+    assert_eq!(commit(&store, second, decided).await, Commit::Written);
+    assert_eq!(commit(&store, first, decided).await, Commit::Conflict);
 }
 
 #[tokio::test]
@@ -107,8 +112,8 @@ async fn of_two_submits_with_one_key_one_is_written() {
     let two = Submit { key, ..Submit::new(id(2)) };
     let (first, decided) = decide(&store, one).await;
     let (second, _) = decide(&store, two).await;
-    assert_eq!(store.commit(first, decided).await.unwrap(), Commit::Written);
-    assert_eq!(store.commit(second, decided).await.unwrap(), Commit::Conflict);
+    assert_eq!(commit(&store, first, decided).await, Commit::Written);
+    assert_eq!(commit(&store, second, decided).await, Commit::Conflict);
 }
 
 #[tokio::test]

@@ -1,3 +1,3 @@
 -- Writes what was decided: see lib/commit. For commands that may add to the stored data.
 
-register('commit', ff.commit, {}, 3, 6, {2, 3})
+register('commit', ff.commit, {}, 1, 1)

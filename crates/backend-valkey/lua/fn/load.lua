@@ -12,7 +12,8 @@
 --   g name                        a resource
 -- reply: {now, an answer to each}: bytes or false; an id or false; a list of ids and records; the
 --       same; a number; bytes or false; {number, bytes} or false; {number, bytes, ...}; bytes or false.
---       Of an execution whose record cannot be read, no elements are known: the answer is -1.
+--       Of an execution whose record cannot be read, no elements are known: the answer is -1. An answer
+--       that raises an error is that error.
 
 local function with_records(k, ids)
   local found = {}
@@ -26,11 +27,11 @@ end
 local answer = {}
 
 function answer.r(k, args, at)
-  return call('GET', ff.key.record(k, args[at])), at + 1
+  return call('GET', ff.key.record(k, args[at]))
 end
 
 function answer.k(k, args, at)
-  return ff.save.owner(k, args[at], args[at + 1]), at + 2
+  return ff.save.owner(k, args[at], args[at + 1])
 end
 
 function answer.n(k, args, at)
@@ -44,7 +45,7 @@ function answer.n(k, args, at)
   for i = 1, math.min(#found / 3, limit) do
     ids[i] = found[3 * i - 2]
   end
-  return with_records(k, ids), last + 1
+  return with_records(k, ids)
 end
 
 function answer.h(k, args, at)
@@ -52,12 +53,12 @@ function answer.h(k, args, at)
   for i, entry in ipairs(call('ZRANGEBYLEX', k.requests, ff.name.beginning(args[at]))) do
     ids[i] = ff.name.requested(entry)
   end
-  return with_records(k, ids), at + 1
+  return with_records(k, ids)
 end
 
 function answer.c(k, args, at)
   local classes = ff.key.classes(k, args[at], args[at + 1])
-  return call('HLEN', classes) - call('HEXISTS', classes, args[at + 2]), at + 3
+  return call('HLEN', classes) - call('HEXISTS', classes, args[at + 2])
 end
 
 -- A payload, in its record or under its own key.
@@ -78,7 +79,7 @@ function answer.p(k, args, at)
   elseif r then
     found = call('GET', ff.key.result(record, run))
   end
-  return found, at + 2
+  return found
 end
 
 -- What read makes of the record of id, none if there is none, -1 if it cannot be read.
@@ -96,34 +97,36 @@ end
 function answer.e(k, args, at)
   return beside(k, args[at], false, function(record, r)
     return ff.elements.named(record, r, tonumber(args[at + 1]), args[at + 2])
-  end), at + 3
+  end)
 end
 
 function answer.s(k, args, at)
   return beside(k, args[at], {}, function(record, r)
     local collection, from, limit = unpack(args, at + 1, at + 3)
     return ff.elements.range(record, r, tonumber(collection), tonumber(from), tonumber(limit))
-  end), at + 4
+  end)
 end
 
 function answer.g(k, args, at)
-  return call('GET', ff.key.resource(k, args[at])), at + 1
+  return call('GET', ff.key.resource(k, args[at]))
 end
 
 -- How many arguments a question has; one for candidates has its classes in addition.
 local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, p = 2, e = 3, s = 4, g = 1}
 
+-- Where the question after the one at a place begins; nil if there is none at that place.
+local function following(args, at)
+  local width = WIDTH[args[at]]
+  if width and args[at] == 'n' then
+    width = width + math.max(0, tonumber(args[at + 4]) or math.huge)
+  end
+  return width and at + 1 + width
+end
+
 local function whole(args)
   local at = 1
-  while at <= #args do
-    local width = WIDTH[args[at]]
-    if not width then
-      return false
-    end
-    if args[at] == 'n' then
-      width = width + math.max(0, tonumber(args[at + 4]) or math.huge)
-    end
-    at = at + 1 + width
+  while at and at <= #args do
+    at = following(args, at)
   end
   return at == #args + 1
 end
@@ -135,7 +138,8 @@ register('load', function(keys, args)
   local k, at = ff.keys(keys[1]), 1
   local reply = {now()}
   while at <= #args do
-    reply[#reply + 1], at = answer[args[at]](k, args, at + 1)
+    reply[#reply + 1] = apart(answer[args[at]], k, args, at + 1)
+    at = following(args, at)
   end
   return reply
 end, {'no-writes'}, 0, 1)

@@ -6,8 +6,8 @@
 --       payloads ('' to remove it), which payload comes with it ('', 'in' or 'out'), the payload,
 --       and the elements to store next to it, packed. With 'append' in the place of a payload's name
 --       the record stays as it is.
--- reply: {1, then for each the score of the head it became or ''}, {0} if something has changed,
---       {2} if the decision is too old.
+-- reply: for each decision {1, then for each change the score of the head it became or ''}, {0} if
+--       something has changed, {2} if the decision is too old, or the error that it raised.
 
 -- The record that a change was decided on and the one it makes, each false where there is none; nil
 -- if something has changed.
@@ -75,7 +75,7 @@ local function remove(k, id, was)
   ff.save.close(k, was.ns, was.lane, was.class)
 end
 
--- How many arguments come before the records, and how many each has.
+-- How many arguments a decision has before its changes, and how many each of them has.
 local BEFORE, EACH = 3, 6
 
 -- Whether the change at a place is of a resource: an id has no colon.
@@ -83,15 +83,15 @@ local function is_resource(args, at)
   return string.find(args[at], ':', 1, true)
 end
 
-ff.commit = function(keys, args)
-  local k, now = ff.keys(keys[1]), now()
-  local origin, decided, holds = args[1], tonumber(args[2]), tonumber(args[3])
+-- One decision, whose arguments begin at a place. Adds the executions that it ends to ended.
+local function decision(k, now, args, from, count, ended)
+  local origin, decided, holds = args[1], tonumber(args[from]), tonumber(args[from + 1])
   if now - decided > C.MAX_AGE or (holds ~= 0 and holds <= now) then
     return {2}
   end
   local changes = {}
-  for at = BEFORE + 1, #args, EACH do
-    local change
+  for i = 1, count do
+    local at, change = from + BEFORE + (i - 1) * EACH, nil
     if is_resource(args, at) then
       change = ff.resource.examined(k, args[at], args[at + 1], args[at + 2])
     elseif args[at + 3] == 'append' then
@@ -102,11 +102,11 @@ ff.commit = function(keys, args)
     if not change then
       return {0}
     end
-    changes[#changes + 1] = change
+    changes[i] = change
   end
-  local reply, ended = {1}, {}
+  local reply = {1}
   for i, change in ipairs(changes) do
-    local at, was, after = BEFORE + 1 + (i - 1) * EACH, change[1], change[2]
+    local at, was, after = from + BEFORE + (i - 1) * EACH, change[1], change[2]
     local id, head = args[at], nil
     if is_resource(args, at) then
       if args[at + 3] ~= 'guard' then
@@ -127,6 +127,33 @@ ff.commit = function(keys, args)
     end
     reply[i + 1] = head or ''
   end
-  ff.save.ended(k, ended)
   return reply
+end
+
+-- Where the decision after the one at a place begins; nil if that is not whole.
+local function following(args, at)
+  local decided, holds, count = tonumber(args[at]), tonumber(args[at + 1]), tonumber(args[at + 2])
+  return decided and holds and count and count > 0 and at + BEFORE + count * EACH or nil
+end
+
+local function whole(args)
+  local at = 2
+  while at and at <= #args do
+    at = following(args, at)
+  end
+  return #args > 1 and at == #args + 1
+end
+
+ff.commit = function(keys, args)
+  if not whole(args) then
+    return redis.error_reply('FF_ARITY commit was given other than whole decisions')
+  end
+  local k, now, replies, ended, at = ff.keys(keys[1]), now(), {}, {}, 2
+  while at <= #args do
+    local count = tonumber(args[at + 2])
+    replies[#replies + 1] = apart(decision, k, now, args, at, count, ended)
+    at = following(args, at)
+  end
+  ff.save.ended(k, ended)
+  return replies
 end

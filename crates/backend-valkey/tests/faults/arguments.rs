@@ -16,7 +16,8 @@ fn takes(verb: &str, count: usize) -> bool {
         "claim" => count >= 3,
         "complete" => groups(0, 2),
         "renew" | "retire" | "sweep" => count >= 1,
-        "commit" | "commit_freeing" => groups(3, 6),
+        // The third of a decision is how many changes it has: one here.
+        "commit" | "commit_freeing" => groups(1, 9),
         "repair" => count >= 3,
         "dump" => count >= 4,
         "dump_elements" => count == 3,

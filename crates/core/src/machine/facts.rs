@@ -22,8 +22,6 @@ pub struct Facts<'a> {
     pub adds: bool,
     /// How many bytes of payload it carries.
     pub payload_bytes: usize,
-    /// Next to others of its sort in a batch it need not wait for them: they change other records.
-    pub side_by_side: bool,
 }
 
 /// What a command concerns.
@@ -74,7 +72,7 @@ impl Subject<'_> {
 
 impl<'a> Facts<'a> {
     fn new(subject: Subject<'a>, moves: Moves) -> Facts<'a> {
-        Facts { subject, moves, may_stop: None, adds: false, payload_bytes: 0, side_by_side: false }
+        Facts { subject, moves, may_stop: None, adds: false, payload_bytes: 0 }
     }
 
     /// Of a command on one execution.

@@ -133,7 +133,7 @@ pub struct CopyLane {
 
 impl Decide for CopyLane {
     fn facts(&self) -> Facts<'_> {
-        Facts { side_by_side: true, ..Facts::resource(&self.key) }
+        Facts::resource(&self.key)
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -20,7 +20,7 @@ use crate::time::{Millis, Time};
 use crate::timer;
 
 /// How often a command may ask to read before it must decide.
-pub const MAX_ROUNDS: usize = 4;
+pub const MAX_ROUNDS: usize = 6;
 
 /// What a command must see before it can decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

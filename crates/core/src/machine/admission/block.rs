@@ -22,7 +22,7 @@ pub struct Block {
 
 impl Decide for Block {
     fn facts(&self) -> Facts<'_> {
-        Facts { side_by_side: true, ..Facts::execution(self.execution, Verb::Block) }
+        Facts::execution(self.execution, Verb::Block)
     }
 
     fn check(&self) -> Result<(), Refusal> {
