@@ -79,6 +79,9 @@ local function counted(verb, callback, arity, each, numbers)
   end
 end
 
+-- What the functions of verbs do, for calls that come together.
+local callbacks = {}
+
 -- Registers the function of a verb; flags is a list, or nil. arity is the number of its arguments;
 -- with each, of those before one or more groups of that size. numbers lists the places of numbers
 -- among the former or, where there are none, in each group.
@@ -86,6 +89,7 @@ local function register(verb, callback, flags, arity, each, numbers)
   if arity then
     callback = counted(verb, callback, arity, each, numbers or {})
   end
+  callbacks[verb] = callback
   -- While a library loads there is no ipairs.
   for i = 1, #(flags or {}) do
     if flags[i] == 'allow-cross-slot-keys' then

@@ -264,7 +264,7 @@ impl Claiming {
         let answer = match self.claim.admissions {
             // Together with other claims of these queues.
             Admissions::Any => store.gathering.ask(way, part).await,
-            _ => store.gathering.ask_alone(&way, part).await,
+            _ => store.gathering.ask_alone(way, part).await,
         };
         let answer = match answer {
             Err(fault) if was_not_run(&fault) => {

@@ -1,10 +1,13 @@
-//! Calls travel together: what callers of this process ask of one function in one partition while a
-//! call of it is under way goes as the next call.
+//! Calls travel together: what callers of this process ask of a server, or in a cluster of a partition,
+//! while a call is under way there goes as the next call.
 //!
-//! A caller that meets no such call sends its own at once, and nobody waits for more to come. Callers
-//! that come meanwhile queue up, and a task sends what they ask for, the first ones first and as much
-//! as one call carries, until nobody is left. Each caller gets its own part of the answer, or what the
-//! call failed with. The part of a caller that has gone before it was sent is not sent.
+//! A caller that meets no call under way sends its own at once, and nobody waits for more to come.
+//! Callers that come meanwhile queue up, and a task sends what they ask for, the first ones first and
+//! as much as one call carries, until nobody is left. Each caller gets its own part of the answer, or
+//! what the call failed with. The part of a caller that has gone before it was sent is not sent.
+//!
+//! Commands of one function and one partition are one call of that function, and so are claims of the
+//! same queues; several such calls are one call of `together`.
 
 mod way;
 
@@ -21,8 +24,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::constants::CALL_COMMANDS;
 use crate::error::{Fault, Kind};
 use crate::keys::Keys;
-use crate::link::Link;
+use crate::link::{Arg, Link};
 pub(crate) use way::{Part, Way};
+use way::{lacking, strange};
 
 /// The values that answer one caller, or why there are none.
 pub(crate) type Answer = Result<Vec<Value>, Fault>;
@@ -35,13 +39,28 @@ struct Shared {
     keys: Keys,
     origin: [u8; 8],
     runtime: Handle,
-    /// Who waits behind each call that is under way.
-    under_way: Mutex<HashMap<Way, VecDeque<Waiting>>>,
+    /// The waiting callers behind each call that is under way.
+    under_way: Mutex<HashMap<Gate, VecDeque<Waiting>>>,
+}
+
+/// What lets one call through at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Gate {
+    /// In a cluster, whose calls touch one slot.
+    partition: Option<u16>,
+    /// Calls that a server with full memory runs are not held up by those that it refuses.
+    frees: bool,
 }
 
 struct Waiting {
-    part: Part,
+    asked: Asked,
     answer: Sender<Answer>,
+}
+
+/// What one caller asks for.
+struct Asked {
+    way: Way,
+    part: Part,
 }
 
 impl Gathering {
@@ -54,10 +73,12 @@ impl Gathering {
     /// Asks for one part, in a call of its own or together with others.
     pub(crate) async fn ask(&self, way: Way, part: Part) -> Answer {
         let by = Instant::now() + self.0.link.timeout();
-        match self.0.join(&way, part) {
-            Joined::First(part) => {
-                let _turn = Turn { shared: Arc::clone(&self.0), way: way.clone() };
-                self.0.send_one(&way, part).await
+        let partition = self.0.link.is_cluster().then_some(way.partition());
+        let gate = Gate { partition, frees: way.frees() };
+        match self.0.join(gate, Asked { way, part }) {
+            Joined::First(asked) => {
+                let _turn = Turn { shared: Arc::clone(&self.0), gate };
+                self.0.send_one(asked).await
             }
             Joined::Behind(answer) => match timeout_at(by, answer).await {
                 Ok(Ok(answer)) => answer,
@@ -68,56 +89,123 @@ impl Gathering {
     }
 
     /// Asks for one part in a call of its own, whatever else is under way.
-    pub(crate) async fn ask_alone(&self, way: &Way, part: Part) -> Answer {
-        self.0.send_one(way, part).await
+    pub(crate) async fn ask_alone(&self, way: Way, part: Part) -> Answer {
+        self.0.send_one(Asked { way, part }).await
     }
 }
 
 /// Where a part has found its place.
 enum Joined {
     /// No call is under way: its caller sends it.
-    First(Part),
+    First(Asked),
     /// It is sent with the next call.
     Behind(Receiver<Answer>),
 }
 
 impl Shared {
-    fn under_way(&self) -> MutexGuard<'_, HashMap<Way, VecDeque<Waiting>>> {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<Gate, VecDeque<Waiting>>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(&self, way: &Way, part: Part) -> Joined {
-        match self.under_way().entry(way.clone()) {
+    fn join(&self, gate: Gate, asked: Asked) -> Joined {
+        match self.under_way().entry(gate) {
             Entry::Vacant(place) => {
                 place.insert(VecDeque::new());
-                Joined::First(part)
+                Joined::First(asked)
             }
             Entry::Occupied(mut place) => {
                 let (answer, receive) = oneshot::channel();
-                place.get_mut().push_back(Waiting { part, answer });
+                place.get_mut().push_back(Waiting { asked, answer });
                 Joined::Behind(receive)
             }
         }
     }
 
-    async fn send_one(&self, way: &Way, part: Part) -> Answer {
-        let mut answers = self.send(way, &[part]).await?;
-        Ok(answers.pop().unwrap_or_default())
+    async fn send_one(&self, asked: Asked) -> Answer {
+        let answer = self.send(&[asked]).await.pop();
+        answer.unwrap_or_else(|| Err(lacking()))
     }
 
-    /// One call for some parts; the values that answer each.
-    async fn send(&self, way: &Way, parts: &[Part]) -> Result<Vec<Vec<Value>>, Fault> {
-        let (route, args) = (self.keys.route(way.partition()), way.args(&self.origin, parts));
-        let answer = self.link.try_call_confirmed(way.function(), &route, &args).await?;
-        way.deal(answer, parts)
+    /// One call for all that is asked; the answer to each.
+    async fn send(&self, asked: &[Asked]) -> Vec<Answer> {
+        let sections = sections(asked);
+        let answers = match &sections[..] {
+            [only] => self.call(only).await.map(|answer| vec![answer]),
+            several => self.call_together(several).await,
+        };
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(fault) => return asked.iter().map(|_| Err(fault.clone())).collect(),
+        };
+        let mut dealt: Vec<_> = asked.iter().map(|_| Err(lacking())).collect();
+        for (section, answer) in sections.into_iter().zip(answers) {
+            match section.way.deal(answer, &section.parts) {
+                Ok(own) => {
+                    for (at, own) in section.callers.into_iter().zip(own) {
+                        dealt[at] = Ok(own);
+                    }
+                }
+                Err(fault) => {
+                    section.callers.into_iter().for_each(|at| dealt[at] = Err(fault.clone()))
+                }
+            }
+        }
+        dealt
     }
+
+    async fn call(&self, section: &Section<'_>) -> Result<Value, Fault> {
+        let route = self.keys.route(section.way.partition());
+        let args = section.way.args(&self.origin, &section.parts);
+        self.link.try_call_confirmed(section.way.function(), &route, &args).await
+    }
+
+    /// Several calls in one: of each the function, the partition, how many arguments it has, and those.
+    async fn call_together(&self, sections: &[Section<'_>]) -> Result<Vec<Value>, Fault> {
+        let mut args: Vec<Arg<'_>> = Vec::new();
+        for section in sections {
+            let own = section.way.args(&self.origin, &section.parts);
+            args.push(section.way.function().as_bytes().into());
+            args.push(self.keys.route(section.way.partition()).into_bytes().into());
+            args.push(own.len().to_string().into_bytes().into());
+            args.extend(own);
+        }
+        let Some(first) = sections.first() else { return Ok(Vec::new()) };
+        let function = if first.way.frees() { "together_freeing" } else { "together" };
+        let route = self.keys.route(first.way.partition());
+        match self.link.try_call_confirmed(function, &route, &args).await? {
+            Value::Array(answers) => Ok(answers),
+            other => Err(strange(&other)),
+        }
+    }
+}
+
+/// What one function is asked for in one partition.
+struct Section<'a> {
+    way: &'a Way,
+    parts: Vec<&'a Part>,
+    /// Who asks, by their places.
+    callers: Vec<usize>,
+}
+
+fn sections(asked: &[Asked]) -> Vec<Section<'_>> {
+    let mut places = HashMap::new();
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for (at, Asked { way, part }) in asked.iter().enumerate() {
+        let place = *places.entry(way).or_insert(sections.len());
+        if place == sections.len() {
+            sections.push(Section { way, parts: Vec::new(), callers: Vec::new() });
+        }
+        sections[place].parts.push(part);
+        sections[place].callers.push(at);
+    }
+    sections
 }
 
 /// The call that is under way, and then the next ones. Whoever drops it leaves those who wait to a
 /// task.
 struct Turn {
     shared: Arc<Shared>,
-    way: Way,
+    gate: Gate,
 }
 
 impl Turn {
@@ -125,23 +213,15 @@ impl Turn {
     async fn go_on(self, first: Vec<Waiting>) {
         let mut group = first;
         while !group.is_empty() {
-            let (parts, callers): (Vec<_>, Vec<_>) =
-                group.into_iter().map(|one| (one.part, one.answer)).unzip();
-            match self.shared.send(&self.way, &parts).await {
-                Ok(answers) => {
-                    for (caller, answer) in callers.into_iter().zip(answers) {
-                        // A caller that has gone needs no answer.
-                        let _ = caller.send(Ok(answer));
-                    }
-                }
-                Err(fault) => {
-                    for caller in callers {
-                        let _ = caller.send(Err(fault.clone()));
-                    }
-                }
+            let (asked, callers): (Vec<_>, Vec<_>) =
+                group.into_iter().map(|one| (one.asked, one.answer)).unzip();
+            let answers = self.shared.send(&asked).await;
+            for (caller, answer) in callers.into_iter().zip(answers) {
+                // A caller that has gone needs no answer.
+                let _ = caller.send(answer);
             }
             let mut under_way = self.shared.under_way();
-            group = under_way.get_mut(&self.way).map(gather).unwrap_or_default();
+            group = under_way.get_mut(&self.gate).map(gather).unwrap_or_default();
         }
     }
 }
@@ -149,14 +229,14 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut under_way = self.shared.under_way();
-        let group = under_way.get_mut(&self.way).map(gather).unwrap_or_default();
+        let group = under_way.get_mut(&self.gate).map(gather).unwrap_or_default();
         if group.is_empty() {
-            under_way.remove(&self.way);
+            under_way.remove(&self.gate);
             return;
         }
         // A runtime that is shutting down drops the task at once, and that takes the lock.
         drop(under_way);
-        let next = Turn { shared: Arc::clone(&self.shared), way: self.way.clone() };
+        let next = Turn { shared: Arc::clone(&self.shared), gate: self.gate };
         self.shared.runtime.spawn(next.go_on(group));
     }
 }
@@ -169,8 +249,8 @@ fn gather(queue: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         if next.answer.is_closed() {
             continue;
         }
-        commands += next.part.commands;
-        bytes += next.part.bytes;
+        commands += next.asked.part.commands;
+        bytes += next.asked.part.bytes;
         if !group.is_empty() && (commands > CALL_COMMANDS || bytes > BATCH_BYTES) {
             queue.push_front(next);
             break;

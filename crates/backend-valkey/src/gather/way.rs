@@ -39,6 +39,14 @@ pub(crate) struct Part {
 const CLAIMS_SHARE: usize = 5;
 
 impl Way {
+    /// Whether a server with full memory runs it.
+    pub(super) fn frees(&self) -> bool {
+        match self {
+            Way::Commands { verb, .. } => *verb != Verb::Submit,
+            Way::Claims { .. } => false,
+        }
+    }
+
     pub(super) fn function(&self) -> &'static str {
         match self {
             Way::Commands { verb, .. } => verb.name(),
@@ -53,8 +61,8 @@ impl Way {
     }
 
     /// The arguments of a call that has these parts.
-    pub(super) fn args<'a>(&'a self, origin: &'a [u8], parts: &'a [Part]) -> Vec<Arg<'a>> {
-        let each = parts.iter().flat_map(|part| &part.args);
+    pub(super) fn args<'a>(&'a self, origin: &'a [u8], parts: &[&'a Part]) -> Vec<Arg<'a>> {
+        let each = parts.iter().copied().flat_map(|part| &part.args);
         match self {
             Way::Commands { verb, .. } => {
                 let origin = verb.announces().then_some(origin);
@@ -73,7 +81,7 @@ impl Way {
     }
 
     /// What each part is answered.
-    pub(super) fn deal(&self, answer: Value, parts: &[Part]) -> Result<Vec<Vec<Value>>, Fault> {
+    pub(super) fn deal(&self, answer: Value, parts: &[&Part]) -> Result<Vec<Vec<Value>>, Fault> {
         let Value::Array(mut values) = answer else { return Err(strange(&answer)) };
         if parts.len() == 1 {
             return Ok(vec![values]);
@@ -81,7 +89,7 @@ impl Way {
         let dealt: Vec<_> = match self {
             Way::Commands { .. } => {
                 let mut values = values.into_iter();
-                let own = |part: &Part| values.by_ref().take(part.commands).collect();
+                let own = |part: &&Part| values.by_ref().take(part.commands).collect();
                 parts.iter().map(own).collect()
             }
             Way::Claims { .. } if values.len() < CLAIMS_SHARE => {
@@ -95,15 +103,20 @@ impl Way {
         };
         match dealt.len() == parts.len() {
             true => Ok(dealt),
-            false => Err(strange(&Value::Nil)),
+            false => Err(lacking()),
         }
     }
 }
 
 /// An answer of another shape than the function gives.
-fn strange(answer: &Value) -> Fault {
+pub(super) fn strange(answer: &Value) -> Fault {
     match answer {
         Value::ServerError(error) => Fault::replied(error),
         other => Fault::new(Kind::Other, format!("a function answered {other:?}")),
     }
+}
+
+/// An answer that has none for a caller.
+pub(super) fn lacking() -> Fault {
+    Fault::new(Kind::Other, "a function answered too little")
 }

@@ -177,6 +177,11 @@ impl Link {
         &self.0.prefix
     }
 
+    /// Whether a call must keep to one slot.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.0.nodes, Nodes::Cluster(_))
+    }
+
     /// How many commands were sent for callers, repetitions included.
     #[allow(dead_code, reason = "tests measure by it what a call costs")]
     pub(crate) fn calls(&self) -> u64 {

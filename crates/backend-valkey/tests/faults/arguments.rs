@@ -15,6 +15,8 @@ fn takes(verb: &str, count: usize) -> bool {
         "unblock" => groups(1, 1),
         "claim" => count >= 3,
         "complete" => groups(0, 2),
+        // Each call in it says what it is.
+        "together" | "together_freeing" => false,
         "renew" | "retire" | "sweep" => count >= 1,
         // The third of a decision is how many changes it has: one here.
         "commit" | "commit_freeing" => groups(1, 9),

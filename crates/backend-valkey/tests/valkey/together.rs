@@ -7,6 +7,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
+use ff_backend_valkey::Options;
 use ff_core::bounds::{BATCH_BYTES, PAYLOAD_BYTES};
 use ff_core::machine::{
     Action, Assignment, Claim, ClaimRequest, Complete, LeaseRef, Renew, Reply, Submit,
@@ -15,10 +16,13 @@ use ff_core::record::Exited;
 use ff_core::{ExecutionId, Millis, Namespace, Partition, Payload};
 use ff_store::{ClientBackend, Store, StoreError, WorkerBackend, mint};
 use ff_testkit::proxy::{Mode, Proxy};
-use ff_testkit::valkey::Server;
+use ff_testkit::valkey::{Cluster, Server};
 use futures_util::future::join_all;
 
-use crate::fixture::{Home, Process, check, claim, counted, counting, submit, take, target};
+use crate::fixture::{
+    Home, Process, check, claim, complete, counted, counting, submit, take, target, try_submit,
+    work,
+};
 
 /// How many calls meet behind the first.
 const CALLERS: usize = 20;
@@ -26,7 +30,7 @@ const CALLERS: usize = 20;
 /// The most commands of one call, as the limits page has it.
 const MOST: usize = 100;
 
-/// A store of one partition, which a process reaches through a proxy and whose functions count.
+/// A store, mostly of one partition, which a process reaches through a proxy and whose functions count.
 struct Meeting {
     proxy: Proxy,
     process: Process,
@@ -38,12 +42,12 @@ type Asking<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
 impl Meeting {
     async fn new() -> Meeting {
-        Meeting::with(&[]).await
+        Meeting::with(1, &[]).await
     }
 
-    /// The same with Lua of the library replaced.
-    async fn with(alter: &[(&str, &str)]) -> Meeting {
-        let (server, home) = (Server::shared(), Home::on(Server::shared(), 1));
+    /// The same with so many partitions, and Lua of the library replaced.
+    async fn with(partitions: u16, alter: &[(&str, &str)]) -> Meeting {
+        let (server, home) = (Server::shared(), Home::on(Server::shared(), partitions));
         let name = home.options.prefix.as_str().to_owned();
         let proxy = Proxy::to(server.port());
         let mut home = home.with_prelude(&counting(&name)).through(proxy.port());
@@ -188,7 +192,7 @@ async fn an_answer_to_another_caller_would_be_noticed() {
         "replies[#replies + 1] = apart(complete, k,",
         "table.insert(replies, 1, 0) replies[1] = apart(complete, k,",
     )];
-    let meeting = Meeting::with(&reversed).await;
+    let meeting = Meeting::with(1, &reversed).await;
     assert!(tokio::spawn(completes_meet(meeting)).await.is_err());
 }
 
@@ -270,7 +274,7 @@ async fn claims_that_meet_go_as_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_share_of_another_claim_would_be_noticed() {
     let shifted = [("reply[5 + i] = apart(take", "reply[6 + #claims - i] = apart(take")];
-    let meeting = Meeting::with(&shifted).await;
+    let meeting = Meeting::with(1, &shifted).await;
     assert!(tokio::spawn(claims_meet(meeting)).await.is_err());
 }
 
@@ -286,7 +290,7 @@ async fn large_claims_meet(meeting: Meeting) {
     let answers = meeting.meet(meeting.claims(&requests)).await;
     let taken: Vec<_> = answers.into_iter().flat_map(claimed).map(|one| one.execution).collect();
     assert_eq!(taken.iter().copied().collect::<BTreeSet<_>>(), works);
-    assert!(meeting.calls("claim") >= 1 + 3, "no answer has more than a mebibyte");
+    assert!(meeting.calls("claim") > 3, "no answer has more than a mebibyte");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,7 +300,7 @@ async fn claims_of_large_inputs_ask_again_when_an_answer_is_full() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_without_a_bound_would_be_noticed() {
-    let meeting = Meeting::with(&[("bytes > C.BATCH_BYTES", "false")]).await;
+    let meeting = Meeting::with(1, &[("bytes > C.BATCH_BYTES", "false")]).await;
     assert!(tokio::spawn(large_claims_meet(meeting)).await.is_err());
 }
 
@@ -317,6 +321,59 @@ async fn a_candidate_that_cannot_be_read_costs_one_claim_the_slow_path() {
     let mut readable: BTreeSet<_> = works.iter().copied().collect();
     readable.remove(&works[2]);
     assert_eq!(taken, readable, "what can be read is taken");
+}
+
+/// Submits and claims of several partitions.
+async fn partitions_meet(meeting: Meeting) {
+    for _ in 0..8 {
+        submit(&meeting.process).await;
+    }
+    let works: Vec<_> = (0..8).map(|_| work(&meeting.process)).collect();
+    let mut calls: Vec<_> = works.iter().map(|work| meeting.ask(work.clone())).collect();
+    let requests: Vec<_> = (0..3).map(|_| claim(1)).collect();
+    calls.extend(meeting.claims(&requests));
+    let mut answers = meeting.meet(calls).await;
+    let taken = answers.split_off(works.len());
+    let made: Vec<_> = answers.into_iter().map(submitted).collect();
+    assert_eq!(made, works.iter().map(|work| work.id).collect::<Vec<_>>());
+    for (answer, request) in taken.into_iter().zip(&requests) {
+        let [taken] = &claimed(answer)[..] else { panic!("there is work for each") };
+        assert_eq!(taken.fence.lease.request, request.request);
+    }
+    assert_eq!(meeting.calls("together"), 1);
+    assert_eq!(meeting.calls("submit"), 8 + 1);
+    check(&meeting.process).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_several_functions_and_partitions_go_as_one() {
+    partitions_meet(Meeting::with(8, &[]).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_another_function_would_be_noticed() {
+    let old = "replies[#replies + 1] = apart(callbacks[args[at]]";
+    let new = "table.insert(replies, 1, 0) replies[1] = apart(callbacks[args[at]]";
+    let meeting = Meeting::with(8, &[(old, new)]).await;
+    assert!(tokio::spawn(partitions_meet(meeting)).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_cluster_a_call_keeps_to_its_partition() {
+    let mut home = Home::on(Server::shared(), 8);
+    let options: Options = Cluster::shared().url().parse().unwrap();
+    home.options = Options { prefix: home.options.prefix, partitions: Some(8), ..options };
+    let process = home.open().await;
+    let works: Vec<_> = (0..200).map(|_| work(&process)).collect();
+    let made = join_all(works.iter().map(|work| try_submit(&process, work.clone()))).await;
+    let made: BTreeSet<_> = made.into_iter().map(Result::unwrap).collect();
+    let claims = join_all((0..200).map(|_| take(&process, 1))).await;
+    let taken: BTreeSet<_> = claims.iter().flatten().map(|one| one.execution).collect();
+    assert_eq!(taken, made);
+    for answer in join_all(claims.iter().flatten().map(|one| complete(&process, one))).await {
+        answer.unwrap();
+    }
+    check(&process).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,4 @@
+-- Several calls in one: see lib/together. For those that end work or free memory, which go on when
+-- memory is full.
+
+register('together_freeing', ff.together, {'allow-oom'})
