@@ -90,11 +90,11 @@ const LATENCY: &[Figure] = &[
     goal("p99_ms", "ms submit to waiting worker, p99", AtMost(10.0)),
 ];
 const WAIT: &[Figure] = &[
-    goal("p50_ms", "ms from the end of an execution to who waits for its result, p50", AtMost(2.0)),
-    told("p99_ms", "ms from the end of an execution to who waits for its result, p99"),
+    goal("p50_ms", "ms from the end of an execution to its waiter, p50", AtMost(2.0)),
+    reported("p99_ms", "ms from the end of an execution to its waiter, p99"),
 ];
 const WAIT_CALLS: &[Figure] =
-    &[WAIT[0], WAIT[1], told("store_calls_per_wait", "calls for one wait and its result")];
+    &[WAIT[0], WAIT[1], reported("store_calls_per_wait", "calls for one wait and its result")];
 const HTTP: &[Figure] = &[
     reported("per_second", "executions/s"),
     goal("fraction_of_baseline", "of the same in process", AtLeast(0.4)),
