@@ -35,6 +35,8 @@ pub struct RepairedView {
     pub unplaced: u64,
     /// Entries, payloads and attempts that no longer belong to their record, which were removed.
     pub leftover: u64,
+    /// Budgets and quotas that counted more than is held, which were recounted.
+    pub uncounted: u64,
 }
 
 /// A violation of an invariant.
@@ -61,8 +63,8 @@ impl From<&Report> for AuditView {
 
 impl From<&Repaired> for RepairedView {
     fn from(repaired: &Repaired) -> Self {
-        let Repaired { examined, unwritten, unplaced, leftover } = *repaired;
-        RepairedView { examined, unwritten, unplaced, leftover }
+        let Repaired { examined, unwritten, unplaced, leftover, uncounted } = *repaired;
+        RepairedView { examined, unwritten, unplaced, leftover, uncounted }
     }
 }
 

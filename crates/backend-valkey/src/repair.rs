@@ -27,6 +27,8 @@ pub enum PartialWrite {
     /// An entry, a registered class, a payload or an element that does not belong to its record,
     /// while that exists; an entry of a resource that has another or is gone. It is removed.
     Leftover,
+    /// A budget or quota that counts more than its tickets hold. It is recounted.
+    Uncounted,
 }
 
 impl PartialWrite {
@@ -48,6 +50,7 @@ impl PartialWrite {
             (Rule::EntryOwned | Rule::PayloadOwned, _) => Some(owned()),
             // An element too many, but never one too few.
             (Rule::ElementsInOrder, Found::Extra) => Some(owned()),
+            (Rule::Counted, _) => Some(PartialWrite::Uncounted),
             _ => None,
         }
     }

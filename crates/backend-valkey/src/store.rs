@@ -406,7 +406,9 @@ impl Store for ValkeyStore {
     }
 
     async fn repair(&self) -> Result<Repaired, StoreError> {
-        repair::run(self).await
+        let repaired = repair::run(self).await?;
+        let uncounted = ff_store::recount(self).await?;
+        Ok(Repaired { uncounted, ..repaired })
     }
 
     fn stats(&self) -> Option<Stats> {

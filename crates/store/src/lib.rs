@@ -48,6 +48,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("pairs of a lane and a kind with a label of their own in metrics", metrics::KINDS),
 ];
 
+pub use admission::audit::recount;
 pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};
 pub use error::{ErrorKind, StoreError};

@@ -162,12 +162,14 @@ pub struct Repaired {
     pub unplaced: u64,
     /// Entries, payloads and attempts that their record disowns, which were removed.
     pub leftover: u64,
+    /// Budgets and quotas that counted more than their tickets hold, which were recounted.
+    pub uncounted: u64,
 }
 
 impl Repaired {
     /// How much was put right.
     pub fn fixed(&self) -> u64 {
-        self.unwritten + self.unplaced + self.leftover
+        self.unwritten + self.unplaced + self.leftover + self.uncounted
     }
 }
 

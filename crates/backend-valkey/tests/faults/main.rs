@@ -8,6 +8,7 @@ mod faulty;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod moving;
+mod several;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,20 +1,22 @@
 //! Helpers for commands that are the same each time they are made.
 
+use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::collection::{Collection, ElementName};
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
-    Action, AdmissionRequest, Admissions, Admitted, Block, Cancel, Claim, ClaimGranted,
-    ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, LeaseRef, NeedsAdmission,
-    Register, Renew, Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Submit, Target,
-    Tick, Toy, ToyPart, Unblock,
+    Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
+    ClaimGranted, ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Home,
+    LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay, ReportProgress,
+    Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy, ToyPart, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::quota::QuotaLimits;
 use ff_core::record::{Progress, Tags, Version};
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    AdmissionId, Capabilities, Category, ExecutionId, Fence, IdempotencyKey, Lane, LeaseId, Millis,
-    Namespace, Patch, Payload, PolicyOverrides, RequestId, ResourceKey, ResourceKind, ResourceName,
-    Time, When, WorkerId, WorkerInstanceId,
+    AdmissionId, Capabilities, Category, Dimension, ExecutionId, Fence, IdempotencyKey, Lane,
+    LeaseId, Millis, Namespace, Patch, Payload, PolicyOverrides, RequestId, ResourceKey,
+    ResourceKind, ResourceName, Time, When, WorkerId, WorkerInstanceId,
 };
 
 use crate::faulty::Step;
@@ -268,4 +270,74 @@ pub(crate) fn step(n: u32, name: &'static str) -> Toy {
 pub(crate) fn frame(n: u32) -> Toy {
     let parts = vec![ToyPart::Bytes("token".into())];
     Toy { target: target(n), into: Collection::Frames, name: None, parts }
+}
+
+/// A quota of two at once, and a budget, both at home in the only partition.
+pub(crate) fn limits() -> [Command; 2] {
+    let quota = QuotaLimits {
+        max_requests: Some(5),
+        window: ms(1_000),
+        max_active: Some(2),
+        jitter: Millis::ZERO,
+    };
+    let tokens = Dimension::new("tokens").unwrap();
+    let hard = DimensionLimits { soft: None, hard: Some(100) };
+    let dimensions = [(tokens, hard)].into();
+    let budget = BudgetLimits { dimensions, period: None, on_breach: OnBreach::Block };
+    let key = |kind, name| {
+        let name = ResourceName::new(name).unwrap();
+        ResourceKey::at_home(kind, &Namespace::default(), &name, 1)
+    };
+    [
+        command(PutQuota { key: key(ResourceKind::Quota, "api"), limits: quota }),
+        command(PutBudget { key: key(ResourceKind::Budget, "money"), limits: budget }),
+    ]
+}
+
+/// What executions under both of these limits name.
+fn both_limits() -> ExecutionLimits {
+    ExecutionLimits {
+        quotas: [ResourceName::new("api").unwrap()].into(),
+        budgets: [ResourceName::new("money").unwrap()].into(),
+        estimate: [(Dimension::new("tokens").unwrap(), 10)].into(),
+    }
+}
+
+fn admission_of(n: u32) -> AdmissionId {
+    AdmissionId { batch: RequestId::new(77), index: n as u16 }
+}
+
+fn home() -> Home {
+    Home { namespace: Namespace::default(), partitions: 1 }
+}
+
+/// Admits executions under both limits.
+pub(crate) fn admit(executions: &[u32]) -> Admit {
+    let request = |n: &u32| AdmissionRequest {
+        id: admission_of(*n),
+        needs: NeedsAdmission {
+            execution: id(*n),
+            version: Version::first(ENTROPY as u32),
+            limits: both_limits(),
+            used: Amounts::new(),
+        },
+    };
+    let requests: Vec<_> = executions.iter().map(request).collect();
+    let max = requests.len();
+    let batch = AdmissionBatch { requests, max, reserved_for: Millis::ZERO };
+    Admit { home: home(), settlements: Vec::new(), batches: vec![batch] }
+}
+
+/// Settles one of them as stopped, after it has used something.
+pub(crate) fn settle_admission(n: u32) -> Admit {
+    let settlement = Settlement {
+        namespace: Namespace::default(),
+        execution: id(n),
+        admission: admission_of(n),
+        limits: both_limits(),
+        used: [(Dimension::new("tokens").unwrap(), 4)].into(),
+        revision: 3,
+        phase: Phase::Stopped { started: None },
+    };
+    Admit { home: home(), settlements: vec![settlement], batches: Vec::new() }
 }

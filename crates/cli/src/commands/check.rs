@@ -56,12 +56,15 @@ fn lines(view: &AuditView) -> String {
     let found = view.violations.len() as u64 + view.further;
     let mut text = String::new();
     if let Some(repaired) = &view.repaired {
-        let RepairedView { examined, unwritten, unplaced, leftover } = repaired;
+        let RepairedView { examined, unwritten, unplaced, leftover, uncounted } = repaired;
         text.push_str(&format!(
             "repaired    {} of {examined} entries: {unwritten} of no record, {unplaced} missing, \
              {leftover} left over\n",
             unwritten + unplaced + leftover
         ));
+        if *uncounted > 0 {
+            text.push_str(&format!("recounted   {uncounted} budgets and quotas\n"));
+        }
     }
     text.push_str(&format!(
         "records     {}\nentries     {}\nviolations  {found}\n",

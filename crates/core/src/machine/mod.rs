@@ -38,8 +38,8 @@ mod worker;
 
 pub use admission::{
     ADMISSION_TTL, AdmissionBatch, AdmissionRequest, Admissions, Admit, AdmitReply, Admitted,
-    Block, Decision, Home, NeedsAdmission, Phase, SetWaiters, Settlement, SettlementEffects,
-    Shortfall, TICKET_TTL, Unblock,
+    Block, Decision, Held, Home, NeedsAdmission, Phase, Recount, SetWaiters, Settlement,
+    SettlementEffects, Shortfall, TICKET_TTL, Unblock,
 };
 pub use cancel::{Cancel, CancelHeld};
 pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
@@ -191,6 +191,7 @@ actions!(
     Block,
     Unblock,
     SetWaiters,
+    Recount,
     ReportUsage,
     #[cfg(feature = "toy")]
     Toy,

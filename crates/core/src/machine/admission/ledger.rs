@@ -31,10 +31,14 @@ impl<'a> AdmissionLedger<'a> {
         AdmissionLedger { home, context, bodies }
     }
 
-    /// Everything that has changed, and the answer.
+    /// Everything that has changed, and the answer. What is removed comes first, and tickets are the
+    /// last of what is put, so that a fault between two writes leaves a limit that counts too much,
+    /// never one that admits too much.
     pub(super) fn close(self, reply: impl Into<Reply>) -> Step {
         let mut write = WriteSet::default();
-        for (key, body) in self.bodies {
+        let (removed, put): (Vec<_>, Vec<_>) =
+            self.bodies.into_iter().partition(|(_, body)| body.is_none());
+        for (key, body) in removed.into_iter().chain(put) {
             let before = self.context.loaded.resource(&key);
             let one = match (before, body) {
                 (Some(before), None) => self.context.discard(before),

@@ -2,11 +2,12 @@
 //!
 //! `admit` is the command that asks and settles, `ledger` decides it on the loaded budgets, quotas
 //! and tickets, `settle` says what became of an admission, `block` moves executions between their
-//! queue and the limit they wait for.
+//! queue and the limit they wait for, `recount` corrects what a fault has left counted.
 
 mod admit;
 mod block;
 mod ledger;
+mod recount;
 mod settle;
 
 pub use admit::{
@@ -14,4 +15,5 @@ pub use admit::{
     Decision, Home, NeedsAdmission, Shortfall, TICKET_TTL,
 };
 pub use block::{Block, SetWaiters, Unblock};
+pub use recount::{Held, Recount};
 pub use settle::{Phase, Settlement, SettlementEffects};
