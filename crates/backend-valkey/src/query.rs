@@ -142,9 +142,12 @@ async fn page(
     Ok((places, more))
 }
 
-/// The store's time.
+/// The store's time, from the first primary that answers calls.
 pub(crate) async fn now(store: &Shared) -> Result<Time, StoreError> {
-    reply::time(&store.link.call("now", &store.keys.route(0), &[]).await?)
+    let mut routes = (0..store.keys.partitions()).map(|partition| store.keys.route(partition));
+    let route = routes.find(|route| !store.link.is_away(route));
+    let route = route.unwrap_or_else(|| store.keys.route(0));
+    reply::time(&store.link.call("now", &route, &[]).await?)
 }
 
 /// Records that `engine` is alive, and answers all live ones.

@@ -181,7 +181,8 @@ impl Run {
 }
 
 /// The commands without an answer that can go together, in order: each concerns one execution or
-/// resource that none before it does. Any other goes alone, after those before it.
+/// resource that none before it does, and reads no other that one before it may change. Any other goes
+/// alone, after those before it.
 fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
     let mut round: Vec<&mut Run> = Vec::new();
     let (mut executions, mut resources) = (HashSet::new(), HashSet::new());
@@ -191,9 +192,9 @@ fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
             break;
         }
         let is_apart = match run.command.action.facts().subject {
-            Subject::Execution(id) => executions.insert(id),
+            Subject::Execution(id) if !reads_others(&run.command) => executions.insert(id),
             Subject::Resource(key) => resources.insert(key.clone()),
-            Subject::Queue(..) | Subject::Home(_) => {
+            Subject::Execution(_) | Subject::Queue(..) | Subject::Home(_) => {
                 is_over = true;
                 round.is_empty()
             }
@@ -204,6 +205,13 @@ fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
         round.push(run);
     }
     round
+}
+
+/// Whether a command reads more than its subject and its own lane: an execution by its idempotency key,
+/// candidates, or how many classes a lane has.
+fn reads_others(command: &Command) -> bool {
+    let ReadSet { keys, nominate, claimed_by, class, .. } = machine::reads(command);
+    !keys.is_empty() || nominate.is_some() || claimed_by.is_some() || class.is_some()
 }
 
 /// Decides commands together.

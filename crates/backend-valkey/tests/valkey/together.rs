@@ -189,8 +189,8 @@ async fn a_refused_completion_costs_itself_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_another_caller_would_be_noticed() {
     let reversed = [(
-        "replies[#replies + 1] = apart(complete, k,",
-        "table.insert(replies, 1, 0) replies[1] = apart(complete, k,",
+        "replies[#replies + 1], ended[#ended + 1] = apart(complete, k,",
+        "table.insert(replies, 1, 0) replies[1], ended[#ended + 1] = apart(complete, k,",
     )];
     let meeting = Meeting::with(1, &reversed).await;
     assert!(tokio::spawn(completes_meet(meeting)).await.is_err());

@@ -161,7 +161,13 @@ pub(crate) async fn several_engines_act_once_on_each_timer(g: Fixture) {
     let mut engines = JoinSet::new();
     for _ in 0..4 {
         let (g, ids) = (g.clone(), ids.clone());
-        engines.spawn(async move { g.backend().tick(ids).await.unwrap() });
+        engines.spawn(async move {
+            let mut answers = Vec::new();
+            for id in ids {
+                answers.extend(g.backend().tick(vec![id]).await.unwrap());
+            }
+            answers
+        });
     }
     let answers = engines.join_all().await.into_iter().flatten();
     let did = answers.filter(|answer| answer.as_ref().is_ok_and(|t| t.did.is_some())).count();

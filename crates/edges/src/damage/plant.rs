@@ -41,7 +41,7 @@ pub(super) enum Part<'a> {
 pub(super) fn garbage(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = vec![0; rng.usize(4..40)];
     rng.fill(&mut bytes);
-    bytes[0] = if rng.bool() { 1 } else { bytes[0] | 0x80 };
+    bytes[0] = if rng.bool() { 2 } else { bytes[0] | 0x80 };
     bytes
 }
 
@@ -145,7 +145,7 @@ fn on_valkey(server: &Server, namespace: &str, part: Part<'_>, garbage: &[u8]) {
         Part::Input(id) => lose(server, &found(&format!("ff:exec:*:{}:in", encoded(id)))),
         Part::Result(id) => lose(server, &found(&format!("ff:exec:*:{}:out:*", encoded(id)))),
         Part::Attempts(id) => {
-            for key in found(&format!("ff:exec:*:{}:att", encoded(id))) {
+            for key in found(&format!("ff:exec:*:{}:c0", encoded(id))) {
                 order(&[b"HSET", key.as_bytes(), b"0", garbage]);
             }
         }

@@ -68,13 +68,18 @@ impl Load {
         }
     }
 
+    /// How many executions were accepted so far.
+    pub(super) fn submitted(&self) -> u64 {
+        self.shared.submitted.load(Ordering::SeqCst)
+    }
+
     /// Ends the submitting, and answers how many were accepted.
     pub(super) async fn stop_submitting(&self) -> u64 {
         self.shared.full.store(true, Ordering::SeqCst);
         while !self.submitters.iter().all(JoinHandle::is_finished) {
             sleep(PAUSE).await;
         }
-        self.shared.submitted.load(Ordering::SeqCst)
+        self.submitted()
     }
 
     /// Ends the rest, and answers how many were completed, and what was completed twice.
