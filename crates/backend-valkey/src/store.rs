@@ -407,7 +407,13 @@ impl Store for ValkeyStore {
 
     async fn repair(&self) -> Result<Repaired, StoreError> {
         let repaired = repair::run(self).await?;
-        let uncounted = ff_store::recount(self).await?;
+        let uncounted = match ff_store::recount(self).await {
+            Err(error @ StoreError::Corrupt(_)) => {
+                tracing::warn!(%error, "what cannot be read keeps limits from being recounted");
+                0
+            }
+            uncounted => uncounted?,
+        };
         Ok(Repaired { uncounted, ..repaired })
     }
 

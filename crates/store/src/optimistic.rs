@@ -1,6 +1,6 @@
 //! The optimistic driver: load, apply, then commit if nothing that was decided on has changed.
 //!
-//! For stores reached over a network. Commands that concern different records go together: one load
+//! For stores reached over a network. Commands that concern different executions go together: one load
 //! for all of them, one decision each, one commit for all of them, one outcome each. A conflict or a
 //! stale decision is tried again, a bounded number of times. A claim keeps what it got and skips the
 //! candidates others took.
@@ -180,21 +180,19 @@ impl Run {
     }
 }
 
-/// The commands without an answer that can go together, in order: each concerns one execution or
-/// resource that none before it does, and reads no other that one before it may change. Any other goes
-/// alone, after those before it.
+/// The commands without an answer that can go together, in order: each concerns one execution that
+/// none before it does, and reads nothing that one before it may change. Any other goes alone, after
+/// those before it.
 fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
     let mut round: Vec<&mut Run> = Vec::new();
-    let (mut executions, mut resources) = (HashSet::new(), HashSet::new());
-    let mut is_over = false;
+    let (mut executions, mut is_over) = (HashSet::new(), false);
     for run in runs.iter_mut().filter(|run| run.answer.is_none()) {
         if is_over {
             break;
         }
         let is_apart = match run.command.action.facts().subject {
             Subject::Execution(id) if !reads_others(&run.command) => executions.insert(id),
-            Subject::Resource(key) => resources.insert(key.clone()),
-            Subject::Execution(_) | Subject::Queue(..) | Subject::Home(_) => {
+            _ => {
                 is_over = true;
                 round.is_empty()
             }

@@ -9,29 +9,30 @@
 -- reply: for each decision {1, then for each change the score of the head it became or ''}, {0} if
 --       something has changed, {2} if the decision is too old, or the error that it raised.
 
--- The record that a change was decided on and the one it makes, each false where there is none; nil
--- if something has changed.
-local function examined(k, id, before, new)
+-- The record that a change was decided on and the one it makes, each false where there is none, and
+-- the elements that it adds; nil if something has changed.
+local function examined(k, id, before, new, packed)
   local bytes, after = call('GET', ff.key.record(k, id)), new ~= '' and ff.record.unpack(new)
-  if after == nil then
+  local elements = ff.elements.unpack(packed)
+  if after == nil or not elements then
     return nil
   end
   if bytes then
     local was = string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before and ff.record.unpack(bytes)
-    return was and {was, after}
+    return was and {was, after, elements}
   end
   local is_new = before == '' and after
   return is_new and (after.key == '' or not ff.save.owner(k, after.ns, after.key)) and {false, after}
 end
 
--- An owner to whose elements these are appended; nil if something has changed.
-local function appended(k, id, before, elements)
-  local record = ff.key.record(k, id)
+-- Elements to append to their owner; nil if something has changed.
+local function appended(k, id, before, packed)
+  local record, elements = ff.key.record(k, id), ff.elements.unpack(packed)
   local bytes = call('GET', record)
   if bytes and string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before
-    and ff.elements.fits(record, elements)
+    and elements and ff.elements.fits(record, elements)
   then
-    return {}
+    return {false, false, elements}
   end
 end
 
@@ -97,7 +98,7 @@ local function decision(k, now, args, from, count, ended)
     elseif args[at + 3] == 'append' then
       change = appended(k, args[at], args[at + 1], args[at + 5])
     else
-      change = examined(k, args[at], args[at + 1], args[at + 2])
+      change = examined(k, args[at], args[at + 1], args[at + 2], args[at + 5])
     end
     if not change then
       return {0}
@@ -113,12 +114,12 @@ local function decision(k, now, args, from, count, ended)
         ff.resource.put(k, id, change, args[at + 2], now)
       end
     elseif args[at + 3] == 'append' then
-      ff.elements.write(ff.key.record(k, id), args[at + 5])
+      ff.elements.write(ff.key.record(k, id), change[3])
     elseif not after then
       remove(k, id, was)
       ended[#ended + 1] = id
     elseif was then
-      head = update(k, now, origin, id, was, after, unpack(args, at + 3, at + 5))
+      head = update(k, now, origin, id, was, after, args[at + 3], args[at + 4], change[3])
       if after.state == C.STATE_FINISHED and was.state ~= C.STATE_FINISHED then
         ended[#ended + 1] = id
       end

@@ -70,26 +70,42 @@ local function flush(key, fields, newest)
   end
 end
 
--- Writes elements beside a record, packed one behind the other; those of a collection are in a row.
-function ff.elements.write(record, packed)
-  local at, of, key, fields, newest = 1, nil, nil, {}, {}
+-- Elements that are packed one after the other, as a list of collection, number, name and bytes of
+-- each; nil if they are damaged.
+function ff.elements.unpack(packed)
+  local at, all = 1, {}
   while at <= #packed do
-    local collection, number, name, bytes
-    collection, number, name, bytes, at = struct.unpack('>$ADDED', packed, at)
-    if collection ~= of then
-      flush(key, fields, newest)
-      of, key, fields, newest = collection, ff.key.collection(record, collection), {}, {}
+    local whole, collection, number, name, bytes, next_at = pcall(struct.unpack, '>$ADDED', packed, at)
+    if not whole or collection > C.COLLECTION_SUMMARY then
+      return nil
     end
-    add(key, collection, string.format('%.0f', number), name, bytes, fields, newest)
+    all[#all + 1], all[#all + 2] = collection, string.format('%.0f', number)
+    all[#all + 1], all[#all + 2] = name, bytes
+    at = next_at
+  end
+  return all
+end
+
+-- Writes unpacked elements beside a record; those of a collection are in a row.
+function ff.elements.write(record, all)
+  local of, key, fields, newest = nil, nil, {}, {}
+  for i = 1, #all, 4 do
+    if all[i] ~= of then
+      flush(key, fields, newest)
+      of, key, fields, newest = all[i], ff.key.collection(record, all[i]), {}, {}
+    end
+    add(key, of, all[i + 1], all[i + 2], all[i + 3], fields, newest)
   end
   flush(key, fields, newest)
 end
 
--- Whether the first of these packed elements is the next of its collection.
-function ff.elements.fits(record, packed)
-  local collection, number = struct.unpack('>$ADDED', packed)
-  local key = ff.key.collection(record, collection)
-  return call('HEXISTS', key, string.format('%.0f', number)) == 0
+-- Whether the first of these unpacked elements is the next of its collection.
+function ff.elements.fits(record, all)
+  if not all[1] then
+    return false
+  end
+  local key, number = ff.key.collection(record, all[1]), tonumber(all[2])
+  return call('HEXISTS', key, all[2]) == 0
     and (number == 0 or call('HEXISTS', key, string.format('%.0f', number - 1)) == 1)
 end
 

@@ -23,6 +23,7 @@ mod partitions;
 mod partitions_reads;
 mod refused;
 mod retention;
+mod slow_path;
 mod stale;
 mod stopped;
 mod together;
