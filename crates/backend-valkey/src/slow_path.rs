@@ -1,22 +1,22 @@
 //! The slow path: load what a command must see, let the machine decide, commit if nothing that
 //! was decided on has changed.
 
+mod commit;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use async_trait::async_trait;
-use ff_core::bounds::BATCH_BYTES;
 use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
 use ff_core::machine::{Change, Loaded, ReadSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
-use ff_core::record::Version;
 use ff_core::{Execution, ExecutionId, Lane, Namespace, Partition, ResourceKey, Time};
 use ff_store::StoreError;
 use ff_store::optimistic::{Ask, Commit, Optimistic, Write};
 use redis::Value;
 
-use crate::codec::{self, Inline, Stored, Unreadable};
+use crate::codec::{self, Stored, Unreadable};
 use crate::constants::CALL_COMMANDS;
 use crate::error::Fault;
 use crate::heads::News;
@@ -25,6 +25,7 @@ use crate::link::Arg;
 use crate::reply;
 use crate::resource;
 use crate::store::Shared;
+use commit::{CommitCall, packed};
 
 /// The slow path in one partition.
 pub(crate) struct SlowPath<'a> {
@@ -76,54 +77,6 @@ impl Optimistic for SlowPath<'_> {
             call.send(&mut outcomes).await;
         }
         outcomes
-    }
-}
-
-/// One call that commits decisions.
-struct CommitCall<'a> {
-    path: &'a SlowPath<'a>,
-    function: &'static str,
-    decisions: Vec<(usize, &'a Write)>,
-    args: Vec<Arg<'a>>,
-    bytes: usize,
-}
-
-impl<'a> CommitCall<'a> {
-    fn new(path: &'a SlowPath<'a>, adds: bool) -> CommitCall<'a> {
-        let function = if adds { "commit" } else { "commit_freeing" };
-        CommitCall { path, function, decisions: Vec::new(), args: Vec::new(), bytes: 0 }
-    }
-
-    fn has_room_for(&self, args: &[Arg<'_>]) -> bool {
-        let bytes: usize = args.iter().map(|arg| arg.len()).sum();
-        self.decisions.is_empty()
-            || self.decisions.len() < CALL_COMMANDS && self.bytes + bytes <= BATCH_BYTES
-    }
-
-    fn add(&mut self, place: usize, write: &'a Write, args: Vec<Arg<'a>>) {
-        self.bytes += args.iter().map(|arg| arg.len()).sum::<usize>();
-        self.args.extend(args);
-        self.decisions.push((place, write));
-    }
-
-    /// Sends what there is, and puts the outcomes in their places.
-    async fn send(&mut self, outcomes: &mut [Result<Commit, StoreError>]) {
-        if self.decisions.is_empty() {
-            return;
-        }
-        let store = self.path.store;
-        let origin: Arg<'_> = Cow::Borrowed(&store.origin);
-        let args: Vec<_> = [origin].into_iter().chain(self.args.drain(..)).collect();
-        self.bytes = 0;
-        let route = store.keys.route(self.path.partition);
-        let answers = store.link.call_confirmed(self.function, &route, &args).await;
-        let mut answers = answers.and_then(reply::list).map(Vec::into_iter);
-        for (place, write) in self.decisions.drain(..) {
-            outcomes[place] = match &mut answers {
-                Ok(answers) => self.path.outcome(write, answers.next()),
-                Err(error) => Err(error.clone()),
-            };
-        }
     }
 }
 
@@ -283,34 +236,6 @@ impl SlowPath<'_> {
     }
 }
 
-/// A decision as the arguments of its function.
-fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
-    let Write { set, decided, .. } = write;
-    let mut args = Vec::new();
-    for change in &set.changes {
-        push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
-    }
-    for append in &set.appends {
-        args.extend([owned(keys::id(append.owner)), version(append.seen), text("")]);
-        let of = append.elements.iter().map(|element| (append.collection, element));
-        let packed = codec::pack_elements(of);
-        let packed = packed.map_err(|error| unwritable(append.owner, &error))?;
-        args.extend([text("append"), text(""), Cow::Owned(packed)]);
-    }
-    for change in &set.resources {
-        let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;
-        push_resource(&change.key, change.before, after, "", &mut args);
-    }
-    for (key, seen) in &set.guards {
-        push_resource(key, *seen, Vec::new(), "guard", &mut args);
-    }
-    let count = set.changes.len() + set.appends.len() + set.resources.len() + set.guards.len();
-    let valid_until = decided.valid_until.map_or(0, |until| until.as_ms());
-    let number = |number: u64| owned(number.to_string());
-    let head = [number(decided.at.as_ms()), number(valid_until), number(count as u64)];
-    Ok(head.into_iter().chain(args).collect())
-}
-
 fn letter(letter: &'static [u8]) -> Arg<'static> {
     Cow::Borrowed(letter)
 }
@@ -461,41 +386,4 @@ pub(crate) fn decode(id: ExecutionId, bytes: &[u8]) -> Result<Stored, StoreError
 /// A record that the stored format cannot express.
 pub(crate) fn unwritable(id: ExecutionId, error: &Unreadable) -> StoreError {
     StoreError::Corrupt(format!("execution {id} cannot be written: {error}"))
-}
-
-fn push_resource(
-    key: &ResourceKey,
-    before: Option<Version>,
-    after: Vec<u8>,
-    mode: &'static str,
-    args: &mut Vec<Arg<'_>>,
-) {
-    args.extend([owned(keys::resource(key)), maybe_version(before), Cow::Owned(after)]);
-    args.extend([mode, "", ""].map(text));
-}
-
-/// The version that was decided on.
-fn version(version: Version) -> Arg<'static> {
-    Cow::Owned(version.get().to_be_bytes().to_vec())
-}
-
-fn maybe_version(before: Option<Version>) -> Arg<'static> {
-    before.map_or(Cow::Borrowed(&[]), version)
-}
-
-fn push<'a>(change: &'a Change, args: &mut Vec<Arg<'a>>) -> Result<(), Unreadable> {
-    args.push(owned(keys::id(change.id)));
-    args.push(maybe_version(change.before));
-    args.push(Cow::Owned(match &change.after {
-        Some(record) => codec::encode(record, &Inline::None, &Inline::None)?,
-        None => Vec::new(),
-    }));
-    match &change.blob {
-        Some((BlobPart::Input, bytes)) => args.extend([text("in"), Cow::Borrowed(&bytes[..])]),
-        Some((BlobPart::Result(_), bytes)) => args.extend([text("out"), Cow::Borrowed(&bytes[..])]),
-        None => args.extend([text(""), text("")]),
-    }
-    let elements = change.elements.iter().map(|(collection, element)| (*collection, element));
-    args.push(Cow::Owned(codec::pack_elements(elements)?));
-    Ok(())
 }
