@@ -99,7 +99,8 @@ impl LimitsAudit {
 }
 
 /// Corrects budgets and quotas that count more than their tickets hold; answers how many. One that
-/// changes meanwhile is left alone.
+/// changes meanwhile is left alone: rows have limits before tickets, as their kinds are in order, so
+/// what was counted is of the version that was read or of a later one.
 pub async fn recount(store: &dyn Store) -> Result<u64, StoreError> {
     let (mut rows, mut limits) = (store.rows().await?, LimitsAudit::default());
     while let Some(row) = rows.next().await {
@@ -123,5 +124,16 @@ fn sum(sums: &mut BTreeMap<(Limit, Dimension), u64>, place: &Limit, amounts: &Am
     for (dimension, amount) in amounts {
         let total = sums.entry((place.clone(), dimension.clone())).or_default();
         *total = total.saturating_add(*amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_limits_before_tickets() {
+        let kinds = [ResourceKind::Budget, ResourceKind::Quota, ResourceKind::Ticket];
+        assert!(kinds.map(ResourceKind::as_str).is_sorted());
     }
 }
