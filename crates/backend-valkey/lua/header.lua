@@ -41,6 +41,15 @@ local function wrong_count(verb, args)
   return redis.error_reply('FF_ARITY ' .. verb .. ' was called with ' .. #args .. ' arguments')
 end
 
+-- Whether arguments from a place on are whole groups; following answers where the group after the one at
+-- a place begins, nil if there is none at that place.
+local function whole(args, at, following)
+  while at and at <= #args do
+    at = following(args, at)
+  end
+  return at == #args + 1
+end
+
 -- A function declared over keys of several slots takes their count and names as its first
 -- arguments: the server refuses them as keys.
 local function spread(verb, callback)

@@ -13,15 +13,8 @@ local row = {}
 
 -- The lane of a record, NAMESPACE:LANE; nil if the record is not there or cannot be read.
 local function lane_of(bytes)
-  if not bytes or string.byte(bytes) ~= C.FORMAT then
-    return nil
-  end
-  local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
-  if not whole then
-    return nil
-  end
-  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
-  return tail_whole and ff.name.queue(ns, lane, '') or nil
+  local r = bytes and ff.record.unpack(bytes)
+  return r and ff.name.queue(r.ns, r.lane, '') or nil
 end
 
 function row.q(k, route, name)

@@ -123,16 +123,8 @@ local function following(args, at)
   return width and at + 1 + width
 end
 
-local function whole(args)
-  local at = 1
-  while at and at <= #args do
-    at = following(args, at)
-  end
-  return at == #args + 1
-end
-
 register('load', function(keys, args)
-  if not whole(args) then
+  if not whole(args, 1, following) then
     return redis.error_reply('FF_ARITY load was asked other than whole questions')
   end
   local k, at = ff.keys(keys[1]), 1

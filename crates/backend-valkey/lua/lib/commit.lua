@@ -1,11 +1,12 @@
--- Writes what was decided on records of one partition, if every one still has the version that was
--- decided on and the decision has not expired.
+-- Writes decisions on records and resources of one partition, each if all of them still have the
+-- version that was decided on and the decision has not expired.
 --
--- args: origin, the time it was decided with, the time until which it holds (0 for any), then for
---       each record: its id, the version decided on (8 bytes, '' for none), its new bytes without
---       payloads ('' to remove it), which payload comes with it ('', 'in' or 'out'), the payload,
---       and the elements to store next to it, packed. With 'append' in the place of a payload's name
---       the record stays as it is.
+-- args: origin, then for each decision the time it was made with, the time until which it holds (0 for
+--       any), how many changes it has, and its changes. One of a record has its id, the version decided
+--       on (8 bytes, '' for none), its new bytes without payloads ('' to remove it), which payload comes
+--       with it ('', 'in' or 'out'), the payload, and the elements to store next to it, packed. With
+--       'append' in the place of a payload's name the record stays as it is. One of a resource has its
+--       name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''.
 -- reply: for each decision {1, then for each change the score of the head it became or ''}, {0} if
 --       something has changed, {2} if the decision is too old, or the error that it raised.
 
@@ -137,16 +138,8 @@ local function following(args, at)
   return decided and holds and count and count > 0 and at + BEFORE + count * EACH or nil
 end
 
-local function whole(args)
-  local at = 2
-  while at and at <= #args do
-    at = following(args, at)
-  end
-  return #args > 1 and at == #args + 1
-end
-
 ff.commit = function(keys, args)
-  if not whole(args) then
+  if #args < 2 or not whole(args, 2, following) then
     return redis.error_reply('FF_ARITY commit was given other than whole decisions')
   end
   local k, now, replies, ended, at = ff.keys(keys[1]), now(), {}, {}, 2
