@@ -72,23 +72,24 @@ end
 -- Refuses a call with another number of arguments, or without numbers where they are
 -- required, before anything is read.
 local function counted(verb, callback, arity, each, numbers)
-  return function(keys, args)
+  return function(keys, args, time)
     local more = #args - arity
     if (each and (more < each or more % each ~= 0)) or (not each and more ~= 0) or #keys == 0 then
       return wrong_count(verb, args)
     end
-    for at = 0, arity == 0 and #args - 1 or 0, each or 1 do
+    for at = 0, #numbers > 0 and arity == 0 and #args - 1 or 0, each or 1 do
       for i = 1, #numbers do
         if not tonumber(args[at + numbers[i]]) then
           return redis.error_reply('FF_ARGUMENT ' .. verb .. ' was called with other than a number')
         end
       end
     end
-    return callback(keys, args)
+    return callback(keys, args, time)
   end
 end
 
--- What the functions of verbs do, for calls that come together.
+-- What the functions of verbs do, for calls that come together. These give the time as a third argument,
+-- so that it is read once.
 local callbacks = {}
 
 -- Registers the function of a verb; flags is a list, or nil. arity is the number of its arguments;

@@ -26,7 +26,7 @@ use crate::link::Arg;
 use crate::reply;
 use crate::slow_path::{self, SlowPath};
 use crate::store::Shared;
-use answer::Told;
+use answer::ClaimReply;
 
 /// How many partitions one claim or grant asks at most. Each asked one gives something or is forgotten.
 pub(crate) const MOST_PICKS: usize = 128;
@@ -84,9 +84,9 @@ pub(crate) async fn admission_candidates(
     let mut found = Vec::new();
     for answer in store.link.call_some("admission_candidates", &routes, &args).await?.values {
         for partition in reply::list(answer)? {
-            let mut told = reply::list(partition)?.into_iter();
-            let is_limited = reply::number(&told.next().ok_or_else(reply::missing)?)? == 1;
-            found.extend(deferred(told, is_limited)?.0);
+            let mut values = reply::list(partition)?.into_iter();
+            let is_limited = reply::number(&values.next().ok_or_else(reply::missing)?)? == 1;
+            found.extend(deferred(values, is_limited)?.0);
         }
     }
     found.sort_by_key(|(place, _)| *place);
@@ -98,14 +98,14 @@ pub(crate) async fn admission_candidates(
 /// One that must be admitted, and its place.
 type Placed = ((Score, ExecutionId), NeedsAdmission);
 
-/// Those of which ids and records are told, and whether all can be read.
+/// Reads pairs of an id and a record: what must be admitted, and whether all of them can be read.
 fn deferred(
-    told: impl IntoIterator<Item = Value>,
+    values: impl IntoIterator<Item = Value>,
     is_limited: bool,
 ) -> Result<(Vec<Placed>, bool), StoreError> {
     let (mut found, mut all) = (Vec::new(), true);
-    let mut told = told.into_iter();
-    while let (Some(id), Some(record)) = (told.next(), told.next()) {
+    let mut values = values.into_iter();
+    while let (Some(id), Some(record)) = (values.next(), values.next()) {
         let id = slow_path::named(&reply::bytes(id)?)?;
         let Ok(Stored { record, .. }) = slow_path::decode(id, &reply::bytes(record)?) else {
             all = false;
@@ -199,11 +199,11 @@ impl Claiming {
         }
     }
 
-    /// Where something must be admitted, others of the same queue may be too: as many are told as are
-    /// still wanted.
+    /// Where one execution must be admitted, others of the same queue may have to be too: finds as many
+    /// as the claim still wants.
     async fn scan_further(&mut self, store: &Shared) {
-        let (told, most) = (self.all.needs_admission.len(), usize::from(self.claim.max));
-        if told == 0 || told >= most {
+        let (found, most) = (self.all.needs_admission.len(), usize::from(self.claim.max));
+        if found == 0 || found >= most {
             return;
         }
         match admission_candidates(store, &self.claim, most).await {
@@ -252,7 +252,7 @@ impl Claiming {
     }
 
     /// Asks one partition. Tells whether another may be asked. One that cannot be asked is set aside.
-    /// It fails where nobody knows what was taken: the same call, repeated, tells.
+    /// It fails if what was taken is unknown: the same claim, sent again, finds out.
     async fn ask(
         &mut self,
         store: &Shared,
@@ -273,23 +273,25 @@ impl Claiming {
                 self.failure = Some(fault.into());
                 return Ok(true);
             }
-            answer => answer.map_err(StoreError::from).and_then(Told::read),
+            answer => answer.map_err(StoreError::from).and_then(ClaimReply::read),
         };
-        let told = answer.as_ref().ok().and_then(Told::answer);
-        let taken = told.map_or(0, |answer| answer.assignments.len());
-        let heads = told.map(|answer| &answer.heads[..]);
-        let asks = told.is_some_and(|answer| !answer.needs_admission.is_empty());
+        let answered = answer.as_ref().ok().and_then(ClaimReply::answer);
+        let taken = answered.map_or(0, |answer| answer.assignments.len());
+        let heads = answered.map(|answer| &answer.heads[..]);
+        let asks = answered.is_some_and(|answer| !answer.needs_admission.is_empty());
         let left = store.heads.settle(queue, &pick, taken, heads);
-        let asks_again = matches!(answer, Ok(Told::PassedOver(_)));
-        // Whoever took nothing calls nobody: it would be called itself, and never rest.
+        let asks_again = matches!(answer, Ok(ClaimReply::PassedOver(_)));
+        // A claim that took nothing wakes no other: two of them would wake each other for ever.
         if let Some(left) = left.filter(|_| taken > 0 || !asks && !asks_again) {
             store.more_work(queue, left);
         }
         let answer = match answer? {
-            Told::Answered(answer) => answer,
-            // It has to ask again, of whoever is best by now.
-            Told::PassedOver(_) => return Ok(true),
-            Told::Left => return self.ask_slowly(store, entropy, queue, pick.partition).await,
+            ClaimReply::Answered(answer) => answer,
+            // It asks again, the partition that is best by now.
+            ClaimReply::PassedOver(_) => return Ok(true),
+            ClaimReply::Left => {
+                return self.ask_slowly(store, entropy, queue, pick.partition).await;
+            }
         };
         self.take(answer.assignments);
         self.all.again |= answer.cut;

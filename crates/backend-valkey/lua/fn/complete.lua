@@ -3,18 +3,19 @@
 -- args: for each its id, namespace, fence, salt, the exit as the record stores it, where the
 --       result belongs (C.PLACE_HERE or C.PLACE_OWN_KEY), and the detail that the record stores, packed;
 --       then the result.
--- reply: for each {now, its record as it was}, or 0 if the caller does not plainly hold it, which the
+-- reply: now, then for each its record as it was, or 0 if the caller does not plainly hold it, which the
 --       slow path decides; then nothing is written.
 
--- Answers the reply, and the id if it is completed.
-local function complete(k, now, packed, bytes_out)
+-- Answers the reply, and the id if it is completed. Adds its timer to armed and what no longer holds it
+-- to released: index entries of all are written by one command.
+local function complete(k, now, armed, released, packed, bytes_out)
   local id, namespace, fence, new_salt, at = ff.lease.shown(packed)
   local bytes = id and ff.lease.held(k, id, fence)
   if not bytes then
     return 0
   end
-  local told, $completion = pcall(struct.unpack, '>$COMPLETION', packed, at)
-  if not told then
+  local readable, $completion = pcall(struct.unpack, '>$COMPLETION', packed, at)
+  if not readable then
     return 0
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
@@ -33,15 +34,21 @@ local function complete(k, now, packed, bytes_out)
     result = ''
   end
   call('SET', record, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
-  ff.arm(k, k.timer, id, timer, now)
-  call('ZREM', k.requests, ff.name.request(was, id))
-  return {now, bytes}, id
+  armed[#armed + 1], armed[#armed + 2] = timer, id
+  released[#released + 1] = ff.name.request(was, id)
+  return bytes, id
 end
 
-register('complete', function(keys, args)
-  local k, now, replies, ended = ff.keys(keys[1]), now(), {}, {}
+register('complete', function(keys, args, time)
+  local k, now, armed, released, ended = ff.keys(keys[1]), time or now(), {}, {}, {}
+  local replies = {now}
   for i = 1, #args, 2 do
-    replies[#replies + 1], ended[#ended + 1] = apart(complete, k, now, args[i], args[i + 1])
+    replies[#replies + 1], ended[#ended + 1] =
+      apart(complete, k, now, armed, released, args[i], args[i + 1])
+  end
+  if released[1] then
+    ff.arm_all(k, armed, now)
+    call('ZREM', k.requests, unpack(released))
   end
   ff.save.ended(k, ended)
   return replies

@@ -4,7 +4,7 @@
 -- reply: for each {until, time by which it must stop or 0}, or {} if the caller does not plainly
 --       hold it, which the slow path decides; then nothing is written.
 
-local function renew(k, now, packed)
+local function renew(k, now, armed, packed)
   local id, namespace, fence, new_salt = ff.lease.shown(packed)
   local bytes = id and ff.lease.held(k, id, fence)
   if not bytes then
@@ -21,15 +21,16 @@ local function renew(k, now, packed)
   call('SET', ff.key.record(k, id),
     struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   if timer ~= was then
-    ff.arm(k, k.timer, id, timer, now)
+    armed[#armed + 1], armed[#armed + 2] = timer, id
   end
   return {until_at, cancel_by}
 end
 
-register('renew', function(keys, args)
-  local k, now, replies = ff.keys(keys[1]), now(), {}
+register('renew', function(keys, args, time)
+  local k, now, armed, replies = ff.keys(keys[1]), time or now(), {}, {}
   for i, packed in ipairs(args) do
-    replies[i] = apart(renew, k, now, packed)
+    replies[i] = apart(renew, k, now, armed, packed)
   end
+  ff.arm_all(k, armed, now)
   return replies
 end, {'allow-oom'}, 0, 1)

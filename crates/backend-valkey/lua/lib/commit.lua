@@ -80,9 +80,9 @@ end
 -- How many arguments a decision has before its changes, and how many each of them has.
 local BEFORE, EACH = 3, 6
 
--- Whether the change at a place is of a resource: an id has no colon.
+-- Whether the change at a place is of a resource: its name begins with its kind, and an id has no colon.
 local function is_resource(args, at)
-  return string.find(args[at], ':', 1, true)
+  return string.find(args[at], '^%l+:')
 end
 
 -- One decision, whose arguments begin at a place. Adds the executions that it ends to ended.

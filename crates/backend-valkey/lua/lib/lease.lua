@@ -24,11 +24,11 @@ function ff.lease.held(k, id, fence)
   return nil
 end
 
--- Leases a queued execution to a worker: its record, its timer and the entry of its claim. by
--- has the request, worker, instance and salt of the claim; place is which of its leases this is, and
--- name the admission under which limits admitted the execution, if they did. Answers the new record;
--- nil, with nothing written, if the record is damaged.
-function ff.lease.take(k, id, bytes, now, by, place, name)
+-- Leases a queued execution to a worker: writes its record, and adds its timer to armed and the entry of
+-- its claim to held. by has the request, worker, instance and salt of the claim; place is which of its
+-- leases this is, and name the admission under which limits admitted the execution, if they did. Answers
+-- the new record; nil, with nothing written, if the record is damaged.
+function ff.lease.take(k, armed, held, id, bytes, now, by, place, name)
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
   if not whole then
     return nil
@@ -58,8 +58,8 @@ function ff.lease.take(k, id, bytes, now, by, place, name)
   local changed = struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at))
   call('SET', record, changed)
   if timer ~= was then
-    ff.arm(k, k.timer, id, timer, now)
+    armed[#armed + 1], armed[#armed + 2] = timer, id
   end
-  call('ZADD', k.requests, 0, ff.name.request(lease, id))
+  held[#held + 1], held[#held + 2] = 0, ff.name.request(lease, id)
   return changed
 end

@@ -23,11 +23,18 @@ function ff.queue.announce(k, score, ns, lane, class, requires, origin)
 end
 
 -- Adds an execution in its place. A better head than before is registered and announced, and
--- answered as its score; anything else answers false.
-function ff.queue.join(k, id, score, ns, lane, class, requires, origin)
+-- answered as its score; anything else answers false. heads, if given, has scores that the heads of
+-- queues are known not to exceed.
+function ff.queue.join(k, id, score, ns, lane, class, requires, origin, heads)
   local name = ff.name.queue(ns, lane, class)
   local key = ff.key.queue(k, name)
   call('ZADD', key, score, id)
+  if heads and (heads[key] or math.huge) <= score then
+    return false
+  end
+  if heads then
+    heads[key] = score
+  end
   if call('ZRANGE', key, 0, 0)[1] ~= id then
     return false
   end

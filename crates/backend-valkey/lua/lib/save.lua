@@ -21,13 +21,16 @@ end
 
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a separate
 -- key. Answers false, with nothing written, if the id is taken. The idempotency key is written before
--- the record: no fault lets another submit with that key create a second execution.
-function ff.save.create(k, id, bytes, ns, created, key, own_input)
+-- the record: no fault lets another submit with that key create a second execution. registered, if given,
+-- has the namespaces that the call has registered.
+function ff.save.create(k, id, bytes, ns, created, key, own_input, registered)
   local record = ff.key.record(k, id)
   if (own_input or key ~= '') and call('EXISTS', record) == 1 then
     return false
   end
-  call('SADD', k.namespaces, ns)
+  if not (registered and registered[ns]) then
+    call('SADD', k.namespaces, ns)
+  end
   local list = ff.key.list(k, ns)
   local listed = call('ZADD', list, 'NX', created, id)
   if key ~= '' then
@@ -45,6 +48,9 @@ function ff.save.create(k, id, bytes, ns, created, key, own_input)
       end
     end
     return false
+  end
+  if registered then
+    registered[ns] = true
   end
   if listed == 0 then
     -- A fault has left the entry of an earlier try.

@@ -20,13 +20,13 @@ function ff.together(_, args)
   if not is_whole(args) then
     return wrong_count('together', args)
   end
-  local replies, at = {}, 1
+  local now, replies, at = now(), {}, 1
   while at <= #args do
     local own, from, count = {}, at + 2, tonumber(args[at + 2])
     for i = 1, count do
       own[i] = args[from + i]
     end
-    replies[#replies + 1] = apart(callbacks[args[at]], {args[at + 1]}, own)
+    replies[#replies + 1] = apart(callbacks[args[at]], {args[at + 1]}, own, now)
     at = from + count + 1
   end
   return replies

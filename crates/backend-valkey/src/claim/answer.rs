@@ -17,7 +17,7 @@ const CUT: i64 = 2;
 const PASSED_OVER: i64 = 3;
 
 /// What the function made of a claim.
-pub(super) enum Told {
+pub(super) enum ClaimReply {
     /// It is answered.
     Answered(Answer),
     /// Others of the same call came first, and it has to ask again.
@@ -36,25 +36,27 @@ pub(super) struct Answer {
     pub(super) needs_admission: Vec<NeedsAdmission>,
 }
 
-impl Told {
+impl ClaimReply {
     pub(super) fn answer(&self) -> Option<&Answer> {
         match self {
-            Told::Answered(answer) | Told::PassedOver(answer) => Some(answer),
-            Told::Left => None,
+            ClaimReply::Answered(answer) | ClaimReply::PassedOver(answer) => Some(answer),
+            ClaimReply::Left => None,
         }
     }
 
-    pub(super) fn read(values: Vec<Value>) -> Result<Told, StoreError> {
+    pub(super) fn read(values: Vec<Value>) -> Result<ClaimReply, StoreError> {
         let mut values = values.into_iter();
         let mut next = || values.next().ok_or_else(reply::missing);
         if reply::number(&next()?)? == 0 {
-            return Ok(Told::Left);
+            return Ok(ClaimReply::Left);
         }
         let now = reply::time(&next()?)?;
         let is_limited = reply::number(&next()?)? == 1;
-        let heads = reply::list(next()?)?;
-        let heads = heads.iter().map(reply::maybe_number).collect::<Result<_, _>>()?;
-        let deferred = reply::list(next()?)?;
+        let heads = heads(&reply::bytes(next()?)?)?;
+        let deferred = match next()? {
+            Value::Array(deferred) => deferred,
+            _ => Vec::new(),
+        };
         let share = next()?;
         if let Value::ServerError(error) = &share {
             return Err(Fault::replied(error).into());
@@ -62,17 +64,30 @@ impl Told {
         let mut share = reply::list(share)?.into_iter();
         let status = reply::number(&share.next().ok_or_else(reply::missing)?)?;
         if status == LEFT {
-            return Ok(Told::Left);
+            return Ok(ClaimReply::Left);
         }
         let (deferred, all) = super::deferred(deferred, is_limited)?;
         if !all && share.len() == 0 {
-            return Ok(Told::Left);
+            return Ok(ClaimReply::Left);
         }
         let needs_admission = deferred.into_iter().map(|(_, needs)| needs).collect();
         let assignments = assignments(share, now)?;
         let answer = Answer { assignments, cut: status == CUT, heads, needs_admission };
-        Ok(if status == PASSED_OVER { Told::PassedOver(answer) } else { Told::Answered(answer) })
+        Ok(if status == PASSED_OVER {
+            ClaimReply::PassedOver(answer)
+        } else {
+            ClaimReply::Answered(answer)
+        })
     }
+}
+
+/// The scores of heads, with a comma between two and nothing where there is none.
+fn heads(scores: &[u8]) -> Result<Vec<Option<i64>>, StoreError> {
+    let score = |text: &[u8]| match text {
+        [] => Ok(None),
+        text => reply::score(text).map(Some).ok_or_else(reply::missing),
+    };
+    scores.split(|byte| *byte == b',').map(score).collect()
 }
 
 /// What one claim has taken.

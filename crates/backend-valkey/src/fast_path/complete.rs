@@ -36,14 +36,14 @@ pub(super) fn push(
 pub(super) fn read(
     store: &Shared,
     complete: &Complete,
+    shared: &[Value],
     answer: Value,
 ) -> Result<Option<Reply>, StoreError> {
     if let Value::Int(_) = answer {
         return Ok(None);
     }
-    let mut answer = reply::list(answer)?.into_iter();
-    let mut next = || answer.next().ok_or_else(reply::missing);
-    let (now, bytes) = (reply::time(&next()?)?, reply::bytes(next()?)?);
+    let now = reply::time(shared.first().ok_or_else(reply::missing)?)?;
+    let bytes = reply::bytes(answer)?;
     store.wakeups.announce([Announcement::Ended(complete.hold.target.execution)]);
     match Glance::at(&bytes) {
         Ok(Glance { lane, kind, started, is_admitted }) => {

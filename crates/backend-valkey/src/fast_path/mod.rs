@@ -130,21 +130,30 @@ async fn call(
     }
     let bytes = commands.iter().map(|command| command.action.facts().payload_bytes).sum();
     let part = Part { args, commands: commands.len(), bytes };
-    let answers = store.gathering.ask(Way::Commands { verb, partition }, part).await?;
-    if answers.len() != commands.len() {
+    let way = Way::Commands { verb, partition };
+    let shared = way.shared();
+    let mut answers = store.gathering.ask(way, part).await?;
+    if answers.len() != shared + commands.len() {
         return Err(reply::missing());
     }
-    let both = commands.iter().zip(answers);
-    Ok(both.map(|(command, answer)| read(store, partition, command, answer)).collect())
+    let both = commands.iter().zip(answers.split_off(shared));
+    Ok(both.map(|(command, answer)| read(store, partition, command, &answers, answer)).collect())
 }
 
-fn read(store: &Shared, partition: u16, command: &Command, answer: Value) -> Outcome {
+/// Reads the answer to one command; `shared` is for all commands of the call.
+fn read(
+    store: &Shared,
+    partition: u16,
+    command: &Command,
+    shared: &[Value],
+    answer: Value,
+) -> Outcome {
     if let Value::ServerError(error) = &answer {
         return Outcome::Done(Err(Fault::replied(error).into()));
     }
     let read = match &command.action {
         Action::Submit(submit) => submit::read(store, partition, submit, answer),
-        Action::Complete(complete) => complete::read(store, complete, answer),
+        Action::Complete(complete) => complete::read(store, complete, shared, answer),
         Action::Renew(_) => renew::read(answer),
         Action::Tick(tick) => retire::read(store, tick, &answer),
         Action::Unblock(_) => unblock::read(store, partition, answer),

@@ -52,12 +52,16 @@ pub(super) fn read(
     submit: &Submit,
     answer: Value,
 ) -> Result<Option<Reply>, StoreError> {
-    let answer = reply::list(answer)?;
-    let [_, state, head] = &answer[..] else { return Ok(None) };
-    let queued = reply::number(state)? == format::state::QUEUED as i64;
+    let (queued, head) = match &answer {
+        Value::Int(state) => (*state == format::state::QUEUED as i64, None),
+        head => match reply::maybe_number(head)? {
+            Some(score) => (true, Some(score)),
+            None => return Ok(None),
+        },
+    };
     if queued {
         let queue = (submit.namespace.clone(), submit.lane.clone());
-        store.has_joined(partition, &queue, &submit.requires, reply::maybe_number(head)?);
+        store.has_joined(partition, &queue, &submit.requires, head);
     }
     let state = match queued {
         true => State::Queued { why: Intent::Fresh },

@@ -1,9 +1,10 @@
 //! Calls travel together: what callers of this process ask of a server, or in a cluster of a partition,
-//! while a call is under way there goes as the next call.
+//! goes in few calls.
 //!
-//! A caller that meets no call under way sends its own at once, and nobody waits for more to come.
-//! Callers that come meanwhile queue up, and a task sends what they ask for, the first ones first and
-//! as much as one call carries, until nobody is left. Each caller gets its own part of the answer, or
+//! At most [`CALLS_UNDER_WAY`] calls are under way there at a time: while the server runs one, the process
+//! prepares the next. A caller that may send does so once the tasks that are ready have run, so that they
+//! join its call; it waits for nothing else, and for no time. All others queue up, and whichever call ends
+//! first takes as many of them along as one call carries. Each caller gets its own part of the answer, or
 //! what the call failed with. The part of a caller that has gone before it was sent is not sent.
 //!
 //! Commands of one function and one partition are one call of that function, and so are claims of the
@@ -11,7 +12,6 @@
 
 mod way;
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,17 +39,28 @@ struct Shared {
     keys: Keys,
     origin: [u8; 8],
     runtime: Handle,
-    /// The waiting callers behind each call that is under way.
-    under_way: Mutex<HashMap<Gate, VecDeque<Waiting>>>,
+    /// The calls that are under way at each gate, and the callers behind them.
+    under_way: Mutex<HashMap<Gate, UnderWay>>,
 }
 
-/// What lets one call through at a time.
+/// What lets a few calls through at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Gate {
     /// In a cluster, whose calls touch one slot.
     partition: Option<u16>,
     /// Calls that a server with full memory runs are not held up by those that it refuses.
     frees: bool,
+}
+
+/// How many calls are under way at a time. With one, the server would have nothing to do while the process
+/// reads its answers; with more than two, each would carry less.
+pub(crate) const CALLS_UNDER_WAY: usize = 2;
+
+/// Calls that are under way, and the callers that wait for the next one.
+#[derive(Default)]
+struct UnderWay {
+    calls: usize,
+    waiting: VecDeque<Waiting>,
 }
 
 struct Waiting {
@@ -75,16 +86,26 @@ impl Gathering {
         let by = Instant::now() + self.0.link.timeout();
         let partition = self.0.link.is_cluster().then_some(way.partition());
         let gate = Gate { partition, frees: way.frees() };
-        match self.0.join(gate, Asked { way, part }) {
+        let receive = match self.0.join(gate, Asked { way, part }) {
             Joined::First(asked) => {
-                let _turn = Turn { shared: Arc::clone(&self.0), gate };
-                self.0.send_one(asked).await
+                let turn = Turn { shared: Arc::clone(&self.0), gate };
+                // Callers that are ready to run join this call.
+                tokio::task::yield_now().await;
+                let mut others = self.0.next_group(gate, Some(&asked.part));
+                if others.is_empty() {
+                    return self.0.send_one(asked).await;
+                }
+                let (answer, receive) = oneshot::channel();
+                others.insert(0, Waiting { asked, answer });
+                self.0.runtime.spawn(turn.go_on(others));
+                receive
             }
-            Joined::Behind(answer) => match timeout_at(by, answer).await {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => Err(Fault::new(Kind::Lost, "the process is shutting down")),
-                Err(_) => Err(Fault::new(Kind::Lost, "no answer in time")),
-            },
+            Joined::Behind(receive) => receive,
+        };
+        match timeout_at(by, receive).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(Fault::new(Kind::Lost, "the process is shutting down")),
+            Err(_) => Err(Fault::new(Kind::Lost, "no answer in time")),
         }
     }
 
@@ -96,29 +117,34 @@ impl Gathering {
 
 /// Where a part has found its place.
 enum Joined {
-    /// No call is under way: its caller sends it.
+    /// Its caller may send it.
     First(Asked),
-    /// It is sent with the next call.
+    /// It is sent with a later call.
     Behind(Receiver<Answer>),
 }
 
 impl Shared {
-    fn under_way(&self) -> MutexGuard<'_, HashMap<Gate, VecDeque<Waiting>>> {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<Gate, UnderWay>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn join(&self, gate: Gate, asked: Asked) -> Joined {
-        match self.under_way().entry(gate) {
-            Entry::Vacant(place) => {
-                place.insert(VecDeque::new());
-                Joined::First(asked)
-            }
-            Entry::Occupied(mut place) => {
-                let (answer, receive) = oneshot::channel();
-                place.get_mut().push_back(Waiting { asked, answer });
-                Joined::Behind(receive)
-            }
+        let mut under_way = self.under_way();
+        let line = under_way.entry(gate).or_default();
+        if line.calls < CALLS_UNDER_WAY {
+            line.calls += 1;
+            return Joined::First(asked);
         }
+        let (answer, receive) = oneshot::channel();
+        line.waiting.push_back(Waiting { asked, answer });
+        Joined::Behind(receive)
+    }
+
+    /// The callers that go next, behind `first` if that is given.
+    fn next_group(&self, gate: Gate, first: Option<&Part>) -> Vec<Waiting> {
+        let mut under_way = self.under_way();
+        let line = under_way.get_mut(&gate);
+        line.map(|line| gather(&mut line.waiting, first)).unwrap_or_default()
     }
 
     async fn send_one(&self, asked: Asked) -> Answer {
@@ -201,15 +227,14 @@ fn sections(asked: &[Asked]) -> Vec<Section<'_>> {
     sections
 }
 
-/// The call that is under way, and then the next ones. Whoever drops it leaves those who wait to a
-/// task.
+/// The right to have a call under way. If callers wait when it is dropped, a task sends the next calls.
 struct Turn {
     shared: Arc<Shared>,
     gate: Gate,
 }
 
 impl Turn {
-    /// Sends one call after the other until nobody waits.
+    /// Sends one call after the other until no caller waits.
     async fn go_on(self, first: Vec<Waiting>) {
         let mut group = first;
         while !group.is_empty() {
@@ -220,8 +245,9 @@ impl Turn {
                 // A caller that has gone needs no answer.
                 let _ = caller.send(answer);
             }
-            let mut under_way = self.shared.under_way();
-            group = under_way.get_mut(&self.gate).map(gather).unwrap_or_default();
+            // Those that were answered may ask for more at once.
+            tokio::task::yield_now().await;
+            group = self.shared.next_group(self.gate, None);
         }
     }
 }
@@ -229,9 +255,13 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut under_way = self.shared.under_way();
-        let group = under_way.get_mut(&self.gate).map(gather).unwrap_or_default();
+        let Some(line) = under_way.get_mut(&self.gate) else { return };
+        let group = gather(&mut line.waiting, None);
         if group.is_empty() {
-            under_way.remove(&self.gate);
+            line.calls -= 1;
+            if line.calls == 0 {
+                under_way.remove(&self.gate);
+            }
             return;
         }
         // A runtime that is shutting down drops the task at once, and that takes the lock.
@@ -241,9 +271,10 @@ impl Drop for Turn {
     }
 }
 
-/// The next ones that go as one: as many as one call carries, and one in any case.
-fn gather(queue: &mut VecDeque<Waiting>) -> Vec<Waiting> {
-    let (mut commands, mut bytes) = (0, 0);
+/// The next ones that go as one, behind `first` if that is given: as many as one call carries, and one in
+/// any case.
+fn gather(queue: &mut VecDeque<Waiting>, first: Option<&Part>) -> Vec<Waiting> {
+    let (mut commands, mut bytes) = first.map_or((0, 0), |first| (first.commands, first.bytes));
     let mut group = Vec::new();
     while let Some(next) = queue.pop_front() {
         if next.answer.is_closed() {
@@ -251,7 +282,8 @@ fn gather(queue: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         }
         commands += next.asked.part.commands;
         bytes += next.asked.part.bytes;
-        if !group.is_empty() && (commands > CALL_COMMANDS || bytes > BATCH_BYTES) {
+        let is_only = group.is_empty() && first.is_none();
+        if !is_only && (commands > CALL_COMMANDS || bytes > BATCH_BYTES) {
             queue.push_front(next);
             break;
         }

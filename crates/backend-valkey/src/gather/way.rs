@@ -34,10 +34,6 @@ pub(crate) struct Part {
     pub(crate) bytes: usize,
 }
 
-/// What all claims of one call are answered: that they are answered, the time, whether the lane has a
-/// limit, heads and what must be admitted.
-const CLAIMS_SHARE: usize = 5;
-
 impl Way {
     /// Whether a server with full memory runs it.
     pub(super) fn frees(&self) -> bool {
@@ -80,31 +76,45 @@ impl Way {
         }
     }
 
-    /// What each part is answered.
+    /// How many values at the beginning of an answer are for every caller. Of claims: that they are
+    /// answered, the time, whether the lane has a limit, heads, and what must be admitted.
+    pub(crate) fn shared(&self) -> usize {
+        match self {
+            Way::Commands { verb: Verb::Complete, .. } => 1,
+            Way::Commands { .. } => 0,
+            Way::Claims { .. } => 5,
+        }
+    }
+
+    /// How many values of an answer are for one part.
+    fn own(&self, part: &Part) -> usize {
+        match self {
+            Way::Commands { .. } => part.commands,
+            Way::Claims { .. } => 1,
+        }
+    }
+
+    /// What each part is answered: what is for all, then its own.
     pub(super) fn deal(&self, answer: Value, parts: &[&Part]) -> Result<Vec<Vec<Value>>, Fault> {
         let Value::Array(mut values) = answer else { return Err(strange(&answer)) };
         if parts.len() == 1 {
             return Ok(vec![values]);
         }
-        let dealt: Vec<_> = match self {
-            Way::Commands { .. } => {
-                let mut values = values.into_iter();
-                let own = |part: &&Part| values.by_ref().take(part.commands).collect();
-                parts.iter().map(own).collect()
-            }
-            Way::Claims { .. } if values.len() < CLAIMS_SHARE => {
-                // Every claim is left to the slow path.
-                parts.iter().map(|_| values.clone()).collect()
-            }
-            Way::Claims { .. } => {
-                let shares = values.split_off(CLAIMS_SHARE).into_iter();
-                shares.map(|own| values.iter().cloned().chain([own]).collect()).collect()
-            }
-        };
-        match dealt.len() == parts.len() {
-            true => Ok(dealt),
-            false => Err(lacking()),
+        if values.len() < self.shared() {
+            // Every claim is left to the slow path.
+            return Ok(parts.iter().map(|_| values.clone()).collect());
         }
+        let mut own = values.split_off(self.shared()).into_iter();
+        let mut dealt = Vec::with_capacity(parts.len());
+        for part in parts {
+            let mut answer = values.clone();
+            answer.extend(own.by_ref().take(self.own(part)));
+            if answer.len() < self.shared() + self.own(part) {
+                return Err(lacking());
+            }
+            dealt.push(answer);
+        }
+        Ok(dealt)
     }
 }
 

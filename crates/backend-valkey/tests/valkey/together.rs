@@ -1,6 +1,6 @@
 //! Calls of one process that meet travel together: fewer calls, and to each its own answer.
 //!
-//! A proxy holds the first call back until all others have been made.
+//! A proxy holds the first two calls back until all others have been made.
 
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
@@ -24,7 +24,10 @@ use crate::fixture::{
     work,
 };
 
-/// How many calls meet behind the first.
+/// How many calls are under way at a time.
+const UNDER_WAY: usize = 2;
+
+/// How many calls meet behind them.
 const CALLERS: usize = 20;
 
 /// The most commands of one call, as the limits page has it.
@@ -69,18 +72,22 @@ impl Meeting {
         })
     }
 
-    /// Makes these calls while the first of them is under way.
+    /// Makes these calls while the first of them are under way.
     async fn meet(&self, mut calls: Vec<Asking<'_>>) -> Vec<Answer> {
         self.hold(&mut calls).await;
         self.proxy.set(Mode::Forward);
         join_all(calls).await
     }
 
-    /// Makes these calls; the first of them does not reach the server yet.
+    /// Makes these calls; the first of them do not reach the server yet.
     async fn hold(&self, calls: &mut [Asking<'_>]) {
         self.proxy.set(Mode::Hold);
-        for call in calls {
+        for (number, call) in calls.iter_mut().enumerate() {
             begin(call.as_mut()).await;
+            if number < UNDER_WAY {
+                // A caller that may send first lets others join.
+                begin(call.as_mut()).await;
+            }
         }
     }
 
@@ -131,12 +138,12 @@ fn claimed(answer: Answer) -> Vec<Assignment> {
 #[tokio::test(flavor = "multi_thread")]
 async fn submits_that_meet_go_as_one() {
     let meeting = Meeting::new().await;
-    let mut works: Vec<_> = (0..=CALLERS).map(|_| meeting.work()).collect();
+    let mut works: Vec<_> = (0..UNDER_WAY + CALLERS).map(|_| meeting.work()).collect();
     works[3].namespace = Namespace::new("other").unwrap();
     let calls = works.iter().map(|work| meeting.ask(work.clone())).collect();
     let made: Vec<_> = meeting.meet(calls).await.into_iter().map(submitted).collect();
     assert_eq!(made, works.iter().map(|work| work.id).collect::<Vec<_>>());
-    assert_eq!(meeting.calls("submit"), 2, "the first, and all that came meanwhile");
+    assert_eq!(meeting.calls("submit"), 3, "the first two, and all that came meanwhile");
     check(&meeting.process).await;
 }
 
@@ -157,7 +164,7 @@ async fn a_call_that_meets_none_is_sent_at_once_and_alone() {
 
 /// Completes what is held, one of them under a lease that is not its own.
 async fn completes_meet(meeting: Meeting) {
-    let held = meeting.held(CALLERS + 1).await;
+    let held = meeting.held(UNDER_WAY + CALLERS).await;
     let wrong = 7;
     let holds = held.iter().enumerate().map(|(number, one)| {
         let mut hold = one.hold();
@@ -178,7 +185,7 @@ async fn completes_meet(meeting: Meeting) {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(meeting.calls("complete"), 2);
+    assert_eq!(meeting.calls("complete"), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,8 +196,8 @@ async fn a_refused_completion_costs_itself_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_another_caller_would_be_noticed() {
     let reversed = [(
-        "replies[#replies + 1], ended[#ended + 1] = apart(complete, k,",
-        "table.insert(replies, 1, 0) replies[1], ended[#ended + 1] = apart(complete, k,",
+        "replies[#replies + 1], ended[#ended + 1] =",
+        "table.insert(replies, 2, 0) replies[2], ended[#ended + 1] =",
     )];
     let meeting = Meeting::with(1, &reversed).await;
     assert!(tokio::spawn(completes_meet(meeting)).await.is_err());
@@ -199,18 +206,18 @@ async fn an_answer_to_another_caller_would_be_noticed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn renewals_that_meet_go_as_one() {
     let meeting = Meeting::new().await;
-    let held = meeting.held(CALLERS + 1).await;
+    let held = meeting.held(UNDER_WAY + CALLERS).await;
     let calls = held.iter().map(|one| meeting.ask(Renew { hold: one.hold() })).collect();
     for answer in meeting.meet(calls).await {
         assert!(matches!(answer, Ok(Reply::Renewed(_))), "{answer:?}");
     }
-    assert_eq!(meeting.calls("renew"), 2);
+    assert_eq!(meeting.calls("renew"), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_execution_that_cannot_be_read_costs_its_caller_alone() {
     let meeting = Meeting::new().await;
-    let held = meeting.held(CALLERS + 1).await;
+    let held = meeting.held(UNDER_WAY + CALLERS).await;
     let keys = Server::shared().command(&["KEYS", &format!("{}:exec:*", meeting.name)]).unwrap();
     let key = keys.list()[0].to_string();
     let record = Server::shared().command(&["GET", &key]).unwrap();
@@ -264,11 +271,11 @@ async fn claims_that_meet_go_as_one() {
     for _ in 0..=CALLERS {
         submit(&meeting.process).await;
     }
-    let requests: Vec<_> = (0..=CALLERS).map(|_| claim(1)).collect();
+    let requests: Vec<_> = (0..UNDER_WAY + CALLERS).map(|_| claim(1)).collect();
     let answers = meeting.meet(meeting.claims(&requests)).await;
     let taken: BTreeSet<_> = answers.into_iter().flat_map(claimed).map(|o| o.execution).collect();
-    assert_eq!(taken.len(), CALLERS + 1);
-    assert_eq!(meeting.calls("claim"), 2);
+    assert_eq!(taken.len(), UNDER_WAY + CALLERS);
+    assert_eq!(meeting.calls("claim"), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -341,7 +348,7 @@ async fn partitions_meet(meeting: Meeting) {
         assert_eq!(taken.fence.lease.request, request.request);
     }
     assert_eq!(meeting.calls("together"), 1);
-    assert_eq!(meeting.calls("submit"), 8 + 1);
+    assert_eq!(meeting.calls("submit"), 8 + 2);
     check(&meeting.process).await;
 }
 
@@ -379,41 +386,41 @@ async fn in_a_cluster_a_call_keeps_to_its_partition() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_carries_a_bounded_number_of_commands() {
     let meeting = Meeting::new().await;
-    let works: Vec<_> = (0..1 + 2 * MOST + 1).map(|_| meeting.work()).collect();
+    let works: Vec<_> = (0..UNDER_WAY + 2 * MOST + 1).map(|_| meeting.work()).collect();
     let calls = works.iter().map(|work| meeting.ask(work.clone())).collect();
     for answer in meeting.meet(calls).await {
         submitted(answer);
     }
-    assert_eq!(meeting.calls("submit"), 1 + 3);
+    assert_eq!(meeting.calls("submit"), 2 + 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_carries_a_bounded_number_of_bytes() {
     let meeting = Meeting::new().await;
-    let sizes = [1, PAYLOAD_BYTES / 2, PAYLOAD_BYTES / 2, 1, PAYLOAD_BYTES, 1, 2, 3];
+    let sizes = [1, 1, PAYLOAD_BYTES / 2, PAYLOAD_BYTES / 2, 1, PAYLOAD_BYTES, 1, 2, 3];
     let works =
         sizes.map(|size| Submit { input: Payload::bytes(vec![b'x'; size]), ..meeting.work() });
     let calls = works.iter().map(|work| meeting.ask(work.clone())).collect();
     let made: Vec<_> = meeting.meet(calls).await.into_iter().map(submitted).collect();
     assert_eq!(made, works.each_ref().map(|work| work.id));
-    assert_eq!(meeting.calls("submit"), 5, "1; two halves; 1; a whole; the rest");
+    assert_eq!(meeting.calls("submit"), 6, "1; 1; two halves; 1; a whole; the rest");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_too_large_for_any_call_is_refused_alone() {
     let meeting = Meeting::new().await;
-    let sizes = [1, 2, PAYLOAD_BYTES + 1, 3];
+    let sizes = [1, 1, 2, PAYLOAD_BYTES + 1, 3];
     let calls = sizes.map(|size| {
         let input = Payload::bytes(vec![b'x'; size]);
         meeting.ask(Submit { input, ..meeting.work() })
     });
     let mut calls: Vec<_> = calls.into_iter().collect();
-    let refused = calls.remove(2);
+    let refused = calls.remove(3);
     assert!(matches!(refused.await, Err(StoreError::Refused(_))));
     for answer in meeting.meet(calls).await {
         submitted(answer);
     }
-    assert_eq!(meeting.calls("submit"), 2);
+    assert_eq!(meeting.calls("submit"), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -428,7 +435,7 @@ async fn the_outcome_of_a_call_that_is_lost_is_unknown_to_all_in_it() {
     let calls = works.iter().map(|work| meeting.ask(work.clone())).collect();
     meeting.proxy.cut_once("number-2");
     let mut answers = meeting.meet(calls).await;
-    submitted(answers.remove(0));
+    answers.drain(..UNDER_WAY).for_each(|answer| drop(submitted(answer)));
     for answer in answers {
         let error = answer.unwrap_err();
         assert!(error.outcome_is_unknown(), "{error}");
