@@ -29,7 +29,7 @@ pub struct WorkerView {
     /// When it registered.
     pub registered: Timestamp,
     /// When its last heartbeat arrived.
-    pub heard: Timestamp,
+    pub last_seen: Timestamp,
     /// When it counts as gone unless a heartbeat arrives.
     pub until: Timestamp,
 }
@@ -44,7 +44,7 @@ impl From<&Registration> for WorkerView {
             capabilities: registration.capabilities.tokens().map(str::to_owned).collect(),
             ttl_ms: registration.ttl.get(),
             registered: registration.registered_at.into(),
-            heard: registration.heard_at.into(),
+            last_seen: registration.last_seen.into(),
             until: registration.until().into(),
         }
     }
@@ -60,7 +60,7 @@ impl WorkerView {
             capabilities: Capabilities::new(&self.capabilities)?,
             ttl: Millis::new(self.ttl_ms),
             registered_at: self.registered.0,
-            heard_at: self.heard.0,
+            last_seen: self.last_seen.0,
         })
     }
 }

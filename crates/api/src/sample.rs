@@ -77,7 +77,7 @@ pub(crate) fn registration() -> Registration {
         capabilities: Capabilities::new(["gpu", "python"]).unwrap(),
         ttl: Millis::from_secs(60),
         registered_at: NOW,
-        heard_at: NOW + Millis::new(5),
+        last_seen: NOW + Millis::new(5),
     }
 }
 

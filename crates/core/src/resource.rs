@@ -236,13 +236,13 @@ pub struct Registration {
     /// When it registered.
     pub registered_at: Time,
     /// When its last heartbeat arrived.
-    pub heard_at: Time,
+    pub last_seen: Time,
 }
 
 impl Registration {
     /// When it counts as gone unless a heartbeat arrives.
     pub fn until(&self) -> Time {
-        self.heard_at + self.ttl
+        self.last_seen + self.ttl
     }
 
     /// Whether it serves `lane`.

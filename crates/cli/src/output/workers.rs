@@ -14,7 +14,7 @@ pub(crate) fn table(page: &WorkerPageView, now: Time, style: Style) -> String {
     if page.workers.is_empty() {
         return String::new();
     }
-    let heading = ["INSTANCE", "WORKER", "LANES", "CAPABILITIES", "HEARD", "GONE"];
+    let heading = ["INSTANCE", "WORKER", "LANES", "CAPABILITIES", "SEEN", "EXPIRES"];
     let mut table = Table::plain(heading);
     for view in &page.workers {
         let lanes: Vec<_> = view.lanes.iter().map(|lane| lane.as_str()).collect();
@@ -23,7 +23,7 @@ pub(crate) fn table(page: &WorkerPageView, now: Time, style: Style) -> String {
             view.worker.to_string(),
             text::one_line(&lanes.join(" "), LIST_WIDTH),
             listed(&view.capabilities),
-            when::relative(view.heard, now),
+            when::relative(view.last_seen, now),
             when::relative(view.until, now),
         ]);
     }

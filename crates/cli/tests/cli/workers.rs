@@ -32,7 +32,7 @@ fn a_worker_is_listed_while_it_runs() {
     let table = String::from_utf8(done.stdout).unwrap();
     let lines: Vec<_> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     let [heading, row]: &[Vec<&str>] = &lines[..] else { panic!("{table}") };
-    assert_eq!(heading, &["INSTANCE", "WORKER", "LANES", "CAPABILITIES", "HEARD", "GONE"]);
+    assert_eq!(heading, &["INSTANCE", "WORKER", "LANES", "CAPABILITIES", "SEEN", "EXPIRES"]);
     assert_eq!(row[..5], ["pod-1", "ff-worker", "l", "gpu", "python"]);
     assert!(table.contains("in "), "{table}");
 

@@ -45,7 +45,7 @@ pub(crate) async fn a_registered_worker_is_listed_with_its_registration(g: Fixtu
         capabilities: capabilities("cuda,python"),
         ttl: ms(10_000),
         registered_at: now,
-        heard_at: now,
+        last_seen: now,
     };
     assert_eq!(g.workers().await, [listed]);
 }
@@ -67,7 +67,7 @@ pub(crate) async fn registering_again_changes_the_registration_and_not_its_start
     assert_eq!(answer.until, began + ms(64_000));
     let listed = g.workers().await;
     assert_eq!(listed.len(), 1);
-    assert_eq!((listed[0].registered_at, listed[0].heard_at), (began, began + ms(4_000)));
+    assert_eq!((listed[0].registered_at, listed[0].last_seen), (began, began + ms(4_000)));
     assert_eq!((&listed[0].lanes, &listed[0].capabilities), (&again.lanes, &again.capabilities));
 }
 
@@ -149,7 +149,7 @@ pub(crate) async fn a_heartbeat_extends_the_registration(g: Fixture) {
         assert_eq!(answer.until, g.now().await + ms(10_000));
     }
     let listed = g.workers().await;
-    assert_eq!((listed[0].registered_at, listed[0].heard_at), (began, g.now().await));
+    assert_eq!((listed[0].registered_at, listed[0].last_seen), (began, g.now().await));
     assert_eq!(listed[0].capabilities, capabilities("cuda"));
 }
 

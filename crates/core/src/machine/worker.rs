@@ -61,7 +61,7 @@ impl Decide for Register {
             capabilities: self.capabilities.clone(),
             ttl: self.ttl,
             registered_at: live.map_or(context.now, |live| live.registered_at),
-            heard_at: context.now,
+            last_seen: context.now,
         };
         let answer = Registered { until: after.until() };
         Ok(Step::write(context.put(&self.key, before, Body::Worker(after)), answer))
@@ -96,7 +96,7 @@ impl Decide for Heartbeat {
             .and_then(Resource::as_worker)
             .filter(|worker| worker.session == self.session && worker.until() > context.now)
             .ok_or(Refusal::NotRegistered)?;
-        let after = Registration { heard_at: context.now, ..live.clone() };
+        let after = Registration { last_seen: context.now, ..live.clone() };
         let answer = Registered { until: after.until() };
         Ok(Step::write(context.put(&self.key, before, Body::Worker(after)), answer))
     }

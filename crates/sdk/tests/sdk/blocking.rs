@@ -45,7 +45,7 @@ async fn watch(client: Client, execution: ExecutionId, release: Sender<()>) {
     let registered = async || {
         let workers = client.backend().workers(&Namespace::default(), None, 10).await.unwrap();
         let is_alive = |worker: &ff_core::resource::Registration| {
-            worker.heard_at.since(worker.registered_at) > worker.ttl
+            worker.last_seen.since(worker.registered_at) > worker.ttl
         };
         workers.first().is_some_and(is_alive).then_some(())
     };

@@ -42,7 +42,7 @@ async fn a_worker_registers_sends_heartbeats_and_leaves() {
     assert_eq!((&worker["instance"], &worker["worker"]), (&json!("ada-1"), &json!("ada")));
     assert_eq!(worker["lanes"], json!(["a", "b"]));
     assert_eq!(worker["capabilities"], json!(["gpu", "python"]));
-    assert_eq!(worker["registered"], worker["heard"]);
+    assert_eq!(worker["registered"], worker["last_seen"]);
     assert_eq!((&worker["until"], &page["next"]), (&first["until"], &Value::Null));
 
     server.clock.advance(Millis::from_secs(3));
@@ -50,7 +50,7 @@ async fn a_worker_registers_sends_heartbeats_and_leaves() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let worker = &workers(&server, "").await["workers"][0];
     assert_eq!(worker["until"], read(&answer)["until"]);
-    assert_ne!(worker["registered"], worker["heard"]);
+    assert_ne!(worker["registered"], worker["last_seen"]);
 
     assert_eq!(call(&server, "disconnect", &named).await.status, 204);
     assert_eq!(workers(&server, "").await, json!({"workers": [], "next": null}));

@@ -268,7 +268,7 @@ impl Forward for Planted {
         };
         for resource in &mut found {
             if let (Bug::SilenceIsNotSeen, Body::Worker(worker)) = (self.bug, &mut resource.body) {
-                worker.heard_at = Time::MAX - worker.ttl;
+                worker.last_seen = Time::MAX - worker.ttl;
             }
         }
         if self.bug == Bug::PagesSkipOne && later && !found.is_empty() {
