@@ -28,5 +28,5 @@ pub use exam::sit;
 pub use fixture::WithoutWakeups;
 pub use history::{Agreement, Options, clock_histories, histories};
 pub use measured::measured;
-pub use snapshot::{Snapshot, snapshot};
+pub use snapshot::{Blob, RowKey, RowsOf, Snapshot, StoredElement, snapshot};
 pub use subject::{Making, Subject, TestClock};

@@ -109,8 +109,8 @@ async fn repair(faulty: &Faulty, name: &str, before: &Reference, after: &Referen
 
 /// Every execution that a snapshot names.
 fn named(snapshots: &[&Snapshot]) -> BTreeSet<ExecutionId> {
-    let records = snapshots.iter().flat_map(|all| all.records.iter().map(|record| record.id));
-    let entries = snapshots.iter().flat_map(|all| all.entries.iter().map(|(id, _)| *id));
+    let records = snapshots.iter().flat_map(|all| all.records.keys().copied());
+    let entries = snapshots.iter().flat_map(|all| all.entries.keys().map(|(id, _)| *id));
     records.chain(entries).collect()
 }
 
@@ -149,7 +149,7 @@ async fn no_fault_lets_two_executions_have_one_key() {
         faulty.store.repair().await.unwrap();
         assert_eq!(faulty.audit().await.violations, [], "call {call}");
         let records = faulty.snapshot().await.records;
-        let ids: Vec<_> = records.iter().map(|record| record.id).collect();
+        let ids: Vec<_> = records.keys().copied().collect();
         assert_eq!(ids, [found.execution], "call {call}");
         let known = faulty.run(&[words::command(second.clone())]).await.unwrap().remove(0);
         assert!(matches!(known, Reply::Submitted(known) if !known.created), "call {call}");

@@ -129,7 +129,7 @@ async fn the_timer_of_a_damaged_record_stays() {
     let record = planted.record(&planted.delayed, "");
     let good = planted.order(&["GET", &record]);
     planted.order(&["SET", &record, "damaged"]);
-    let ids = before.records.iter().map(|record| record.id).collect();
+    let ids = before.records.keys().copied().collect();
     let ticked = planted.process.tick(ids).await.unwrap();
     assert_eq!(ticked.iter().filter(|answer| answer.is_err()).count(), 1, "{ticked:?}");
     planted.process.store().repair().await.unwrap();

@@ -186,7 +186,7 @@ async fn a_claim_whose_reply_was_lost_is_answered_again() {
     let again = ClaimRequest { retry: true, ..once };
     let Reply::Claimed(claimed) = run(&behind.far, again.into()).await.unwrap() else { panic!() };
     fixture::everything(&behind.near).await.assert_same(&after);
-    let active = after.records.iter().filter(|record| record.lease().is_some());
+    let active = after.records.values().filter(|record| record.lease().is_some());
     let mut leased: Vec<_> = active.map(|record| record.id).collect();
     let mut taken: Vec<_> = claimed.assignments.iter().map(|one| one.execution).collect();
     leased.sort();

@@ -36,8 +36,7 @@ async fn taken(g: &Fixture) -> Vec<Assignment> {
 async fn counted(g: &Fixture) -> u32 {
     let key = ResourceKey::lane(&g.namespace, &Lane::default(), g.backend().partitions());
     let all = g.snapshot().await.resources;
-    let mut own = all.iter().filter(|found| found.key == key.limit_of_lane());
-    own.next().and_then(Resource::as_quota).unwrap().active
+    all.get(&key.limit_of_lane()).and_then(Resource::as_quota).unwrap().active
 }
 
 pub(crate) async fn a_lane_runs_no_more_than_its_limit(g: Fixture) {
@@ -279,8 +278,8 @@ pub(crate) async fn a_limit_holds_from_its_acknowledgement(g: Fixture) {
     g.limit(2).await;
     claimers.join_all().await;
     assert!(counted(&g).await <= 2);
-    let active: Vec<_> = g.snapshot().await.records;
-    let late = active.iter().filter(|record| record.admission.is_some()).count();
+    let active = g.snapshot().await.records;
+    let late = active.values().filter(|record| record.admission.is_some()).count();
     assert_eq!(late as u32, counted(&g).await);
 }
 

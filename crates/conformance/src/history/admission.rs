@@ -82,7 +82,7 @@ impl Generator {
             let needs = NeedsAdmission::of(record, is_limited(record, view)).filter(|_| waits);
             needs.map(|needs| (record.spec.namespace.clone(), needs))
         };
-        let needs: Vec<_> = view.held.records.iter().filter_map(asks).collect();
+        let needs: Vec<_> = view.held.records.values().filter_map(asks).collect();
         if needs.is_empty() {
             return None;
         }
@@ -117,7 +117,7 @@ impl Generator {
             (queued && NeedsAdmission::of(record, is_limited(record, view)).is_some())
                 || self.rng.u8(..10) == 0
         };
-        let records: Vec<_> = view.held.records.iter().filter(asks).collect();
+        let records: Vec<_> = view.held.records.values().filter(asks).collect();
         let some = records.into_iter().filter(|_| chance(&mut self.rng, 60)).take(3);
         let some: Vec<_> = some.cloned().collect();
         let mut admitted = Vec::new();
@@ -168,8 +168,9 @@ impl Generator {
     }
 
     fn settlement(&mut self, view: View<'_>) -> Option<Settlement> {
-        let tickets = view.held.resources.iter();
-        let tickets: Vec<_> = tickets.filter_map(|r| Some((&r.key, r.as_ticket()?))).collect();
+        let resources = view.held.resources.iter();
+        let tickets: Vec<_> =
+            resources.filter_map(|(key, r)| Some((key, r.as_ticket()?))).collect();
         if tickets.is_empty() {
             return None;
         }
@@ -267,7 +268,7 @@ impl Generator {
 /// Whether the lane of `record` has a limit.
 fn is_limited(record: &Execution, view: View<'_>) -> bool {
     let key = ResourceKey::lane(&record.spec.namespace, &record.spec.lane, 1);
-    let known = view.held.resources.iter().find(|resource| resource.key == key);
+    let known = view.held.resources.get(&key);
     known.and_then(Resource::as_lane).is_some_and(LaneState::is_limited)
 }
 

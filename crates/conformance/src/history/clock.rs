@@ -111,7 +111,7 @@ impl Watch {
         before: &Snapshot,
         after: &Snapshot,
     ) -> Result<(), String> {
-        let gone = before.records.iter().filter(|record| after.record(record.id).is_none());
+        let gone = before.records.values().filter(|record| after.record(record.id).is_none());
         for record in gone {
             let due = record.retired_at().ok_or("an unfinished execution was removed")?;
             let unconfirmed =

@@ -70,7 +70,7 @@ impl Generator {
     }
 
     fn submit(&mut self, view: View<'_>) -> Option<Action> {
-        let unfinished = view.held.records.iter().filter(|r| r.outcome().is_none()).count();
+        let unfinished = view.held.records.values().filter(|r| r.outcome().is_none()).count();
         if unfinished >= CROWD && chance(&mut self.rng, 80) {
             return None;
         }
@@ -231,7 +231,7 @@ impl Generator {
         view: View<'a>,
         fits: impl Fn(&Execution) -> bool,
     ) -> Option<&'a Execution> {
-        let all: Vec<_> = view.held.records.iter().filter(|record| fits(record)).collect();
+        let all: Vec<_> = view.held.records.values().filter(|record| fits(record)).collect();
         (!all.is_empty()).then(|| all[self.rng.usize(..all.len())])
     }
 

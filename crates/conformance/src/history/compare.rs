@@ -12,7 +12,7 @@ use super::Agreement;
 use super::op::Op;
 use super::pair::View;
 use super::read::Seen;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, drop_lease_numbers};
 
 /// The answer to a command.
 pub(crate) type Answer = Result<Reply, StoreError>;
@@ -59,7 +59,7 @@ impl Agreement {
         let requests: HashSet<_> = claims.iter().map(|claim| claim.request).collect();
         let alone = op.commands().len() == 1;
         let any = |fits: fn(&Execution, &ClaimRequest, Time) -> bool, claim: &ClaimRequest| {
-            view.held.records.iter().any(|record| fits(record, claim, view.now))
+            view.held.records.values().any(|record| fits(record, claim, view.now))
         };
         let several = |claim: &ClaimRequest| claim.max > 1 && (!alone || any(expired_in, claim));
         let again = |claim: &ClaimRequest| {
@@ -127,23 +127,20 @@ impl Agreement {
         if self == Agreement::Exact {
             return seen.clone();
         }
-        let bare = |records: Vec<_>| {
-            Snapshot { records, ..Snapshot::default() }.without_lease_numbers().records
-        };
         match seen.clone() {
-            Seen::Record(record) => {
-                let one = bare(record.into_iter().map(|record| *record).collect());
-                Seen::Record(one.into_iter().next().map(Box::new))
+            Seen::Record(mut record) => {
+                if let Some(record) = &mut record {
+                    drop_lease_numbers(record);
+                }
+                Seen::Record(record)
             }
-            Seen::List(listed) => {
-                let same = |one: Listed| match one {
-                    Listed::Record(record) => {
-                        let record = bare(vec![*record]).into_iter().next();
-                        record.map(|record| Listed::Record(Box::new(record)))
+            Seen::List(mut listed) => {
+                for one in &mut listed {
+                    if let Listed::Record(record) = one {
+                        drop_lease_numbers(record);
                     }
-                    other => Some(other),
-                };
-                Seen::List(listed.into_iter().filter_map(same).collect())
+                }
+                Seen::List(listed)
             }
             Seen::Elements(mut elements) => {
                 for element in &mut elements {

@@ -119,12 +119,12 @@ impl Generator {
     /// How long to wait: to a timer, to just before one, or any time.
     fn span(&mut self, view: View<'_>) -> Millis {
         let coming = |record: &Execution| record.placed.timer.filter(|at| *at > view.now);
-        let mut timers: Vec<_> = view.held.records.iter().filter_map(coming).collect();
-        let resources = view.held.resource_timers.iter().map(|(_, at)| *at);
+        let mut timers: Vec<_> = view.held.records.values().filter_map(coming).collect();
+        let resources = view.held.resource_timers.values().copied();
         timers.extend(resources.filter(|at| *at > view.now));
         timers.sort();
         let asked = |record: &&Execution| Node::of(Some(record)) == Node::Cancelling;
-        let brief = view.held.records.iter().filter(asked).find_map(coming);
+        let brief = view.held.records.values().filter(asked).find_map(coming);
         let rng = &mut self.rng;
         match (timers.first(), rng.u8(..100)) {
             (Some(first), 0..40) => first.since(view.now),
@@ -169,8 +169,10 @@ impl Generator {
         match self.rng.u8(..100) {
             0..3 => make::id(&mut self.rng),
             3..8 if !self.past.submits.is_empty() => one(&mut self.rng, &self.past.submits).id,
-            _ if !view.held.records.is_empty() => one(&mut self.rng, &view.held.records).id,
-            _ => make::id(&mut self.rng),
+            _ => match make::one_of(&mut self.rng, &view.held.records) {
+                Some((id, _)) => *id,
+                None => make::id(&mut self.rng),
+            },
         }
     }
 

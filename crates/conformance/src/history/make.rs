@@ -1,6 +1,6 @@
 //! Random parts of commands, chosen from few values so that they collide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use ff_core::limits::{Amounts, ExecutionLimits};
@@ -17,6 +17,11 @@ use ff_core::{
 /// One of `all`.
 pub(super) fn one<T: Clone>(rng: &mut Rng, all: &[T]) -> T {
     all[rng.usize(..all.len())].clone()
+}
+
+/// One row of `all`.
+pub(super) fn one_of<'a, K, V>(rng: &mut Rng, all: &'a BTreeMap<K, V>) -> Option<(&'a K, &'a V)> {
+    (!all.is_empty()).then(|| all.iter().nth(rng.usize(..all.len()))).flatten()
 }
 
 /// Whether something that happens in `percent` of 100 cases happens.

@@ -21,7 +21,7 @@ impl Generator {
         let rng = &mut self.rng;
         let (namespace, worker) = (make::namespace(rng), make::worker(rng));
         let key = ResourceKey::worker(&namespace, &worker.instance, 1);
-        let known = view.held.resources.iter().find(|resource| resource.key == key);
+        let known = view.held.resources.get(&key);
         let present = known.and_then(Resource::as_worker).map(|worker| worker.session);
         // Mostly the registered process, now and then another one.
         let another = RequestId::new(rng.u128(..3));
@@ -49,7 +49,7 @@ impl Generator {
         let rng = &mut self.rng;
         let (namespace, lane) = (make::namespace(rng), make::lane(rng));
         let key = ResourceKey::lane(&namespace, &lane, 1);
-        let known = view.held.resources.iter().find(|resource| resource.key == key);
+        let known = view.held.resources.get(&key);
         let state = known.and_then(Resource::as_lane).cloned().unwrap_or_default();
         match rng.u8(..12) {
             0..9 => {
@@ -89,15 +89,17 @@ impl Generator {
 
     /// A resource that has a due timer, mostly.
     pub(super) fn tick_resource(&mut self, view: View<'_>) -> Action {
-        let timers = &view.held.resource_timers;
-        let due: Vec<_> = timers.iter().filter(|(_, at)| *at <= view.now).collect();
-        let key = match (due.is_empty(), view.held.resources.is_empty()) {
-            (false, _) => one(&mut self.rng, &due).0.clone(),
-            (true, false) => one(&mut self.rng, &view.held.resources).key,
-            (true, true) => {
-                let lane = make::lane(&mut self.rng);
-                ResourceKey::lane(&make::namespace(&mut self.rng), &lane, 1)
-            }
+        let timers = view.held.resource_timers.iter();
+        let due: Vec<_> = timers.filter(|(_, at)| **at <= view.now).map(|(key, _)| key).collect();
+        let key = match due.is_empty() {
+            false => one(&mut self.rng, &due).clone(),
+            true => match make::one_of(&mut self.rng, &view.held.resources) {
+                Some((key, _)) => key.clone(),
+                None => {
+                    let lane = make::lane(&mut self.rng);
+                    ResourceKey::lane(&make::namespace(&mut self.rng), &lane, 1)
+                }
+            },
         };
         TickResource { key }.into()
     }

@@ -128,7 +128,6 @@ impl Tally {
 /// The records that differ.
 fn changed(before: &Snapshot, after: &Snapshot) -> Vec<ExecutionId> {
     let version = |record: Option<&Execution>| record.map(|record| record.version);
-    let all = before.records.iter().chain(&after.records).map(|record| record.id);
-    let all: BTreeSet<_> = all.collect();
+    let all: BTreeSet<_> = before.records.keys().chain(after.records.keys()).copied().collect();
     all.into_iter().filter(|id| version(before.record(*id)) != version(after.record(*id))).collect()
 }
