@@ -5,31 +5,33 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
 use ff_core::limits::Blocker;
-use ff_core::machine::{LaneClass, Loaded, Nominate, ReadSet};
+use ff_core::machine::{ClaimRequest, LaneClass, Loaded, NeedsAdmission, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
+use ff_core::resource::LaneState;
 use ff_core::{
     Execution, ExecutionId, Namespace, Partition, Resource, ResourceKey, ResourceKind, Time,
 };
 use ff_store::backlog::Backlog;
 use ff_store::steady::Mark;
 use ff_store::{
-    BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,
-    ResourceScan,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, PartitionSet,
+    Position, ResourceScan,
 };
 
 use crate::tables::{Tables, Waiting};
 
 impl Tables {
-    /// Adds what `reads` names to `loaded`.
-    pub(crate) fn load(&self, reads: &ReadSet, loaded: &mut Loaded) {
+    /// Adds what `reads` names to `loaded`, for a command in the partition `at`.
+    pub(crate) fn load(&self, at: Partition, reads: &ReadSet, loaded: &mut Loaded) {
         for id in &reads.records {
-            loaded.records.insert(*id, self.records.get(id).cloned());
+            let here = self.records.get(id).filter(|_| self.partition(*id) == at);
+            loaded.records.insert(*id, here.cloned());
         }
         for key in &reads.keys {
             loaded.keys.insert(key.clone(), self.keys.get(key).copied());
         }
         if let Some(nominate) = &reads.nominate {
-            let candidates = self.nominate(nominate);
+            let candidates = self.nominate(at, nominate);
             for id in &candidates {
                 loaded.records.insert(*id, self.records.get(id).cloned());
             }
@@ -44,7 +46,7 @@ impl Tables {
             loaded.claimed_by = Some(claimed_by);
         }
         if let Some(class) = &reads.class {
-            loaded.other_classes = Some(self.other_classes(class));
+            loaded.other_classes = Some(self.other_classes(at, class));
         }
         for key in &reads.blobs {
             loaded.blobs.insert(*key, self.blobs.get(key).cloned());
@@ -59,7 +61,7 @@ impl Tables {
             loaded.resources.insert(key.clone(), self.resources.get(key).cloned());
         }
         if let Some((namespace, lane)) = &reads.lane {
-            let key = ResourceKey::lane_in(Partition::ONLY, namespace, lane);
+            let key = ResourceKey::lane_in(at, namespace, lane);
             loaded.resources.insert(key.clone(), self.resources.get(&key).cloned());
             loaded.lane = Some(key);
         }
@@ -86,8 +88,8 @@ impl Tables {
         self.elements.range(all).next_back().map_or(0, |((.., last), _)| last + 1)
     }
 
-    fn nominate(&self, nominate: &Nominate) -> Vec<ExecutionId> {
-        let queue = (nominate.namespace.clone(), nominate.lane.clone());
+    fn nominate(&self, at: Partition, nominate: &Nominate) -> Vec<ExecutionId> {
+        let queue = (at, nominate.namespace.clone(), nominate.lane.clone());
         let classes = self.queues.get(&queue).into_iter().flatten();
         let covered = classes.filter(|(class, _)| nominate.capabilities.covers(class));
         let mut heads: Vec<_> =
@@ -96,8 +98,8 @@ impl Tables {
         heads.into_iter().take(nominate.limit).map(|(_, id)| *id).collect()
     }
 
-    fn other_classes(&self, class: &LaneClass) -> usize {
-        let queue = (class.namespace.clone(), class.lane.clone());
+    fn other_classes(&self, at: Partition, class: &LaneClass) -> usize {
+        let queue = (at, class.namespace.clone(), class.lane.clone());
         let classes = self.queues.get(&queue).into_iter().flatten().map(|(other, _)| other);
         classes.filter(|other| !other.is_empty() && **other != class.class).count()
     }
@@ -123,21 +125,31 @@ impl Tables {
         self.records.get(&ExecutionId::from_bytes(&place.id).ok()?)
     }
 
-    /// Due timers.
-    pub(crate) fn due(&self, time: Mark, after: DueCursor, limit: usize) -> DueTimers {
+    /// Due timers of `share`.
+    pub(crate) fn due(
+        &self,
+        share: &PartitionSet,
+        time: Mark,
+        after: DueCursor,
+        limit: usize,
+    ) -> DueTimers {
         let (now, confirmed) = (time.now, time.confirmed());
-        let all = self.timers.range(..=now);
+        let mine = |id: &ExecutionId| share.has(self.partition(*id).number());
+        let all = self.timers.iter();
         let members = all.flat_map(|(at, ids)| ids.iter().map(|id| (*at, *id)));
+        let members = members.filter(|(_, id)| mine(id));
+        let next = members.clone().map(|(at, _)| at).find(|at| *at > now);
+        let members = members.take_while(|(at, _)| *at <= now);
         let finished = |id: &ExecutionId| {
             self.records.get(id).is_some_and(|record| record.outcome().is_some())
         };
         let certain = members.filter(|(at, id)| *at <= confirmed || !finished(id));
         let due = certain.filter(|member| after.execution.is_none_or(|after| *member > after));
-        let next = self.timers.range((Excluded(now), Unbounded)).next();
         let due: Vec<_> = due.take(limit).collect();
         let all = self.resource_timers.iter();
+        let all = all.filter(|(_, key)| share.has(key.partition.number()));
         let later = all.clone().find(|(at, _)| *at > now);
-        let next = next.map(|(at, _)| *at).into_iter().chain(later.map(|(at, _)| *at)).min();
+        let next = next.into_iter().chain(later.map(|(at, _)| *at)).min();
         let found = all.filter(|timer| after.resource.as_ref().is_none_or(|after| *timer > after));
         let found: Vec<_> = found.take_while(|(at, _)| *at <= now).take(limit).collect();
         let more = (due.len() == limit || found.len() == limit).then(|| DueCursor {
@@ -161,14 +173,19 @@ impl Tables {
         mine.take(scan.classes).map(class).collect()
     }
 
-    /// A range of the limits that executions wait for.
+    /// A range of the limits that executions of `share` wait for.
     pub(crate) fn blockers(
         &self,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Vec<(Namespace, Blocker)> {
         let mut found: Vec<(Namespace, Blocker)> = Vec::new();
-        for (namespace, on, _) in self.blocked.keys() {
+        let mine = |id: &ExecutionId| share.has(self.partition(*id).number());
+        for ((namespace, on, _), waiting) in &self.blocked {
+            if !waiting.iter().any(|(_, id)| mine(id)) {
+                continue;
+            }
             let limit_name = (namespace.clone(), on.clone());
             if after.is_some_and(|after| limit_name <= *after) {
                 continue;
@@ -184,10 +201,12 @@ impl Tables {
         found
     }
 
-    /// A range of the resources of a namespace.
+    /// A range of the resources of a namespace, at its home.
     pub(crate) fn scanned(&self, scan: &ResourceScan) -> Vec<Resource> {
+        let home = Partition::home(&scan.namespace, self.partitions);
         let mine = self.resources.values().filter(|resource| {
-            resource.key.kind == scan.kind
+            resource.key.partition == home
+                && resource.key.kind == scan.kind
                 && resource.key.namespace == scan.namespace
                 && scan.after.as_ref().is_none_or(|after| resource.key.name > *after)
         });
@@ -196,15 +215,44 @@ impl Tables {
 
     /// How many precede a place of a queue.
     pub(crate) fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> u64 {
-        let queue = (place.namespace.clone(), place.lane.clone());
-        let members = self.queues.get(&queue).and_then(|classes| classes.get(&place.class));
-        members.map_or(0, |members| members.range(..(place.score, id)).count() as u64)
+        let queue = (&place.namespace, &place.lane);
+        let parts = self.queues.iter().filter(|((_, of, lane), _)| (of, lane) == queue);
+        let members = parts.filter_map(|(_, classes)| classes.get(&place.class));
+        members.map(|members| members.range(..(place.score, id)).count() as u64).sum()
+    }
+
+    /// The first of what must be admitted before a claim gets it, over all partitions. In a store of one
+    /// partition the claim has read all of them.
+    pub(crate) fn admission_candidates(
+        &self,
+        claim: &ClaimRequest,
+        most: usize,
+    ) -> Vec<NeedsAdmission> {
+        if self.partitions == 1 {
+            return Vec::new();
+        }
+        let (namespace, lane) = (&claim.namespace, &claim.lane);
+        let mut found: Vec<_> = Vec::new();
+        for ((at, of, queue), classes) in &self.queues {
+            if (of, queue) != (namespace, lane) {
+                continue;
+            }
+            let settings = self.resources.get(&ResourceKey::lane_in(*at, namespace, lane));
+            let lane = settings.and_then(Resource::as_lane);
+            let is_limited = lane.is_some_and(LaneState::is_limited);
+            let covered = classes.iter().filter(|(class, _)| claim.capabilities.covers(class));
+            found.extend(covered.flat_map(|(_, members)| members).filter_map(|place| {
+                Some((*place, NeedsAdmission::of(self.records.get(&place.1)?, is_limited)?))
+            }));
+        }
+        found.sort_by_key(|(place, _)| *place);
+        found.into_iter().take(most).map(|(_, needs)| needs).collect()
     }
 
     /// How many executions wait, and for what.
     pub(crate) fn backlog(&self, now: Time) -> Backlog {
         let mut backlog = Backlog { now, ..Backlog::default() };
-        for ((namespace, lane), classes) in &self.queues {
+        for ((_, namespace, lane), classes) in &self.queues {
             for (class, members) in classes {
                 if let Some((head, _)) = members.first() {
                     let queue = (namespace.clone(), lane.clone());

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use ff_core::Partition;
 use ff_core::machine::Loaded;
 use ff_store::StoreError;
 use ff_store::optimistic::{Ask, Commit, Optimistic, Write};
@@ -62,21 +63,35 @@ impl MemoryStore {
     }
 }
 
+/// One partition of a store, in which commands load and commit.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    store: &'a MemoryStore,
+    at: Partition,
+}
+
+impl MemoryStore {
+    /// The partition `at`.
+    pub fn part(&self, at: Partition) -> Part<'_> {
+        Part { store: self, at }
+    }
+}
+
 #[async_trait]
-impl Optimistic for MemoryStore {
+impl Optimistic for Part<'_> {
     async fn load(&self, asks: Vec<Ask>) -> Vec<Result<Loaded, StoreError>> {
         let mut answers = Vec::with_capacity(asks.len());
         for Ask { reads, earlier } in asks {
             // What commands of one load see is of several moments.
             if !answers.is_empty() {
-                self.pause().await;
+                self.store.pause().await;
             }
-            let tables = self.tables();
+            let tables = self.store.tables();
             let mut loaded = earlier.unwrap_or_else(|| {
-                let time = self.time();
+                let time = self.store.time();
                 Loaded { unconfirmed: time.unconfirmed(), ..Loaded::at(time.now) }
             });
-            tables.load(&reads, &mut loaded);
+            tables.load(self.at, &reads, &mut loaded);
             answers.push(Ok(loaded));
         }
         answers
@@ -85,8 +100,8 @@ impl Optimistic for MemoryStore {
     async fn commit(&self, writes: Vec<Write>) -> Vec<Result<Commit, StoreError>> {
         let mut outcomes = Vec::with_capacity(writes.len());
         for write in writes {
-            self.pause().await;
-            outcomes.push(Ok(self.commit_one(write)));
+            self.store.pause().await;
+            outcomes.push(Ok(self.store.commit_one(write)));
         }
         outcomes
     }

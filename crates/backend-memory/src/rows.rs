@@ -61,7 +61,7 @@ impl Tables {
     }
 
     fn queue_rows(&self, rows: &mut Vec<Row>) {
-        for ((namespace, lane), classes) in &self.queues {
+        for ((_, namespace, lane), classes) in &self.queues {
             for (class, members) in classes {
                 if !class.is_empty() {
                     rows.push(Row::Class(LaneClass {

@@ -6,26 +6,25 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
-use ff_core::machine::{ClaimRequest, Command, Loaded, NeedsAdmission, ReadSet, Reply, WriteSet};
+use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
-use ff_store::serial::{self, Transaction};
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
-    AfterCommit, BlockedClass, BlockedScan, Clock, DueCursor, DueTimers, EngineId, ListScan,
-    Listed, PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError,
-    Wakeups, optimistic,
+    BlockedClass, BlockedScan, Clock, DueCursor, DueTimers, EngineId, ListScan, Listed,
+    PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
 };
 
 use crate::optimistic::{Dice, Faults};
 use crate::tables::Tables;
 
-/// A store in memory.
+/// A store in memory, of one partition by default.
 pub struct MemoryStore {
     tables: Mutex<Tables>,
+    partitions: u16,
     time: Steady,
     wakeups: Wakeups,
     settlements: SettlementQueue,
@@ -36,7 +35,8 @@ impl MemoryStore {
     /// A store in which one caller at a time loads, decides and writes.
     pub fn serial(clock: Arc<dyn Clock>) -> MemoryStore {
         MemoryStore {
-            tables: Mutex::default(),
+            tables: Mutex::new(Tables { partitions: 1, ..Tables::default() }),
+            partitions: 1,
             time: Steady::new(clock),
             wakeups: Wakeups::default(),
             settlements: SettlementQueue::default(),
@@ -62,52 +62,22 @@ impl MemoryStore {
         self.time.read(Mark::default())
     }
 
-    fn execute_serially(&self, batch: &[Command]) -> Vec<Result<Reply, StoreError>> {
-        let mut after = AfterCommit::default();
-        let mut tables = self.tables();
-        let mut turn = Turn { tables: &mut tables, time: self.time() };
-        let run = |command| serial::run(&mut turn, command, &mut after);
-        let answers = batch.iter().map(run).collect();
-        drop(tables);
-        after.publish(&self.wakeups, &self.settlements);
-        answers
-    }
-}
-
-/// One caller's exclusive access to the tables.
-struct Turn<'a> {
-    tables: &'a mut Tables,
-    time: Mark,
-}
-
-impl Transaction for Turn<'_> {
-    fn now(&self) -> Time {
-        self.time.now
-    }
-
-    fn unconfirmed(&self) -> Millis {
-        self.time.unconfirmed()
-    }
-
-    fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError> {
-        self.tables.load(reads, loaded);
-        Ok(())
-    }
-
-    fn commit(&mut self, write: WriteSet) -> Result<(), StoreError> {
-        assert!(self.tables.still_holds(&write), "nothing is written during another caller's turn");
-        self.tables.write(write);
-        Ok(())
+    /// The same store, which must be empty, with this many partitions.
+    #[must_use]
+    pub fn with_partitions(mut self, partitions: u16) -> MemoryStore {
+        let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
+        *tables = Tables { partitions, ..Tables::default() };
+        MemoryStore { partitions, ..self }
     }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
-        if self.dice.is_none() {
-            return self.execute_serially(&batch);
+        match self.dice {
+            None => self.execute_serially(&batch),
+            Some(_) => self.execute_optimistically(batch).await,
         }
-        optimistic::run(self, batch, &self.wakeups, &self.settlements).await
     }
 
     async fn record(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
@@ -128,12 +98,12 @@ impl Store for MemoryStore {
 
     async fn due(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let tables = self.tables();
-        Ok(tables.due(self.time(), after.unwrap_or_default(), limit))
+        Ok(tables.due(share, self.time(), after.unwrap_or_default(), limit))
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
@@ -154,19 +124,19 @@ impl Store for MemoryStore {
 
     async fn admission_candidates(
         &self,
-        _claim: &ClaimRequest,
-        _most: usize,
+        claim: &ClaimRequest,
+        most: usize,
     ) -> Result<Vec<NeedsAdmission>, StoreError> {
-        Ok(Vec::new())
+        Ok(self.tables().admission_candidates(claim, most))
     }
 
     async fn blockers(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
-        Ok(self.tables().blockers(after, limit))
+        Ok(self.tables().blockers(share, after, limit))
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
@@ -178,7 +148,7 @@ impl Store for MemoryStore {
         Ok(self.tables().ahead(place, id))
     }
 
-    // There is one partition, and every process may act on it: two that do give the same result.
+    // The store is of one process, which acts on all partitions.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
         Ok(vec![engine])
     }
@@ -209,7 +179,7 @@ impl Store for MemoryStore {
     }
 
     fn partitions(&self) -> u16 {
-        1
+        self.partitions
     }
 
     fn wakeups(&self) -> &Wakeups {

@@ -8,18 +8,20 @@ use ff_core::limits::Blocker;
 use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
 use ff_core::{
-    Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Resource,
-    ResourceKey, Time,
+    Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId,
+    Resource, ResourceKey, Time,
 };
 use ff_store::Position;
 
 /// The contents. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
+    /// How many partitions there are.
+    pub(crate) partitions: u16,
     pub(crate) records: BTreeMap<ExecutionId, Execution>,
     pub(crate) blobs: BTreeMap<BlobKey, Bytes>,
     pub(crate) elements: BTreeMap<(ExecutionId, Collection, u64), Element>,
-    pub(crate) queues: BTreeMap<(Namespace, Lane), Classes>,
+    pub(crate) queues: BTreeMap<Queue, Classes>,
     pub(crate) timers: BTreeMap<Time, BTreeSet<ExecutionId>>,
     pub(crate) requests: BTreeMap<RequestId, BTreeSet<ExecutionId>>,
     pub(crate) list: BTreeMap<Namespace, BTreeSet<Position>>,
@@ -30,17 +32,21 @@ pub(crate) struct Tables {
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
 }
 
+/// The part of a lane's queue that lies in one partition.
+pub(crate) type Queue = (Partition, Namespace, Lane);
+
 /// What executions wait for, and their admission class.
 pub(crate) type Waiting = (Namespace, Blocker, AdmissionClass);
 
-/// The queue of a lane, one ordered set per class that has something queued.
+/// A queue, one ordered set per class that has something queued.
 pub(crate) type Classes = BTreeMap<Capabilities, BTreeSet<(Score, ExecutionId)>>;
 
 impl Tables {
     pub(crate) fn add(&mut self, id: ExecutionId, entry: Entry) {
         match entry {
             Entry::Queue(QueueEntry { namespace, lane, class, score }) => {
-                let classes = self.queues.entry((namespace, lane)).or_default();
+                let queue = (self.partition(id), namespace, lane);
+                let classes = self.queues.entry(queue).or_default();
                 classes.entry(class).or_default().insert((score, id));
             }
             Entry::Timer(due) => {
@@ -68,7 +74,7 @@ impl Tables {
     pub(crate) fn remove(&mut self, id: ExecutionId, entry: Entry) {
         match entry {
             Entry::Queue(QueueEntry { namespace, lane, class, score }) => {
-                let queue = (namespace, lane);
+                let queue = (self.partition(id), namespace, lane);
                 if let Some(classes) = self.queues.get_mut(&queue) {
                     take(classes, &class, &(score, id));
                     if classes.is_empty() {

@@ -54,7 +54,7 @@ async fn claimed(store: &MemoryStore, request: u128, max: u16) -> machine::Claim
 async fn decide(store: &MemoryStore, action: impl Into<Action>) -> (WriteSet, Decided) {
     let command = command(action);
     let ask = Ask { reads: machine::reads(&command), earlier: None };
-    let loaded = store.load(vec![ask]).await.remove(0).unwrap();
+    let loaded = store.part(Partition::ONLY).load(vec![ask]).await.remove(0).unwrap();
     let Step::Done(transition) = machine::apply(&command, &loaded).unwrap() else {
         panic!("one round is enough here");
     };
@@ -64,7 +64,7 @@ async fn decide(store: &MemoryStore, action: impl Into<Action>) -> (WriteSet, De
 
 async fn commit(store: &MemoryStore, set: WriteSet, decided: Decided) -> Commit {
     let write = Write { set, decided, adds: true };
-    store.commit(vec![write]).await.remove(0).unwrap()
+    store.part(Partition::ONLY).commit(vec![write]).await.remove(0).unwrap()
 }
 
 #[tokio::test]

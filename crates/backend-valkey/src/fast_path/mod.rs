@@ -85,7 +85,7 @@ impl Verb {
 /// Refuses what this store cannot route.
 pub(crate) fn check(store: &Shared, action: &Action) -> Result<(), Refusal> {
     match action {
-        Action::Submit(submit) => submit::check(store, submit),
+        Action::Submit(submit) => submit.check_partition(store.keys.partitions()),
         _ => Ok(()),
     }
 }

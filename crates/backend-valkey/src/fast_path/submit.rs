@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ff_core::machine::{self, Command, Loaded, Reply, Step, Submit, Submitted};
 use ff_core::state::{Intent, State};
-use ff_core::{Execution, Refusal, Time, When};
+use ff_core::{Execution, Time, When};
 use ff_store::StoreError;
 use ff_store::metrics::{self, Counted};
 use redis::Value;
@@ -70,16 +70,4 @@ pub(super) fn read(
     metrics::count(&[Counted::submitted(&submit.lane, &submit.kind)]);
     let (execution, state) = (submit.id, state.public());
     Ok(Some(Submitted { execution, created: true, state, warnings: Vec::new() }.into()))
-}
-
-/// Refuses an id and a key that lie in different partitions: one function sees one of them.
-pub(super) fn check(store: &Shared, submit: &Submit) -> Result<(), Refusal> {
-    let Some(key) = &submit.key else { return Ok(()) };
-    let home =
-        ff_core::Partition::of_key(&submit.namespace, key).number() % store.keys.partitions();
-    if store.keys.partition(submit.id) == home {
-        return Ok(());
-    }
-    let why = "does not go with the idempotency key; leave it out, or make it for that key";
-    Err(Refusal::invalid("id", why))
 }

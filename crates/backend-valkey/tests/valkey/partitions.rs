@@ -6,12 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use ff_core::bounds::PRIORITY;
-use ff_core::machine::{ClaimRequest, Register, Submit};
-use ff_core::{
-    Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, ResourceKey, ResourceKind,
-    ResourceName,
-};
-use ff_store::{ClientBackend, MaintenanceBackend, PartitionSet, Store, WorkerBackend, mint};
+use ff_core::machine::{ClaimRequest, Submit};
+use ff_core::{ExecutionId, Millis};
+use ff_store::{ClientBackend, WorkerBackend};
 use ff_testkit::report;
 use ff_testkit::valkey::Server;
 use tokio::task::JoinSet;
@@ -195,41 +192,5 @@ async fn a_retried_claim_finds_its_leases_in_all_partitions() {
         let fresh = ClaimRequest { retry: true, ..claim(200) };
         let more = second.claim(fresh, Millis::ZERO).await.unwrap().assignments;
         assert_eq!(more.len(), 200, "a claim that has nothing takes as any other");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_timer_of_a_resource_is_acted_on_where_the_resource_is() {
-    const PARTITIONS: u16 = 4;
-    let process = Home::on(Server::shared(), PARTITIONS).open().await;
-    let keys: BTreeSet<_> = (0..PARTITIONS)
-        .map(|partition| ResourceKey {
-            partition: Partition::new(partition).unwrap(),
-            kind: ResourceKind::Worker,
-            namespace: Namespace::default(),
-            name: ResourceName::new("silent").unwrap(),
-        })
-        .collect();
-    for key in &keys {
-        let register = Register {
-            key: key.clone(),
-            worker: claim(1).worker,
-            session: mint::request_id(),
-            lanes: vec![Lane::default()],
-            capabilities: Capabilities::NONE,
-            ttl: Millis::from_secs(1),
-        };
-        let answers = process.store().execute(vec![mint::command(register)]).await;
-        answers.into_iter().for_each(|answer| drop(answer.unwrap()));
-    }
-    fixture::until("all timers to be due", async || {
-        let timers = process.store().due(&PartitionSet::All, None, 100).await.unwrap();
-        let due: BTreeSet<_> = timers.resources.into_iter().collect();
-        (due == keys).then_some(())
-    })
-    .await;
-    for key in keys {
-        assert!(process.tick_resource(key.clone()).await.unwrap(), "{key:?}");
-        assert_eq!(process.store().resource(&key).await.unwrap(), None, "{key:?}");
     }
 }

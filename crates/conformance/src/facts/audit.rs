@@ -6,7 +6,7 @@ use ff_core::When;
 use ff_core::machine::Submit;
 use ff_store::audit::{Report, Row};
 
-use crate::fixture::{Fixture, busy, failure, key, ms};
+use crate::fixture::{Fixture, busy, failure, ms};
 
 pub(crate) async fn an_empty_store_passes(g: Fixture) {
     assert_eq!(g.audit().await, Report::default());
@@ -32,7 +32,7 @@ async fn one_of_each(g: &Fixture) -> u64 {
     g.waiting().await;
     g.granted().await;
     g.delayed(ms(500)).await;
-    g.submit(Submit { key: Some(key("order-1")), ..g.work() }).await;
+    g.submit(g.keyed("order-1")).await;
     let requires = ff_core::Capabilities::new(["cuda"]).unwrap();
     g.submit(Submit { requires, ..g.work() }).await;
     13

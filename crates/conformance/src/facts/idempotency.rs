@@ -9,7 +9,7 @@ use ff_core::{Code, Payload, PublicState};
 use ff_store::mint;
 use tokio::task::JoinSet;
 
-use crate::fixture::{Fixture, Refused, exit_calls, key, ms, tag};
+use crate::fixture::{Fixture, Refused, exit_calls, ms, tag};
 
 /// Sends a call, then sends it again: the same answer, and the store does not change.
 async fn repeats(g: &Fixture, what: &str, action: impl Into<Action>) {
@@ -21,10 +21,10 @@ async fn repeats(g: &Fixture, what: &str, action: impl Into<Action>) {
 }
 
 pub(crate) async fn fifty_concurrent_submits_with_one_key_make_one_execution(g: Fixture) {
-    let submit = Submit { key: Some(key("order-1")), ..g.work() };
+    let submit = g.keyed("order-1");
     let mut callers = JoinSet::new();
     for _ in 0..50 {
-        let (g, submit) = (g.clone(), Submit { id: g.new_id(), ..submit.clone() });
+        let (g, submit) = (g.clone(), Submit { id: g.keyed("order-1").id, ..submit.clone() });
         callers.spawn(async move { g.try_submit(submit).await.unwrap() });
     }
     let answers = callers.join_all().await;
@@ -46,26 +46,26 @@ pub(crate) async fn fifty_concurrent_submits_of_one_id_make_one_execution(g: Fix
 }
 
 pub(crate) async fn the_same_key_and_body_finds_the_first_whatever_the_id(g: Fixture) {
-    let submit = Submit { key: Some(key("order-1")), ..g.work() };
+    let submit = g.keyed("order-1");
     let id = g.submit(submit.clone()).await;
-    let again = g.try_submit(Submit { id: g.new_id(), ..submit.clone() }).await.unwrap();
+    let again = g.try_submit(Submit { id: g.keyed("order-1").id, ..submit.clone() }).await.unwrap();
     assert_eq!((again.execution, again.created), (id, false));
     g.complete(&g.claimed().await, "done").await.unwrap();
-    let again = g.try_submit(Submit { id: g.new_id(), ..submit }).await.unwrap();
+    let again = g.try_submit(Submit { id: g.keyed("order-1").id, ..submit }).await.unwrap();
     assert_eq!((again.execution, again.state), (id, PublicState::Completed));
 }
 
 pub(crate) async fn the_same_key_with_another_body_is_refused(g: Fixture) {
-    let submit = Submit { key: Some(key("order-1")), ..g.work() };
+    let submit = g.keyed("order-1");
     g.submit(submit.clone()).await;
     let before = g.snapshot().await;
-    let other = Submit { id: g.new_id(), input: Payload::bytes("other"), ..submit };
+    let other = Submit { id: g.keyed("order-1").id, input: Payload::bytes("other"), ..submit };
     assert_eq!(g.try_submit(other).await.refused(), Code::IdempotencyConflict);
     g.snapshot().await.assert_same(&before);
 }
 
 pub(crate) async fn a_submit_can_be_repeated(g: Fixture) {
-    let submit = Submit { key: Some(key("order-1")), ..g.work() };
+    let submit = g.keyed("order-1");
     g.submit(submit.clone()).await;
     repeats(&g, "submit", submit).await;
 }

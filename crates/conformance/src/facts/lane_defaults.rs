@@ -13,7 +13,7 @@ use ff_core::{
 };
 use ff_store::roles::LaneUpdate;
 
-use crate::fixture::{Fixture, Refused, busy, failure, key, lane, ms, steady};
+use crate::fixture::{Fixture, Refused, busy, failure, lane, ms, steady};
 
 impl Fixture {
     /// Lane `default` has these defaults.
@@ -33,10 +33,8 @@ impl Fixture {
     }
 
     /// The same with a key.
-    fn keyed(&self, name: &str) -> Submit {
-        let key = Some(key(name));
-        let id = self.backend().new_id(&self.namespace, key.as_ref());
-        Submit { id, key, ..self.silent() }
+    fn silent_and_keyed(&self, name: &str) -> Submit {
+        Submit { policy: PolicyOverrides::default(), ..self.keyed(name) }
     }
 
     /// The policy of an execution.
@@ -100,7 +98,7 @@ pub(crate) async fn defaults_hold_for_every_submit(g: Fixture) {
     g.default_to(busy()).await;
     for n in 0..30 {
         let later = Submit { start: When::After(ms(500)), ..g.silent() };
-        let batch = vec![g.silent(), later, g.keyed(&format!("order-{n}")), g.work()];
+        let batch = vec![g.silent(), later, g.silent_and_keyed(&format!("order-{n}")), g.work()];
         let answers = g.backend().submit(batch).await.unwrap();
         for (at, answer) in answers.into_iter().enumerate() {
             let expected = if at == 3 { steady() } else { busy() };
@@ -139,7 +137,7 @@ pub(crate) async fn a_lane_without_its_defaults_has_what_is_built_in(g: Fixture)
 }
 
 pub(crate) async fn a_repeated_submit_is_recognised_whatever_the_lane_defaults(g: Fixture) {
-    for (at, first) in [g.silent(), g.keyed("order-1")].into_iter().enumerate() {
+    for (at, first) in [g.silent(), g.silent_and_keyed("order-1")].into_iter().enumerate() {
         g.default_to(attempts(5)).await;
         let id = g.submit(first.clone()).await;
         g.default_to(attempts(9)).await;
@@ -151,7 +149,10 @@ pub(crate) async fn a_repeated_submit_is_recognised_whatever_the_lane_defaults(g
         // A submit that sets the same value explicitly is another request.
         let other = Submit { policy: attempts(5), ..first };
         let conflict = [Code::IdConflict, Code::IdempotencyConflict][at];
-        let other = Submit { id: if at == 0 { other.id } else { g.keyed("order-1").id }, ..other };
+        let other = Submit {
+            id: if at == 0 { other.id } else { g.silent_and_keyed("order-1").id },
+            ..other
+        };
         assert_eq!(g.try_submit(other).await.refused(), conflict);
     }
 }
@@ -160,7 +161,7 @@ pub(crate) async fn a_key_outlasts_a_shorter_retention_of_its_lane(g: Fixture) {
     g.default_to(PolicyOverrides { retention: Some(ms(1_000)), ..PolicyOverrides::default() })
         .await;
     let plain = g.submit(g.silent()).await;
-    let keyed = g.submit(g.keyed("order-1")).await;
+    let keyed = g.submit(g.silent_and_keyed("order-1")).await;
     assert_eq!(g.policy(plain).await.retention, ms(1_000));
     assert_eq!(g.policy(keyed).await.retention, DEDUP_WINDOW);
     for id in [plain, keyed] {
@@ -168,7 +169,7 @@ pub(crate) async fn a_key_outlasts_a_shorter_retention_of_its_lane(g: Fixture) {
     }
     g.pass(ms(3_000)).await;
     assert_eq!(g.backend().describe(&g.target(plain)).await.refused(), Code::NotFound);
-    assert!(!g.try_submit(g.keyed("order-1")).await.unwrap().created);
+    assert!(!g.try_submit(g.silent_and_keyed("order-1")).await.unwrap().created);
 }
 
 pub(crate) async fn a_key_with_too_short_a_retention_is_refused_whatever_the_lane_defaults(
@@ -176,7 +177,7 @@ pub(crate) async fn a_key_with_too_short_a_retention_is_refused_whatever_the_lan
 ) {
     g.default_to(PolicyOverrides { retention: Some(ms(1_000)), ..PolicyOverrides::default() })
         .await;
-    let mut brief = g.keyed("order-2");
+    let mut brief = g.silent_and_keyed("order-2");
     brief.policy.retention = Some(ms(1_000));
     assert_eq!(g.try_submit(brief).await.refused(), Code::InvalidArgument);
 }

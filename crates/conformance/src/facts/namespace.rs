@@ -4,7 +4,7 @@ use ff_core::machine::{ClaimRequest, GrantNext, LeaseRef, Submit};
 use ff_core::{Code, PublicState};
 use ff_store::listing::Filter;
 
-use crate::fixture::{Fixture, Refused, holder_calls, key, steering_calls};
+use crate::fixture::{Fixture, Refused, holder_calls, steering_calls};
 
 pub(crate) async fn an_execution_of_another_namespace_is_not_found(g: Fixture) {
     let (there, hold) = (g.elsewhere(), g.held().await.hold());
@@ -53,8 +53,8 @@ pub(crate) async fn a_retried_claim_of_another_namespace_finds_nothing(g: Fixtur
 
 pub(crate) async fn a_key_names_one_execution_in_each_namespace(g: Fixture) {
     let there = g.elsewhere();
-    let mine = g.submit(Submit { key: Some(key("order-1")), ..g.work() }).await;
-    let theirs = there.submit(Submit { key: Some(key("order-1")), ..there.work() }).await;
+    let mine = g.submit(g.keyed("order-1")).await;
+    let theirs = there.submit(there.keyed("order-1")).await;
     assert_ne!(mine, theirs);
 }
 

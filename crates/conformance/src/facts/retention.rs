@@ -5,7 +5,7 @@ use ff_core::timer::DueAction;
 use ff_core::{Code, Millis, PublicState};
 use ff_store::listing::Filter;
 
-use crate::fixture::{Fixture, Refused, failure, holder_calls, key, ms, steering_calls};
+use crate::fixture::{Fixture, Refused, failure, holder_calls, ms, steering_calls};
 
 const DAY: Millis = Millis::from_days(1);
 const ALMOST_A_DAY: Millis = Millis::new(DAY.get() - 1);
@@ -21,7 +21,7 @@ pub(crate) async fn finished_work_stays_readable_until_its_retention_is_over(g: 
 }
 
 pub(crate) async fn after_retention_nothing_names_the_execution(g: Fixture) {
-    let id = g.submit(Submit { key: Some(key("order-1")), ..g.work() }).await;
+    let id = g.submit(g.keyed("order-1")).await;
     g.fail(&g.claimed().await, failure("broken")).await.unwrap();
     g.pass(ms(1_000)).await;
     g.complete(&g.claimed().await, "first").await.unwrap();
@@ -63,11 +63,11 @@ pub(crate) async fn unfinished_work_is_never_removed(g: Fixture) {
 }
 
 pub(crate) async fn an_idempotency_key_holds_as_long_as_its_execution(g: Fixture) {
-    let submit = Submit { key: Some(key("order-1")), ..g.work() };
+    let submit = g.keyed("order-1");
     let id = g.submit(submit.clone()).await;
     g.cancel(id, None).await.unwrap();
     g.pass(ALMOST_A_DAY).await;
-    let again = Submit { id: g.new_id(), ..submit.clone() };
+    let again = Submit { id: g.keyed("order-1").id, ..submit.clone() };
     let found = g.try_submit(again.clone()).await.unwrap();
     assert_eq!((found.execution, found.created), (id, false));
     g.pass(ms(1)).await;

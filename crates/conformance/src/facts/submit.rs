@@ -26,10 +26,9 @@ pub(crate) async fn everything_submitted_is_kept(g: Fixture) {
         input: Payload::json(r#"{"frame":7}"#),
         tags: Tags::from([tag("note", "größe: 3 {x}"), tag("empty", "")]),
         priority: 9_000,
-        key: Some(key("frame-7")),
         requires: Capabilities::new(["cuda", "a100"]).unwrap(),
         policy: busy().into(),
-        ..g.work()
+        ..g.keyed("frame-7")
     };
     let record = g.record(g.submit(submit.clone()).await).await;
     assert_eq!(record.spec.namespace, submit.namespace);
@@ -88,7 +87,7 @@ pub(crate) async fn the_same_id_and_body_again_finds_the_first(g: Fixture) {
 }
 
 pub(crate) async fn the_same_id_with_another_body_is_refused(g: Fixture) {
-    let work = g.work();
+    let work = Submit { key: None, ..g.keyed("other") };
     g.submit(work.clone()).await;
     let before = g.snapshot().await;
     for other in [
@@ -125,6 +124,7 @@ pub(crate) async fn as_many_tags_as_allowed_are_kept(g: Fixture) {
 }
 
 pub(crate) async fn a_lane_full_of_classes_takes_no_new_class(g: Fixture) {
+    let g = g.in_one_partition();
     let needing =
         |token: String| Submit { requires: Capabilities::new([token]).unwrap(), ..g.work() };
     let all: Vec<_> = (0..CLASSES_PER_LANE).map(|n| needing(format!("c{n}"))).collect();

@@ -1,9 +1,11 @@
 //! Workers: registered while they send heartbeats, each as one process.
 
+use std::collections::BTreeSet;
+
 use ff_core::bounds::{PAGE, WORKER_LANES, WORKER_TTL_MAX, WORKER_TTL_MIN};
-use ff_core::machine::Registered;
+use ff_core::machine::{Register, Registered};
 use ff_core::resource::Registration;
-use ff_core::{Code, ResourceKey, WorkerInstanceId};
+use ff_core::{Code, Partition, ResourceKey, WorkerInstanceId};
 use ff_store::roles::{Registering, Session};
 use ff_store::{PartitionSet, mint};
 use tokio::task::JoinSet;
@@ -176,6 +178,26 @@ pub(crate) async fn a_heartbeat_after_the_silence_is_refused(g: Fixture) {
     g.snapshot().await.assert_same(&before);
     g.pass(ms(0)).await;
     assert_eq!(g.heartbeat(&session).await.refused(), Code::NotRegistered);
+}
+
+pub(crate) async fn the_timer_of_a_registration_is_acted_on_where_that_is(g: Fixture) {
+    let registering = g.registering("ada", "");
+    let everywhere = (0..g.backend().partitions()).map(|number| ResourceKey {
+        partition: Partition::new(number).unwrap(),
+        ..place(&g, "ada")
+    });
+    let keys: BTreeSet<_> = everywhere.collect();
+    for key in keys.clone() {
+        let Registering { worker, session, lanes, capabilities, .. } = registering.clone();
+        let ttl = ms(1_000);
+        g.run(Register { key, worker, session, lanes, capabilities, ttl }).await.unwrap();
+    }
+    g.advance(ms(1_000)).await;
+    assert_eq!(BTreeSet::from_iter(g.due_resources().await), keys);
+    g.pass(ms(0)).await;
+    for key in keys {
+        assert_eq!(g.store().resource(&key).await.unwrap(), None, "{key:?}");
+    }
 }
 
 pub(crate) async fn a_worker_that_leaves_is_gone(g: Fixture) {

@@ -23,8 +23,18 @@ async fn optimistic() -> Subject {
     Subject::new(MemoryStore::optimistic(Arc::new(clock.clone()), faults), clock)
 }
 
+/// Enough that the home of a namespace is rarely where its work is.
+const PARTITIONS: u16 = 4;
+
+async fn serial_4_partitions() -> Subject {
+    let clock = ManualClock::default();
+    let store = MemoryStore::serial(Arc::new(clock.clone())).with_partitions(PARTITIONS);
+    Subject::new(store, clock)
+}
+
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
+ff_conformance::exam!(memory_4_partitions, serial_4_partitions);
 ff_conformance::exam!(memory_clock, serial, own_clock);
 ff_conformance::clock_histories!(memory_clock_histories, serial);
 ff_conformance::histories!(

@@ -6,7 +6,7 @@ use crate::capability::Capabilities;
 use crate::collection::Counts;
 use crate::digest::Digest;
 use crate::event::EventKind;
-use crate::id::ExecutionId;
+use crate::id::{ExecutionId, Partition};
 use crate::limits::{Amounts, ExecutionLimits};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace};
 use crate::overrides::PolicyOverrides;
@@ -65,6 +65,18 @@ impl Submit {
             policy: PolicyOverrides::default(),
             limits: ExecutionLimits::default(),
         }
+    }
+
+    /// Refuses an id that lies in another partition than the caller's own name, in a store of this many:
+    /// one write sees one partition.
+    pub fn check_partition(&self, partitions: u16) -> Result<(), Refusal> {
+        let Some(key) = &self.key else { return Ok(()) };
+        let of_key = Partition::of_key(&self.namespace, key).among(partitions);
+        if self.id.partition().among(partitions) == of_key {
+            return Ok(());
+        }
+        let why = "does not go with the idempotency key; leave it out, or make it for that key";
+        Err(Refusal::invalid("id", why))
     }
 
     /// The fingerprint of everything the caller chose but the id. What its lane says is not in it: the same
