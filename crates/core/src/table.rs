@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use crate::machine::{Action, Moves};
+use crate::id::ExecutionId;
+use crate::machine::{Action, Moves, Subject};
 use crate::record::Execution;
 use crate::state::{Outcome, State};
 use crate::timer::DueAction;
@@ -122,15 +123,24 @@ pub enum Verb {
     Usage,
     /// Let time pass.
     Tick(DueAction),
+    /// Move because another did: the command that moves it concerns something else.
+    Follow,
 }
 
 impl Verb {
-    /// The verb of `action`, if it concerns executions; `due` is what time had done to its execution.
-    pub fn of(action: &Action, due: Option<DueAction>) -> Option<Verb> {
-        match action.facts().moves {
-            Moves::Nothing => None,
-            Moves::By(verb) => Some(verb),
-            Moves::Due => due.map(Verb::Tick),
+    /// The verb by which `action` moves `execution`; `due` is what time had done to that. `None` if it
+    /// lets time pass and nothing was due.
+    pub fn of(action: &Action, execution: ExecutionId, due: Option<DueAction>) -> Option<Verb> {
+        let facts = action.facts();
+        let is_subject = match facts.subject {
+            Subject::Execution(id) => id == execution,
+            Subject::Queue(..) => true,
+            Subject::Resource(_) | Subject::Home(_) => false,
+        };
+        match facts.moves {
+            Moves::By(verb) if is_subject => Some(verb),
+            Moves::Due if is_subject => due.map(Verb::Tick),
+            _ => Some(Verb::Follow),
         }
     }
 }
@@ -165,6 +175,7 @@ impl fmt::Display for Verb {
             Verb::Tick(DueAction::DelayOver) => "delay over",
             Verb::Tick(DueAction::GrantExpired) => "grant expired",
             Verb::Tick(DueAction::Retention) => "retention over",
+            Verb::Follow => "follow",
         })
     }
 }
@@ -267,3 +278,46 @@ pub const ARROWS: &[Arrow] = {
         (Expired, Tick(Retention), Absent),
     ]
 };
+
+/// The moves that no command makes yet but the one of tests: an unfinished execution changes because
+/// another did.
+#[cfg(feature = "toy")]
+pub const TOY_ARROWS: &[Arrow] = &[
+    (Node::Queued, Verb::Follow, Node::Queued),
+    (Node::Delayed, Verb::Follow, Node::Delayed),
+    (Node::Blocked, Verb::Follow, Node::Blocked),
+    (Node::Granted, Verb::Follow, Node::Granted),
+    (Node::Active, Verb::Follow, Node::Active),
+    (Node::Cancelling, Verb::Follow, Node::Cancelling),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{Partition, RequestId};
+    use crate::machine::{Delete, Heartbeat, Target, Tick};
+    use crate::name::{Lane, Namespace};
+    use crate::resource::ResourceKey;
+    use crate::time::Time;
+
+    fn id(counter: u32) -> ExecutionId {
+        ExecutionId::mint(Time::from_ms(1), Partition::ONLY, counter, 0)
+    }
+
+    #[test]
+    fn what_a_command_does_not_concern_follows() {
+        let (own, other) = (id(1), id(2));
+        let target = Target { namespace: Namespace::default(), execution: own };
+        let delete = Delete { target }.into();
+        assert_eq!(Verb::of(&delete, own, None), Some(Verb::Delete));
+        assert_eq!(Verb::of(&delete, other, None), Some(Verb::Follow));
+        let tick = Tick { execution: own }.into();
+        let due = Some(DueAction::Deadline);
+        assert_eq!(Verb::of(&tick, own, due), due.map(Verb::Tick));
+        assert_eq!(Verb::of(&tick, own, None), None, "nothing was due");
+        assert_eq!(Verb::of(&tick, other, due), Some(Verb::Follow));
+        let key = ResourceKey::lane(&Namespace::default(), &Lane::default(), 1);
+        let heartbeat = Heartbeat { key, session: RequestId::new(1) }.into();
+        assert_eq!(Verb::of(&heartbeat, own, None), Some(Verb::Follow));
+    }
+}

@@ -205,11 +205,16 @@ fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
     round
 }
 
-/// Whether a command reads more than its subject and its own lane: an execution by its idempotency key,
-/// candidates, or how many classes a lane has.
+/// Whether a command reads more than its subject and its own lane: another execution, one by its
+/// idempotency key, candidates, or how many classes a lane has. Its first reads say so.
 fn reads_others(command: &Command) -> bool {
-    let ReadSet { keys, nominate, claimed_by, class, .. } = machine::reads(command);
-    !keys.is_empty() || nominate.is_some() || claimed_by.is_some() || class.is_some()
+    let ReadSet { records, keys, nominate, claimed_by, class, .. } = machine::reads(command);
+    let subject = command.action.facts().subject.execution();
+    records.iter().any(|id| Some(*id) != subject)
+        || !keys.is_empty()
+        || nominate.is_some()
+        || claimed_by.is_some()
+        || class.is_some()
 }
 
 /// Decides commands together.

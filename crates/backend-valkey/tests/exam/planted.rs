@@ -130,6 +130,8 @@ wrong_decisions! {
         "ff.attempt.start(attempts, run" => "ff.attempt.start(0, run";
     the_defaults_of_a_lane_are_not_seen: "lane_defaults::defaults_hold_for_every_submit",
         "draining or defaults" => "draining";
+    the_second_record_of_a_write_is_lost: "follow::another_execution_moves_in_the_same_write",
+        "for i, change in ipairs(changes) do" => "for i, change in ipairs({changes[1]}) do";
     a_lane_takes_any_number_of_classes: "submit::a_lane_full_of_classes_takes_no_new_class",
         "CLASSES = 1024" => "CLASSES = 2048";
 }

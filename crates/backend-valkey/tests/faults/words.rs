@@ -263,13 +263,13 @@ pub(crate) fn tick(n: u32) -> Tick {
 pub(crate) fn step(n: u32, name: &'static str) -> Toy {
     let name = Some(ElementName::new("name", name).unwrap());
     let parts = vec![ToyPart::Bytes("result".into())];
-    Toy { target: target(n), into: Collection::Steps, name, parts }
+    Toy { target: target(n), into: Collection::Steps, name, parts, follower: None }
 }
 
 /// An element that is appended, unless it is the first.
 pub(crate) fn frame(n: u32) -> Toy {
     let parts = vec![ToyPart::Bytes("token".into())];
-    Toy { target: target(n), into: Collection::Frames, name: None, parts }
+    Toy { target: target(n), into: Collection::Frames, name: None, parts, follower: None }
 }
 
 /// A quota of two at once, and a budget, both at home in the only partition.

@@ -66,7 +66,9 @@ async fn end(process: &Process, n: usize) {
     if n.is_multiple_of(3) {
         for into in [Collection::Steps, Collection::Frames, Collection::Frames] {
             let name = Some(ElementName::new("name", "charge").unwrap());
-            let action = Toy { target: target.clone(), into, name, parts: Vec::new() }.into();
+            let action =
+                Toy { target: target.clone(), into, name, parts: Vec::new(), follower: None };
+            let action = action.into();
             let command = Command { entropy: 7, action };
             process.store().execute(vec![command]).await.remove(0).unwrap();
         }

@@ -27,7 +27,7 @@ impl Fixture {
         parts: Vec<ToyPart>,
     ) {
         let target = self.target(id);
-        self.run(Toy { target, into, name, parts }).await.unwrap();
+        self.run(Toy { target, into, name, parts, follower: None }).await.unwrap();
     }
 
     async fn elements(&self, owner: ExecutionId, collection: Collection) -> Vec<Element> {

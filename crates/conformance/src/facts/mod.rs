@@ -25,6 +25,7 @@ pub(crate) mod elements;
 pub(crate) mod exit;
 pub(crate) mod explain;
 pub(crate) mod fail;
+pub(crate) mod follow;
 pub(crate) mod grant;
 pub(crate) mod hand_back;
 pub(crate) mod idempotency;

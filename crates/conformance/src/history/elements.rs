@@ -22,7 +22,7 @@ impl Generator {
         let named = into == Collection::Steps || into == Collection::Signals && self.rng.bool();
         let name = named.then(|| self.element_name());
         let parts = (0..self.rng.usize(..4)).map(|_| self.part()).collect();
-        Some(Toy { target, into, name, parts }.into())
+        Some(Toy { target, into, name, parts, follower: None }.into())
     }
 
     fn part(&mut self) -> ToyPart {

@@ -76,7 +76,7 @@ impl Tally {
             let (old, new) = (before.record(id), after.record(id));
             self.removed += u64::from(new.is_none());
             let due = old.and_then(|record| timer::due(record, now));
-            let verb = Verb::of(&command.action, due).ok_or("a tick moved what was not due")?;
+            let verb = Verb::of(&command.action, id, due).ok_or("a tick moved what was not due")?;
             let arrow = (Node::of(old), verb, Node::of(new));
             if !ARROWS.contains(&arrow) {
                 return Err(format!("the model makes a move that is not in the table: {arrow:?}"));

@@ -70,7 +70,7 @@ pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
 #[cfg(feature = "toy")]
-pub use toy::{Toy, ToyPart};
+pub use toy::{Follower, Toy, ToyPart};
 pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 

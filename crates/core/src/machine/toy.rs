@@ -1,11 +1,12 @@
-//! A command for tests of stores: it writes elements made of whatever it reads.
+//! A command for tests of stores: it writes elements made of whatever it reads, and moves a second
+//! execution in the same write.
 //!
 //! It exists only with the feature `toy`, so that the exam can go where no command goes yet. It is also
 //! the measure of what a command costs: this file, and one line in `actions!`.
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target, WriteSet};
+use super::{Change, Context, Decide, Facts, ReadSet, Reply, Step, Target, WriteSet, priority};
 use crate::collection::{
     Append, Collection, Content, Element, ElementKey, ElementName, ElementRange,
 };
@@ -13,7 +14,7 @@ use crate::payload::{BlobKey, BlobPart};
 use crate::refusal::Refusal;
 use crate::table::Verb;
 
-/// Reads, and writes one element of what it has read.
+/// Reads, writes one element of what it has read, and makes another execution follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toy {
     /// Which execution, unfinished.
@@ -24,6 +25,17 @@ pub struct Toy {
     pub name: Option<ElementName>,
     /// What it is made of, one after the other.
     pub parts: Vec<ToyPart>,
+    /// An execution that moves with it.
+    pub follower: Option<Follower>,
+}
+
+/// Another execution that a toy moves in the same write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Follower {
+    /// Which execution, unfinished and of the same partition.
+    pub target: Target,
+    /// Its priority from now on.
+    pub priority: i16,
 }
 
 /// A part of an element.
@@ -45,12 +57,17 @@ impl Decide for Toy {
     }
 
     fn check(&self) -> Result<(), Refusal> {
-        Ok(())
+        let Some(follower) = &self.follower else { return Ok(()) };
+        if follower.target.execution == self.target.execution {
+            return Err(Refusal::invalid("follower", "is the execution itself; name another"));
+        }
+        priority::check(follower.priority)
     }
 
     fn reads(&self) -> ReadSet {
         let owner = self.target.execution;
         let mut reads = ReadSet::record(owner);
+        reads.records.extend(self.follower.iter().map(|follower| follower.target.execution));
         for part in &self.parts {
             match part {
                 ToyPart::Bytes(_) => {}
@@ -75,6 +92,7 @@ impl Decide for Toy {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let record = context.unfinished(&self.target, "a toy")?;
+        let follower = self.follower.as_ref().map(|one| one.moved(context)).transpose()?;
         let bytes = self.made_of(context);
         let next = ElementRange {
             owner: record.id,
@@ -85,7 +103,7 @@ impl Decide for Toy {
         if !self.into.grows_alone() || next.from == 0 {
             let update = context.update(record, record.clone(), None);
             let write = update.with_element(self.into, self.name.clone(), bytes);
-            return Ok(Step::write(write, Reply::Done));
+            return Ok(Step::write(write.and(follower), Reply::Done));
         }
         let Some(later) = context.loaded.ranges.get(&next) else {
             let more = ReadSet { ranges: vec![next], ..ReadSet::default() };
@@ -100,11 +118,27 @@ impl Decide for Toy {
             elements: vec![element],
         };
         let write = WriteSet { appends: vec![append], ..WriteSet::default() };
-        Ok(Step::write(write, Reply::Done))
+        Ok(Step::write(write.and(follower), Reply::Done))
+    }
+}
+
+impl Follower {
+    /// The change that the other execution makes with it.
+    fn moved(&self, context: &Context<'_>) -> Result<Change, Refusal> {
+        let record = context.unfinished(&self.target, "a toy of another")?;
+        let mut after = record.clone();
+        after.priority = self.priority;
+        Ok(context.update(record, after, None).changes.remove(0))
     }
 }
 
 impl WriteSet {
+    /// Changes another record too.
+    fn and(mut self, other: Option<Change>) -> WriteSet {
+        self.changes.extend(other);
+        self
+    }
+
     /// Stores one more element beside the one record of this write, and counts it there.
     fn with_element(
         mut self,
