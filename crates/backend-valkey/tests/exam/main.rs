@@ -13,7 +13,13 @@ exam!(valkey_cluster, fixture::cluster);
 histories!(
     valkey_cluster_histories,
     fixture::cluster,
-    Options { count: 200, ..Options::default() }
+    Options { count: Some(200), ..Options::default() }
+);
+
+histories!(
+    valkey_4_partitions_histories,
+    fixture::four_partitions,
+    Options { count: Some(200), ..Options::default() }
 );
 
 /// Sits what is about resources: lane settings are copied to every partition, and workers, budgets and

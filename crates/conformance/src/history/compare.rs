@@ -170,7 +170,7 @@ fn expired_in(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
 }
 
 /// Whether the claim holds `record`, and would find it again.
-fn held_by(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
+pub(crate) fn held_by(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
     record.spec.namespace == claim.namespace
         && record.lease().is_some_and(|lease| lease.id.request == claim.request)
         && timer::due(record, now).is_none()

@@ -10,7 +10,7 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Attention;
 use ff_core::state::Worker;
 use ff_core::table::Node;
-use ff_core::{Execution, ExecutionId, Millis};
+use ff_core::{Execution, ExecutionId, Millis, Partition};
 use ff_store::{ListIndex, ListScan, Position};
 
 use super::clock::{SPANS, Set};
@@ -19,7 +19,8 @@ use super::make::{self, one};
 use super::op::Op;
 use super::pair::View;
 use super::read::Read;
-use super::{Agreement, Options};
+use super::themes::Theme;
+use super::{Agreement, Options, spread};
 
 /// One history in this many uses up all runs of an execution.
 const WORN: u64 = 100;
@@ -28,6 +29,11 @@ const WORN: u64 = 100;
 pub(crate) struct Generator {
     pub(super) rng: Rng,
     pub(super) past: Past,
+    pub(super) theme: &'static Theme,
+    /// How many partitions the stores have.
+    pub(super) partitions: u16,
+    /// Where most executions of the history are.
+    pub(super) favourite: Partition,
     agreement: Agreement,
     clock_is_set: bool,
     /// Planned steps, which precede random ones; last one first.
@@ -46,11 +52,20 @@ pub(super) struct Past {
 }
 
 impl Generator {
-    pub(crate) fn new(seed: u64, options: Options) -> Generator {
+    pub(crate) fn new(seed: u64, partitions: u16, options: Options) -> Generator {
         let Options { agreement, clock_is_set, .. } = options;
-        let rng = Rng::with_seed(seed);
-        let (past, planned) = Default::default();
-        let mut generator = Generator { rng, past, agreement, clock_is_set, planned };
+        let (rng, theme) = (Rng::with_seed(seed), Theme::of_seed(seed));
+        let favourite = Partition::new((seed % u64::from(partitions)) as u16).unwrap();
+        let mut generator = Generator {
+            rng,
+            past: Past::default(),
+            theme,
+            partitions,
+            favourite,
+            agreement,
+            clock_is_set,
+            planned: Vec::new(),
+        };
         if seed % WORN == WORN - 1 {
             generator.plan_all_runs();
         }
@@ -72,7 +87,7 @@ impl Generator {
                 29..90 => Op::Run(vec![self.command(view)]),
                 _ => Op::Run((0..self.rng.usize(2..7)).map(|_| self.command(view)).collect()),
             };
-            if self.agreement.can_compare(&op, view) {
+            if self.agreement.can_compare(&op, view) && spread::can_compare(&op, view) {
                 return op;
             }
         }
@@ -167,18 +182,23 @@ impl Generator {
     /// An execution that exists, existed, or never did.
     pub(super) fn any_id(&mut self, view: View<'_>) -> ExecutionId {
         match self.rng.u8(..100) {
-            0..3 => make::id(&mut self.rng),
+            0..3 => self.id(),
             3..8 if !self.past.submits.is_empty() => one(&mut self.rng, &self.past.submits).id,
             _ => match make::one_of(&mut self.rng, &view.held.records) {
                 Some((id, _)) => *id,
-                None => make::id(&mut self.rng),
+                None => self.id(),
             },
         }
     }
 
+    /// An id that names nothing.
+    fn id(&mut self) -> ExecutionId {
+        make::id(&mut self.rng, self.partitions)
+    }
+
     /// Submits an execution and replays it until it has no run left.
     fn plan_all_runs(&mut self) {
-        let mut submit = Submit::new(make::id(&mut self.rng));
+        let mut submit = Submit::new(self.id());
         submit.policy.retention = Some(Millis::from_days(30));
         let target = Target { namespace: submit.namespace.clone(), execution: submit.id };
         let mut rounds: Vec<Action> = Vec::new();

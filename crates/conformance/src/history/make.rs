@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
+use ff_core::bounds::PARTITIONS;
 use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::Submit;
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
@@ -61,10 +62,27 @@ pub(super) fn request(rng: &mut Rng) -> RequestId {
     RequestId::new(rng.u128(..))
 }
 
-/// An id in the only partition. Ids of one history are random, so their order is not that of time.
-pub(super) fn id(rng: &mut Rng) -> ExecutionId {
+/// An id in any partition. Ids of one history are random, so their order is not that of time.
+pub(super) fn id(rng: &mut Rng, partitions: u16) -> ExecutionId {
     let clock = Time::from_ms(1_700_000_000_000 + rng.u64(..3));
-    ExecutionId::mint(clock, Partition::ONLY, rng.u32(..), rng.u64(..))
+    let at = partition(rng, partitions);
+    ExecutionId::mint(clock, at, rng.u32(..), rng.u64(..))
+}
+
+/// A partition of a store of this many, as an id may name it.
+pub(super) fn partition(rng: &mut Rng, partitions: u16) -> Partition {
+    match partitions {
+        1 => Partition::ONLY,
+        _ => Partition::new(rng.u16(..PARTITIONS)).unwrap(),
+    }
+}
+
+/// The same id in the partition `at`.
+pub(super) fn id_in(at: Partition, id: ExecutionId) -> ExecutionId {
+    let mut bytes = *id.as_bytes();
+    let [high, low] = at.number().to_be_bytes();
+    (bytes[6], bytes[7]) = ((bytes[6] & 0xf0) | high, low);
+    ExecutionId::from_bytes(&bytes).unwrap()
 }
 
 pub(super) fn payload(rng: &mut Rng) -> Payload {
@@ -178,11 +196,11 @@ fn overrides(rng: &mut Rng, policy: Policy) -> PolicyOverrides {
     }
 }
 
-pub(super) fn submit(rng: &mut Rng, now: Time) -> Submit {
+pub(super) fn submit(rng: &mut Rng, now: Time, partitions: u16) -> Submit {
     let key =
         chance(rng, 25).then(|| IdempotencyKey::new(one(rng, &["k1", "k2", "k3", "k4"])).unwrap());
     Submit {
-        id: id(rng),
+        id: id(rng, partitions),
         namespace: namespace(rng),
         lane: lane(rng),
         kind: Kind::new(one(rng, &["task", "render"])).unwrap(),

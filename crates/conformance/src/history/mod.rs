@@ -4,19 +4,18 @@
 //! equal. `FF_SEED=7` runs that history alone and prints each step, `FF_HISTORIES=100000` runs that
 //! many. A history that fails is shortened by dropping steps before it is printed.
 
-mod admission;
 mod clock;
-mod commands;
 mod compare;
-mod elements;
 mod generate;
 mod make;
 mod op;
 mod pair;
+mod pick;
 mod read;
-mod resources;
 mod shrink;
+mod spread;
 mod tally;
+mod themes;
 
 use std::env;
 use std::sync::Mutex;
@@ -31,13 +30,14 @@ use crate::subject::Making;
 use generate::Generator;
 use op::Op;
 use pair::Pair;
-use tally::Tally;
+use tally::{Tallies, Tally};
+use themes::Theme;
 
 /// The options of a run of histories.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How many histories.
-    pub count: u64,
+    /// How many histories, if not as many as all themes have.
+    pub count: Option<u64>,
     /// How many commands each has, at least.
     pub commands: usize,
     /// What must be equal.
@@ -49,7 +49,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { count: 2_500, commands: 60, agreement: Agreement::Exact, clock_is_set: false }
+        Options { count: None, commands: 60, agreement: Agreement::Exact, clock_is_set: false }
     }
 }
 
@@ -71,23 +71,23 @@ pub fn histories(name: &str, make: fn() -> Making, options: Options) {
     if let Some(seed) = number("FF_SEED") {
         return print(name, seed, make, options);
     }
-    let count = number("FF_HISTORIES").unwrap_or(options.count);
+    let count = number("FF_HISTORIES").or(options.count).unwrap_or_else(Theme::full_run);
     let (next, stop) = (AtomicU64::new(0), Mutex::new(None));
-    let total = Mutex::new(Tally::default());
+    let total = Mutex::new(Tallies::default());
     let worker = || {
         let runtime = runtime();
-        let mut tally = Tally::default();
+        let mut tallies = Tallies::default();
         while stop.lock().unwrap().is_none() {
             let seed = next.fetch_add(1, Ordering::SeqCst);
             if seed >= count {
                 break;
             }
             match runtime.block_on(history(seed, make, options, false)) {
-                Ok(counted) => tally.add(&counted),
+                Ok(counted) => tallies.add(Theme::of_seed(seed).name, &counted),
                 Err(failure) => drop(stop.lock().unwrap().get_or_insert((seed, failure))),
             }
         }
-        total.lock().unwrap().add(&tally);
+        total.lock().unwrap().join(&tallies);
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
@@ -99,10 +99,10 @@ pub fn histories(name: &str, make: fn() -> Making, options: Options) {
         let shrunk = runtime().block_on(shrink::shrink(failure, make, options.agreement));
         panic!("{name}: run it alone with FF_SEED={seed}\n{shrunk}");
     }
-    let tally = total.into_inner().unwrap();
-    tally.report(name, count);
-    if count >= Options::default().count {
-        tally.assert_not_vacuous(name);
+    let tallies = total.into_inner().unwrap();
+    tallies.report(name);
+    if count >= Theme::full_run() {
+        tallies.assert_not_vacuous(name);
     }
 }
 
@@ -122,8 +122,8 @@ async fn history(
     verbose: bool,
 ) -> Result<Tally, Failure> {
     let mut pair = Pair::new(make().await, options.agreement).await;
-    let mut generator = Generator::new(seed, options);
-    let mut tally = Tally::default();
+    let mut generator = Generator::new(seed, pair.partitions(), options);
+    let mut tally = Tally::of_a_history();
     let mut steps = Vec::new();
     while tally.commands() < options.commands as u64 {
         let op = generator.next(pair.view());
@@ -151,7 +151,7 @@ async fn history(
 
 /// Runs one history and prints every step.
 fn print(name: &str, seed: u64, make: fn() -> Making, options: Options) {
-    eprintln!("{name}: history {seed}");
+    eprintln!("{name}: history {seed}, about {}", Theme::of_seed(seed).name);
     if let Err(failure) = runtime().block_on(history(seed, make, options, true)) {
         panic!("{name}: FF_SEED={seed}: {}", failure.why);
     }

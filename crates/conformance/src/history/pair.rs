@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use ff_backend_memory::MemoryStore;
 use ff_core::machine::{Command, Reply};
-use ff_core::{RequestId, Time};
+use ff_core::resource::LaneState;
+use ff_core::{ExecutionId, Lane, Namespace, Partition, RequestId, ResourceKey, Time};
 use ff_store::{Clock, Store, audit};
 use ff_testkit::ManualClock;
 
-use super::Agreement;
 use super::clock::{Set, Watch};
 use super::compare::{Answer, Leases};
 use super::op::Op;
 use super::read::Read;
 use super::tally::Tally;
+use super::{Agreement, spread};
 use crate::snapshot::{Snapshot, snapshot};
 use crate::subject::Subject;
 
@@ -39,15 +40,39 @@ pub(crate) struct View<'a> {
     pub(crate) held: &'a Snapshot,
     pub(crate) now: Time,
     pub(crate) leased: &'a HashSet<RequestId>,
+    pub(crate) partitions: u16,
+}
+
+impl<'a> View<'a> {
+    /// Where an execution is.
+    pub(crate) fn partition(self, id: ExecutionId) -> Partition {
+        id.partition().among(self.partitions)
+    }
+
+    /// The settings of a lane, as a partition has them.
+    pub(crate) fn lane(
+        self,
+        at: Partition,
+        namespace: &Namespace,
+        lane: &Lane,
+    ) -> Option<&'a LaneState> {
+        self.held.resources.get(&ResourceKey::lane_in(at, namespace, lane))?.as_lane()
+    }
 }
 
 impl Pair {
     /// A fresh model and a fresh subject, at the same time.
     pub(crate) async fn new(subject: Subject, agreement: Agreement) -> Pair {
         let clock = ManualClock::at(subject.clock.now().await.as_ms());
-        let model = MemoryStore::serial(Arc::new(clock.clone()));
+        let partitions = subject.store.partitions();
+        let model = MemoryStore::serial(Arc::new(clock.clone())).with_partitions(partitions);
         let (held, leases, leased) = Default::default();
         Pair { model, clock, subject, agreement, held, leases, leased, watch: None }
+    }
+
+    /// How many partitions both have.
+    pub(crate) fn partitions(&self) -> u16 {
+        self.model.partitions()
     }
 
     /// The store's time.
@@ -57,7 +82,8 @@ impl Pair {
 
     /// The state of the model.
     pub(crate) fn view(&self) -> View<'_> {
-        View { held: &self.held, now: self.now(), leased: &self.leased }
+        let (held, leased) = (&self.held, &self.leased);
+        View { held, now: self.now(), leased, partitions: self.partitions() }
     }
 
     /// Does one step on both. An error says what differs.
@@ -122,7 +148,10 @@ impl Pair {
         }
         let mut ours = Vec::new();
         for (command, their) in batch.iter().zip(&theirs) {
-            let our = self.model.execute(vec![command.clone()]).await.remove(0);
+            let our = match spread::chosen(command, their, self.partitions()) {
+                Some(at) => self.model.execute_in(at, command),
+                None => self.model.execute(vec![command.clone()]).await.remove(0),
+            };
             let after = snapshot(&self.model).await.map_err(|error| error.to_string())?;
             tally.command(command, &our, &self.held, &after, self.now())?;
             if let Some(watch) = &self.watch {
@@ -142,7 +171,7 @@ impl Pair {
 
     /// Whether `op` can be compared on the two.
     pub(crate) fn comparable(&self, op: &Op) -> bool {
-        self.agreement.can_compare(op, self.view())
+        self.agreement.can_compare(op, self.view()) && spread::can_compare(op, self.view())
     }
 
     /// Whether the subject keeps every invariant.

@@ -6,9 +6,12 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::{Execution, ExecutionId, Resource, Time};
 use ff_store::{
-    BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, ResourceScan, Store,
-    StoreError,
+    BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, PartitionSet, ResourceScan,
+    Store, StoreError,
 };
+
+/// More pages of what is due than any history has.
+const MOST_PAGES: usize = 1_000;
 
 /// Something to read.
 #[derive(Debug, Clone)]
@@ -43,9 +46,12 @@ impl Read {
             Read::Blob(key) => Seen::Blob(store.blob(key).await?),
             Read::Elements(range) => Seen::Elements(store.elements(range).await?),
             Read::List(scan) => Seen::List(store.list(scan).await?),
+            Read::DueAction { after, limit } if store.partitions() > 1 => {
+                Seen::DueAction(all_due(store, after, limit).await?)
+            }
             Read::DueAction { after, limit } => {
                 let after = after.map(|last| DueCursor { execution: Some(last), resource: None });
-                let mut timers = store.due(&ff_store::PartitionSet::All, after, limit).await?;
+                let mut timers = store.due(&PartitionSet::All, after, limit).await?;
                 // Of resources that are due at once, any may come first.
                 if timers.resources.len() == limit {
                     (timers.resources, timers.more) = (Vec::new(), None);
@@ -61,4 +67,38 @@ impl Read {
             Read::Blocked(scan) => Seen::Blocked(store.blocked(scan).await?),
         })
     }
+}
+
+/// Everything that is due after a place. Pages of several partitions differ in length, and what comes
+/// after one may be in it already.
+async fn all_due(
+    store: &dyn Store,
+    after: Option<(Time, ExecutionId)>,
+    limit: usize,
+) -> Result<DueTimers, StoreError> {
+    let mut cursor = Some(DueCursor { execution: after, resource: None });
+    let mut all: Option<DueTimers> = None;
+    for _ in 0..MOST_PAGES {
+        let Some(after) = cursor else { break };
+        let page = store.due(&PartitionSet::All, Some(after), limit).await?;
+        cursor = page.more.clone();
+        all = Some(match all {
+            None => page,
+            Some(mut all) => {
+                all.due.extend(page.due);
+                all.resources.extend(page.resources);
+                all
+            }
+        });
+    }
+    let mut all = all.filter(|_| cursor.is_none()).ok_or_else(no_end)?;
+    all.due.sort_unstable();
+    all.due.dedup();
+    all.resources.sort();
+    all.resources.dedup();
+    Ok(DueTimers { more: None, ..all })
+}
+
+fn no_end() -> StoreError {
+    StoreError::Corrupt(format!("there is more due after {MOST_PAGES} pages"))
 }

@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ff_core::machine::Command;
-use ff_core::table::{ARROWS, Arrow, Node, Verb};
+use ff_core::table::{Arrow, Node, Verb};
 use ff_core::{Code, Execution, ExecutionId, Time, timer};
 use ff_testkit::report;
 
 use super::clock::Set;
 use super::compare::Answer;
+use super::themes::{THEMES, Theme, every_move};
 use crate::snapshot::Snapshot;
-
-/// How often each arrow of the transition table must be taken.
-const EACH_ARROW: u64 = 20;
 
 /// Counts over histories.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
+    histories: u64,
     commands: u64,
     accepted: u64,
     moved: u64,
@@ -29,11 +28,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Nothing has happened yet.
+    pub(crate) fn of_a_history() -> Tally {
+        Tally { histories: 1, ..Tally::default() }
+    }
+
     pub(crate) fn commands(&self) -> u64 {
         self.commands
     }
 
     pub(crate) fn add(&mut self, other: &Tally) {
+        self.histories += other.histories;
         self.commands += other.commands;
         self.accepted += other.accepted;
         self.moved += other.moved;
@@ -78,7 +83,7 @@ impl Tally {
             let due = old.and_then(|record| timer::due(record, now));
             let verb = Verb::of(&command.action, id, due).ok_or("a tick moved what was not due")?;
             let arrow = (Node::of(old), verb, Node::of(new));
-            if !ARROWS.contains(&arrow) {
+            if !every_move().any(|known| *known == arrow) {
                 return Err(format!("the model makes a move that is not in the table: {arrow:?}"));
             }
             *self.arrows.entry(arrow).or_default() += 1;
@@ -86,42 +91,97 @@ impl Tally {
         Ok(())
     }
 
-    /// Prints the counts.
-    pub(crate) fn report(&self, name: &str, histories: u64) {
-        report::count("histories", histories);
-        report::count("history_commands", self.commands);
-        report::count("history_accepted", self.accepted);
-        report::count("arrows_taken", self.arrows.len() as u64);
-        let rarest = ARROWS.iter().min_by_key(|arrow| self.times(arrow));
-        let rarest = rarest.map(|arrow| (arrow, self.times(arrow)));
-        eprintln!(
-            "{name}: {histories} histories, {} commands, {} accepted, {} changed something",
-            self.commands, self.accepted, self.moved
-        );
-        eprintln!("  {} of {} arrows, the rarest {rarest:?}", self.arrows.len(), ARROWS.len());
-        eprintln!("  refusals {:?}", self.codes);
-    }
-
-    /// Panics unless enough happened.
-    pub(crate) fn assert_not_vacuous(&self, name: &str) {
-        let rare: Vec<_> = ARROWS
-            .iter()
-            .filter(|arrow| self.times(arrow) < EACH_ARROW)
-            .map(|arrow| (arrow, self.times(arrow)))
-            .collect();
-        assert!(rare.is_empty(), "{name}: taken less than {EACH_ARROW} times: {rare:#?}");
-        let unseen: Vec<_> = Code::ALL.iter().filter(|c| !self.codes.contains_key(c)).collect();
-        assert!(unseen.is_empty(), "{name}: nothing was refused with {unseen:?}");
-        assert!(
-            self.accepted * 2 >= self.commands,
-            "{name}: {} of {} commands were accepted, less than half",
-            self.accepted,
-            self.commands
-        );
-    }
-
+    /// How often a move was made.
     fn times(&self, arrow: &Arrow) -> u64 {
         self.arrows.get(arrow).copied().unwrap_or(0)
+    }
+
+    fn accepts_half(&self) -> bool {
+        self.accepted * 2 >= self.commands
+    }
+}
+
+/// Counts over the histories of each theme.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies(BTreeMap<&'static str, Tally>);
+
+impl Tallies {
+    pub(crate) fn add(&mut self, theme: &'static str, tally: &Tally) {
+        self.0.entry(theme).or_default().add(tally);
+    }
+
+    pub(crate) fn join(&mut self, others: &Tallies) {
+        others.0.iter().for_each(|(theme, tally)| self.add(theme, tally));
+    }
+
+    fn all(&self) -> Tally {
+        let mut all = Tally::default();
+        self.0.values().for_each(|tally| all.add(tally));
+        all
+    }
+
+    /// Each theme that has histories, their counts, and how often each of its moves was made in them. The
+    /// moves of the theme that every history has commands of count in all of them.
+    fn themes(&self) -> Vec<(&'static Theme, &Tally, Vec<(u64, &'static Arrow)>)> {
+        let all = self.all();
+        let counted = THEMES.iter().filter_map(|theme| {
+            let own = self.0.get(theme.name)?;
+            let counts = if theme.is_everywhere() { &all } else { own };
+            let moves = theme.moves().map(|arrow| (counts.times(arrow), arrow)).collect();
+            Some((*theme, own, moves))
+        });
+        counted.collect()
+    }
+
+    /// Prints the counts.
+    pub(crate) fn report(&self, name: &str) {
+        let all = self.all();
+        report::count("histories", all.histories);
+        report::count("history_commands", all.commands);
+        report::count("history_accepted", all.accepted);
+        report::count("arrows_taken", all.arrows.len() as u64);
+        eprintln!(
+            "{name}: {} histories, {} commands, {} accepted, {} changed something, {} of {} moves",
+            all.histories,
+            all.commands,
+            all.accepted,
+            all.moved,
+            all.arrows.len(),
+            every_move().count()
+        );
+        for (theme, tally, moves) in self.themes() {
+            let taken = moves.iter().filter(|(times, _)| *times > 0).count();
+            eprintln!(
+                "  {}: {} histories, {} commands, {} accepted, {taken} of its {} moves, the rarest {:?}",
+                theme.name,
+                tally.histories,
+                tally.commands,
+                tally.accepted,
+                moves.len(),
+                moves.iter().min()
+            );
+        }
+        eprintln!("  refusals {:?}", all.codes);
+    }
+
+    /// Panics unless enough happened in each theme.
+    pub(crate) fn assert_not_vacuous(&self, name: &str) {
+        for (theme, tally, moves) in self.themes() {
+            let (about, least) = (theme.name, theme.least);
+            let rare: Vec<_> = moves.into_iter().filter(|(times, _)| *times < least).collect();
+            assert!(rare.is_empty(), "{name}: {about} made less than {least} times: {rare:#?}");
+            let unseen = theme.refusals.iter().filter(|code| !tally.codes.contains_key(code));
+            let unseen: Vec<_> = unseen.collect();
+            assert!(unseen.is_empty(), "{name}: {about} was not refused with {unseen:?}");
+            let (accepted, commands) = (tally.accepted, tally.commands);
+            assert!(
+                tally.accepts_half(),
+                "{name}: of {about} {accepted} of {commands} commands were accepted, less than half"
+            );
+        }
+        let codes = self.all().codes;
+        let unseen: Vec<_> = Code::ALL.iter().filter(|code| !codes.contains_key(code)).collect();
+        assert!(unseen.is_empty(), "{name}: nothing was refused with {unseen:?}");
     }
 }
 

@@ -32,6 +32,13 @@ async fn serial_4_partitions() -> Subject {
     Subject::new(store, clock)
 }
 
+async fn optimistic_4_partitions() -> Subject {
+    let clock = ManualClock::default();
+    let faults = Faults { seed: 7, conflict_percent: 20, pause_percent: 33 };
+    let store = MemoryStore::optimistic(Arc::new(clock.clone()), faults);
+    Subject::new(store.with_partitions(PARTITIONS), clock)
+}
+
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
 ff_conformance::exam!(memory_4_partitions, serial_4_partitions);
@@ -41,4 +48,10 @@ ff_conformance::histories!(
     memory_optimistic_histories,
     optimistic,
     Options { agreement: Agreement::UpToLeaseNumbers, ..Options::default() }
+);
+ff_conformance::histories!(
+    memory_4_partitions_histories,
+    optimistic_4_partitions,
+    // Of claims on several partitions fewer can be compared, so histories are longer.
+    Options { commands: 90, agreement: Agreement::UpToLeaseNumbers, ..Options::default() }
 );

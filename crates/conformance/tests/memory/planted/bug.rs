@@ -32,6 +32,8 @@ pub(crate) enum Bug {
     BytesAreText,
     /// An index keeps an entry that should be removed.
     EntryIsLeft,
+    /// An execution that moves because another does keeps its old place in the queue too.
+    FollowersKeepTheirPlace,
     /// A page begins after all that was created with its cursor.
     EqualTimesAreSkipped,
     /// The last timer of a page is left out.
@@ -98,4 +100,6 @@ pub(crate) enum Bug {
     PeriodsNeverEnd,
     /// The timers of tickets do not fire.
     TicketsHaveNoTimer,
+    /// The timers of resources are read at the home of their namespace alone.
+    TimersAreReadAtHome,
 }

@@ -24,7 +24,11 @@ use store::Planted;
 
 async fn planted(bug: Bug) -> Subject {
     let clock = ManualClock::default();
-    let store = MemoryStore::serial(Arc::new(clock.clone()));
+    let partitions = match bug {
+        Bug::TimersAreReadAtHome => 4,
+        _ => 1,
+    };
+    let store = MemoryStore::serial(Arc::new(clock.clone())).with_partitions(partitions);
     Subject::new(Planted::new(store, bug), clock)
 }
 
@@ -124,7 +128,7 @@ macro_rules! caught_by_histories {
                 fn subject() -> Making {
                     Box::pin(planted(Bug::$bug))
                 }
-                histories("planted", subject, Options { count: 20_000, ..Options::default() });
+                histories("planted", subject, Options { count: Some(20_000), ..Options::default() });
             })+
         }
     };
@@ -171,6 +175,8 @@ caught_by_histories!(
     a_period_that_never_ends: PeriodsNeverEnd,
     a_ticket_without_a_timer: TicketsHaveNoTimer,
     a_start_that_is_not_returned: UnusedStartsStay,
+    a_follower_left_behind: FollowersKeepTheirPlace,
+    a_timer_that_is_read_at_home_alone: TimersAreReadAtHome,
 );
 
 /// One test for each bug that a fact catches.
@@ -261,4 +267,8 @@ caught_by_facts!(
         "release::a_free_slot_passes_work_that_no_worker_can_run",
     a_ticket_without_a_timer: TicketsHaveNoTimer,
         "admission::an_admission_is_not_used_past_its_ttl",
+    a_follower_left_behind: FollowersKeepTheirPlace,
+        "follow::another_execution_moves_in_the_same_write",
+    a_timer_that_is_read_at_home_alone: TimersAreReadAtHome,
+        "worker::the_timer_of_a_registration_is_acted_on_where_that_is",
 );

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
 use ff_core::collection::{Element, ElementRange};
 use ff_core::limits::Blocker;
-use ff_core::machine::{Action, Command, CopyLane, LeaseRef, Reply, Ticked, Unblock};
+use ff_core::machine::{Action, Command, CopyLane, LeaseRef, Reply, Ticked, Toy, Unblock};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::resource::{Body, LaneState};
 use ff_core::{
-    Execution, ExecutionId, Lane, Millis, Namespace, Refusal, RequestId, Resource, ResourceKey,
-    ResourceKind, Time,
+    Execution, ExecutionId, Lane, Millis, Namespace, Partition, Refusal, RequestId, Resource,
+    ResourceKey, ResourceKind, Time,
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
@@ -151,6 +151,18 @@ impl Planted {
         Ok(all)
     }
 
+    /// Keeps the place that an execution has in its queue, if it is about to follow another.
+    async fn keep_place(&self, command: &Command) -> Result<(), StoreError> {
+        let Action::Toy(Toy { follower: Some(follower), .. }) = &command.action else {
+            return Ok(());
+        };
+        let id = follower.target.execution;
+        let place = |row: &Row| matches!(row, Row::Entry(Entry::Queue(_), owner) if *owner == id);
+        let found = self.all().await?.into_iter().find(place);
+        *self.left.lock().unwrap() = found;
+        Ok(())
+    }
+
     async fn is_damaged(&self, id: ExecutionId) -> bool {
         let can_be = matches!(self.bug, Bug::RecordsAreDamaged | Bug::DamageEndsThePass);
         can_be
@@ -200,6 +212,9 @@ impl Forward for Planted {
             if let Some(refusal) = self.refuse(&command).await {
                 answers.push(Err(refusal.into()));
                 continue;
+            }
+            if self.bug == Bug::FollowersKeepTheirPlace {
+                self.keep_place(&command).await.unwrap();
             }
             let opened = self.open(&command).await;
             answers.extend(self.store.execute(vec![command]).await);
@@ -257,6 +272,10 @@ impl Forward for Planted {
             _ => false,
         };
         timers.resources.retain(|key| !hidden(key.kind));
+        if self.bug == Bug::TimersAreReadAtHome {
+            let home = |key: &ResourceKey| Partition::home(&key.namespace, self.store.partitions());
+            timers.resources.retain(|key| key.partition == home(key));
+        }
         Ok(timers)
     }
 
@@ -329,11 +348,12 @@ impl Forward for Planted {
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
-        if self.bug != Bug::EntryIsLeft {
+        if !matches!(self.bug, Bug::EntryIsLeft | Bug::FollowersKeepTheirPlace) {
             return self.store.rows().await;
         }
         let all = self.all().await?;
         let queued = all.iter().find(|row| matches!(row, Row::Entry(Entry::Queue(_), _)));
+        let queued = queued.filter(|_| self.bug == Bug::EntryIsLeft);
         let mut left = self.left.lock().unwrap();
         *left = left.take().or_else(|| queued.cloned());
         let gone = left.clone().filter(|left| !all.contains(left));

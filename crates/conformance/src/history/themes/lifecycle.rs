@@ -1,82 +1,64 @@
-//! One random command at a time.
+//! Random commands on single executions: all that happens to work without limits.
 
 use bytes::Bytes;
 use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES, PRIORITY};
 use ff_core::machine::{
     Action, Cancel, CancelHeld, Claim, ClaimGranted, ClaimRequest, Complete, Delay, Delete, Fail,
     GrantNext, HandBack, LeaseRef, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags,
-    Submit, Target, Tick,
+    Submit, Tick,
 };
 use ff_core::record::Progress;
 use ff_core::state::State;
-use ff_core::{Execution, ExecutionId, Fence, LeaseId, Namespace, Payload, TagKey, timer};
+use ff_core::{Execution, Partition, Payload, TagKey};
 
-use super::generate::Generator;
-use super::make::{self, chance, millis, one};
-use super::pair::View;
+use super::Theme;
+use crate::history::generate::Generator;
+use crate::history::make::{self, chance, millis, one};
+use crate::history::pair::View;
 
 /// With this many unfinished executions, few more are submitted.
 const CROWD: usize = 8;
 
-/// Makes a command of one kind, if it applies to the model's state.
-type Make = fn(&mut Generator, View<'_>) -> Option<Action>;
-
-/// How often each kind of command is made.
-const KINDS: &[(u32, Make)] = &[
-    (15, |g, v| g.submit(v)),
-    (20, |g, view| Some(g.claim(view))),
-    (7, |g, view| Some(g.grant(view))),
-    (7, |g, v| g.claim_granted(v)),
-    (6, |g, v| Some(Renew { hold: g.hold(v)? }.into())),
-    (5, |g, v| Some(g.progress(v)?.into())),
-    (8, |g, v| Some(g.complete(v)?.into())),
-    (9, |g, v| Some(Fail { hold: g.hold(v)?, failure: make::failure(&mut g.rng) }.into())),
-    (7, |g, v| Some(Delay { hold: g.hold(v)?, until: make::when(&mut g.rng, v.now) }.into())),
-    (6, |g, v| Some(CancelHeld { hold: g.hold(v)?, reason: g.reason() }.into())),
-    (6, |g, v| Some(HandBack { hold: g.hold(v)? }.into())),
-    (13, |g, v| Some(g.cancel(v)?.into())),
-    (5, |g, v| g.revoke(v)),
-    (5, |g, v| Some(g.set_priority(v).into())),
-    (5, |g, v| Some(g.set_tags(v).into())),
-    (8, |g, v| Some(g.replay(v)?.into())),
-    (3, |g, v| Some(g.delete(v)?.into())),
-    (18, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
-    (3, |g, _| Some(g.limit())),
-    (10, |g, v| g.admit(v)),
-    (5, |g, v| g.settle(v)),
-    (7, |g, v| g.block(v)),
-    (4, |g, v| g.unblock(v)),
-    (5, |g, v| g.usage(v)),
-    (4, |g, v| g.toy(v)),
-    (3, |g, v| Some(g.worker(v))),
-    (3, |g, v| Some(g.lane(v))),
-    (2, |g, v| Some(g.tick_resource(v))),
-    (4, |g, _| g.repeat()),
-    (2, |g, v| g.too_large(v)),
-];
+/// Work is submitted, dispatched and ends.
+pub(super) const THEME: Theme = Theme {
+    name: "lifecycle",
+    histories: 1_000,
+    least: 20,
+    owns: |_| true,
+    refusals: &[],
+    kinds: &[
+        (15, |g, v| g.submit(v)),
+        (20, |g, v| Some(g.claim(v))),
+        (7, |g, v| Some(g.grant(v))),
+        (7, |g, v| g.claim_granted(v)),
+        (6, |g, v| Some(Renew { hold: g.hold(v)? }.into())),
+        (5, |g, v| Some(g.progress(v)?.into())),
+        (8, |g, v| Some(g.complete(v)?.into())),
+        (9, |g, v| Some(Fail { hold: g.hold(v)?, failure: make::failure(&mut g.rng) }.into())),
+        (7, |g, v| Some(Delay { hold: g.hold(v)?, until: make::when(&mut g.rng, v.now) }.into())),
+        (6, |g, v| Some(CancelHeld { hold: g.hold(v)?, reason: g.reason() }.into())),
+        (6, |g, v| Some(HandBack { hold: g.hold(v)? }.into())),
+        (17, |g, v| Some(g.cancel(v)?.into())),
+        (5, |g, v| g.revoke(v)),
+        (5, |g, v| Some(g.set_priority(v).into())),
+        (5, |g, v| Some(g.set_tags(v).into())),
+        (8, |g, v| Some(g.replay(v)?.into())),
+        (3, |g, v| Some(g.delete(v)?.into())),
+        (18, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
+        (4, |g, _| g.repeat()),
+        (2, |g, v| g.too_large(v)),
+    ],
+};
 
 impl Generator {
-    /// A command of a random kind, unless the chosen kind does not apply now.
-    pub(super) fn action(&mut self, view: View<'_>) -> Option<Action> {
-        let total: u32 = KINDS.iter().map(|(weight, _)| weight).sum();
-        let mut drawn = self.rng.u32(..total);
-        for (weight, make) in KINDS {
-            if drawn < *weight {
-                return make(self, view);
-            }
-            drawn -= weight;
-        }
-        None
-    }
-
     fn submit(&mut self, view: View<'_>) -> Option<Action> {
         let unfinished = view.held.records.values().filter(|r| r.outcome().is_none()).count();
         if unfinished >= CROWD && chance(&mut self.rng, 80) {
             return None;
         }
-        let fresh = make::submit(&mut self.rng, view.now);
+        let fresh = make::submit(&mut self.rng, view.now, self.partitions);
         if self.past.submits.is_empty() || chance(&mut self.rng, 80) {
-            return Some(fresh.into());
+            return Some(self.routed(fresh).into());
         }
         let old = one(&mut self.rng, &self.past.submits);
         let again = match self.rng.u8(..4) {
@@ -85,7 +67,21 @@ impl Generator {
             2 => Submit { id: fresh.id, ..old },
             _ => Submit { id: fresh.id, input: fresh.input, ..old },
         };
-        Some(again.into())
+        Some(self.routed(again).into())
+    }
+
+    /// `submit` in the partition of its key, mostly, or else in the favourite one.
+    fn routed(&mut self, submit: Submit) -> Submit {
+        if self.partitions == 1 {
+            return submit;
+        }
+        let of_key = submit.key.as_ref().map(|key| Partition::of_key(&submit.namespace, key));
+        let at = match of_key {
+            Some(at) => chance(&mut self.rng, 95).then_some(at),
+            None => chance(&mut self.rng, 75).then_some(self.favourite),
+        };
+        let id = at.map_or(submit.id, |at| make::id_in(at, submit.id));
+        Submit { id, ..submit }
     }
 
     fn claim(&mut self, view: View<'_>) -> Action {
@@ -115,7 +111,7 @@ impl Generator {
         }
         let admissions = self.admissions(view);
         let (namespace, lane) = self.queue_of(&admissions, view);
-        let rng = &mut self.rng;
+        let (rng, partitions) = (&mut self.rng, self.partitions);
         let grant = GrantNext {
             namespace,
             lane,
@@ -124,7 +120,7 @@ impl Generator {
             request: make::request(rng),
             ttl: millis(rng, &[50, 120, 500, 500, 2_000, 0]),
             retry: chance(rng, 10),
-            at: None,
+            at: (partitions > 1 && chance(rng, 40)).then(|| make::partition(rng, partitions)),
             admissions,
         };
         grant.into()
@@ -215,7 +211,10 @@ impl Generator {
         let payload = Payload::bytes(Bytes::from_static(&ZEROS));
         let long: Box<str> = "x".repeat(MESSAGE_BYTES + 1).into();
         Some(match self.rng.u8(..3) {
-            0 => Submit { input: payload, ..make::submit(&mut self.rng, view.now) }.into(),
+            0 => {
+                Submit { input: payload, ..make::submit(&mut self.rng, view.now, self.partitions) }
+                    .into()
+            }
             1 => Complete { hold: self.hold(view)?, result: payload }.into(),
             _ => Cancel { target: self.target(view), grace: None, reason: Some(long) }.into(),
         })
@@ -223,84 +222,5 @@ impl Generator {
 
     fn reason(&mut self) -> Option<Box<str>> {
         one(&mut self.rng, &[None, Some("enough"), Some("")]).map(Into::into)
-    }
-
-    /// Some record that matches.
-    pub(super) fn some<'a>(
-        &mut self,
-        view: View<'a>,
-        fits: impl Fn(&Execution) -> bool,
-    ) -> Option<&'a Execution> {
-        let all: Vec<_> = view.held.records.values().filter(|record| fits(record)).collect();
-        (!all.is_empty()).then(|| all[self.rng.usize(..all.len())])
-    }
-
-    /// A hold: mostly a good one, now and then late, old or forged.
-    pub(super) fn hold(&mut self, view: View<'_>) -> Option<LeaseRef> {
-        let drawn = self.rng.u8(..100);
-        if drawn < 6 && !self.past.holds.is_empty() {
-            return Some(one(&mut self.rng, &self.past.holds));
-        }
-        let in_time = |record: &Execution| drawn < 12 || timer::due(record, view.now).is_none();
-        let cancelling =
-            |record: &Execution| matches!(record.state, State::Active { cancel: Some(_), .. });
-        let held = |record: &Execution| record.lease().is_some() && in_time(record);
-        let cancelling = (drawn >= 50).then(|| self.some(view, |r| cancelling(r) && in_time(r)));
-        let record = cancelling.flatten().or_else(|| self.some(view, held))?;
-        let fence = record.fence()?;
-        let fence = if (12..17).contains(&drawn) { self.forged(fence) } else { fence };
-        Some(LeaseRef { target: self.target_of(record), fence })
-    }
-
-    fn forged(&mut self, fence: Fence) -> Fence {
-        let LeaseId { request, index } = fence.lease;
-        match self.rng.u8(..4) {
-            0 => Fence { epoch: fence.epoch + 1, ..fence },
-            1 => Fence { attempt: fence.attempt + 1, ..fence },
-            2 => Fence { lease: LeaseId { request, index: index + 1_000 }, ..fence },
-            _ => {
-                let request = make::request(&mut self.rng);
-                Fence { lease: LeaseId { request, index }, ..fence }
-            }
-        }
-    }
-
-    /// The target of a change of priority or tags: states that last long are left to chance.
-    fn steered(&mut self, view: View<'_>) -> Target {
-        let brief = |record: &Execution| {
-            matches!(record.state, State::Granted { .. } | State::Active { cancel: Some(_), .. })
-        };
-        let unfinished = |record: &Execution| record.outcome().is_none();
-        let record = match self.rng.u8(..10) {
-            0..3 => self.some(view, brief),
-            3..9 => self.some(view, unfinished),
-            _ => None,
-        };
-        let target = record.map(|record| self.target_of(record));
-        target.unwrap_or_else(|| self.target(view))
-    }
-
-    fn target(&mut self, view: View<'_>) -> Target {
-        let execution = self.any_id(view);
-        match view.held.record(execution) {
-            Some(record) => self.target_of(record),
-            None => Target { namespace: make::namespace(&mut self.rng), execution },
-        }
-    }
-
-    /// `record`, now and then as a client of another namespace would name it.
-    fn target_of(&mut self, record: &Execution) -> Target {
-        let namespace = match chance(&mut self.rng, 3) {
-            true => Namespace::new("rival").unwrap(),
-            false => record.spec.namespace.clone(),
-        };
-        Target { namespace, execution: record.id }
-    }
-
-    /// An execution that has a due timer, mostly.
-    fn due_id(&mut self, view: View<'_>) -> ExecutionId {
-        let due = |record: &Execution| timer::due(record, view.now).is_some();
-        let record = if chance(&mut self.rng, 95) { self.some(view, due) } else { None };
-        record.map_or_else(|| self.any_id(view), |record| record.id)
     }
 }

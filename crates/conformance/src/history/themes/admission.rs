@@ -14,30 +14,51 @@ use ff_core::quota::QuotaLimits;
 use ff_core::record::Version;
 use ff_core::resource::LaneState;
 use ff_core::state::State;
+use ff_core::table::{Node, Verb};
 use ff_core::{
-    AdmissionId, Dimension, Execution, IdempotencyKey, Lane, Namespace, Resource, ResourceKey,
-    ResourceKind, ResourceName,
+    AdmissionId, Code, Dimension, Execution, IdempotencyKey, Lane, Namespace, ResourceKind,
+    ResourceName,
 };
 use ff_store::BlockedScan;
 
-use super::generate::Generator;
-use super::make::{self, chance, millis, one};
-use super::pair::View;
-use super::read::Read;
+use super::Theme;
+use crate::history::generate::Generator;
+use crate::history::make::{self, chance, millis, one};
+use crate::history::pair::View;
+use crate::history::read::Read;
 
-fn home(namespace: &Namespace) -> Home {
-    Home { namespace: namespace.clone(), partitions: 1 }
-}
+/// Budgets and quotas admit work, make it wait, and are told what it used.
+pub(super) const THEME: Theme = Theme {
+    name: "admission",
+    histories: 900,
+    least: 20,
+    owns: |(from, verb, to)| {
+        matches!(verb, Verb::Usage) || *from == Node::Blocked || *to == Node::Blocked
+    },
+    refusals: &[Code::IdempotencyConflict, Code::LimitReached],
+    kinds: &[
+        (3, |g, _| Some(g.limit())),
+        (10, |g, v| g.admit(v)),
+        (5, |g, v| g.settle(v)),
+        (7, |g, v| g.block(v)),
+        (4, |g, v| g.unblock(v)),
+        (8, |g, v| g.usage(v)),
+    ],
+};
 
 fn name(name: &str) -> ResourceName {
     ResourceName::new(name).unwrap()
 }
 
 impl Generator {
+    fn home(&self, namespace: &Namespace) -> Home {
+        Home { namespace: namespace.clone(), partitions: self.partitions }
+    }
+
     /// Creates, changes, resets or removes a budget or a quota.
-    pub(super) fn limit(&mut self) -> Action {
-        let rng = &mut self.rng;
-        let home = home(&make::namespace(rng));
+    pub(crate) fn limit(&mut self) -> Action {
+        let namespace = make::namespace(&mut self.rng);
+        let (home, rng) = (self.home(&namespace), &mut self.rng);
         let budget = home.key(ResourceKind::Budget, &name(one(rng, &["money", "tokens"])));
         let quota = home.key(ResourceKind::Quota, &name(one(rng, &["api", "slots"])));
         match rng.u8(..14) {
@@ -76,7 +97,7 @@ impl Generator {
     }
 
     /// Requests admission of queued executions.
-    pub(super) fn admit(&mut self, view: View<'_>) -> Option<Action> {
+    pub(crate) fn admit(&mut self, view: View<'_>) -> Option<Action> {
         let asks = |record: &Execution| {
             let waits = matches!(record.state, State::Queued { .. } | State::Blocked { .. });
             let needs = NeedsAdmission::of(record, is_limited(record, view)).filter(|_| waits);
@@ -102,11 +123,11 @@ impl Generator {
         }
         let settlement = self.settlement(view).filter(|one| one.namespace == namespace);
         let settlements = settlement.filter(|_| chance(&mut self.rng, 50)).into_iter().collect();
-        Some(Admit { home: home(&namespace), settlements, batches }.into())
+        Some(Admit { home: self.home(&namespace), settlements, batches }.into())
     }
 
     /// The admissions of a call: mostly of executions that need them.
-    pub(super) fn admissions(&mut self, view: View<'_>) -> Admissions {
+    pub(crate) fn admissions(&mut self, view: View<'_>) -> Admissions {
         match self.rng.u8(..10) {
             0..6 => return Admissions::Any,
             6 => return Admissions::SkipLimited,
@@ -118,8 +139,12 @@ impl Generator {
                 || self.rng.u8(..10) == 0
         };
         let records: Vec<_> = view.held.records.values().filter(asks).collect();
-        let some = records.into_iter().filter(|_| chance(&mut self.rng, 60)).take(3);
-        let some: Vec<_> = some.cloned().collect();
+        let some = records.into_iter().filter(|_| chance(&mut self.rng, 60));
+        let mut some: Vec<_> = some.cloned().collect();
+        if let Some(first) = some.first().map(|record| view.partition(record.id)) {
+            some.retain(|record| view.partition(record.id) == first);
+        }
+        some.truncate(3);
         let mut admitted = Vec::new();
         for record in some {
             let usable_until = view.now + millis(&mut self.rng, &[0, 1, 5_000, 5_000, 5_000]);
@@ -143,7 +168,7 @@ impl Generator {
     }
 
     /// The queue of an admitted execution, mostly.
-    pub(super) fn queue_of(
+    pub(crate) fn queue_of(
         &mut self,
         admissions: &Admissions,
         view: View<'_>,
@@ -161,9 +186,9 @@ impl Generator {
     }
 
     /// Settles a ticket.
-    pub(super) fn settle(&mut self, view: View<'_>) -> Option<Action> {
+    pub(crate) fn settle(&mut self, view: View<'_>) -> Option<Action> {
         let settlement = self.settlement(view)?;
-        let home = home(&settlement.namespace);
+        let home = self.home(&settlement.namespace);
         Some(Admit { home, settlements: vec![settlement], batches: Vec::new() }.into())
     }
 
@@ -213,7 +238,7 @@ impl Generator {
     }
 
     /// Blocks a queued execution.
-    pub(super) fn block(&mut self, view: View<'_>) -> Option<Action> {
+    pub(crate) fn block(&mut self, view: View<'_>) -> Option<Action> {
         let queued = |record: &Execution| matches!(record.state, State::Queued { .. });
         let record = match chance(&mut self.rng, 90) {
             true => self.some(view, queued)?,
@@ -229,7 +254,7 @@ impl Generator {
     }
 
     /// Returns a blocked execution to its queue.
-    pub(super) fn unblock(&mut self, view: View<'_>) -> Option<Action> {
+    pub(crate) fn unblock(&mut self, view: View<'_>) -> Option<Action> {
         let waits = |record: &Execution| matches!(record.state, State::Blocked { .. });
         let record = match chance(&mut self.rng, 90) {
             true => self.some(view, waits)?,
@@ -243,7 +268,7 @@ impl Generator {
     }
 
     /// Executions blocked on the same limit as one of them.
-    pub(super) fn waiters(&mut self, view: View<'_>, limit: usize) -> Option<Read> {
+    pub(crate) fn waiters(&mut self, view: View<'_>, limit: usize) -> Option<Read> {
         let record = self.some(view, |record| matches!(record.state, State::Blocked { .. }))?;
         let State::Blocked { on, .. } = &record.state else { return None };
         let (namespace, on) = (record.spec.namespace.clone(), on.clone());
@@ -256,7 +281,7 @@ impl Generator {
     }
 
     /// A holder reports usage.
-    pub(super) fn usage(&mut self, view: View<'_>) -> Option<Action> {
+    pub(crate) fn usage(&mut self, view: View<'_>) -> Option<Action> {
         let hold = self.hold(view)?;
         let rng = &mut self.rng;
         let key = IdempotencyKey::new(one(rng, &["r1", "r2", "r3"])).unwrap();
@@ -267,9 +292,9 @@ impl Generator {
 
 /// Whether the lane of `record` has a limit.
 fn is_limited(record: &Execution, view: View<'_>) -> bool {
-    let key = ResourceKey::lane(&record.spec.namespace, &record.spec.lane, 1);
-    let known = view.held.resources.get(&key);
-    known.and_then(Resource::as_lane).is_some_and(LaneState::is_limited)
+    let (namespace, lane) = (&record.spec.namespace, &record.spec.lane);
+    let settings = view.lane(view.partition(record.id), namespace, lane);
+    settings.is_some_and(LaneState::is_limited)
 }
 
 fn blocker(rng: &mut fastrand::Rng) -> Blocker {

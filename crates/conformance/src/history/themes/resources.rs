@@ -6,21 +6,41 @@ use ff_core::machine::{
 use ff_core::placement::{QueueEntry, Score};
 use ff_core::state::State;
 use ff_core::{
-    Lane, Namespace, Patch, RequestId, Resource, ResourceKey, ResourceKind, ResourceName,
+    Code, Execution, Lane, Namespace, Patch, RequestId, Resource, ResourceKey, ResourceKind,
+    ResourceName,
 };
 use ff_store::ResourceScan;
 
-use super::generate::Generator;
-use super::make::{self, chance, millis, one};
-use super::pair::View;
-use super::read::Read;
+use super::Theme;
+use crate::history::generate::Generator;
+use crate::history::make::{self, chance, millis, one};
+use crate::history::pair::View;
+use crate::history::read::Read;
+
+/// Workers register, and operators set up lanes.
+pub(super) const THEME: Theme = Theme {
+    name: "resources",
+    histories: 300,
+    least: 20,
+    owns: |_| false,
+    refusals: &[Code::WorkerAlive, Code::NotRegistered, Code::LaneDraining],
+    kinds: &[
+        (3, |g, v| Some(g.worker(v))),
+        (3, |g, v| Some(g.lane(v))),
+        (2, |g, v| Some(g.tick_resource(v))),
+    ],
+};
 
 impl Generator {
     /// A call of a worker about its registration.
-    pub(super) fn worker(&mut self, view: View<'_>) -> Action {
-        let rng = &mut self.rng;
+    pub(crate) fn worker(&mut self, view: View<'_>) -> Action {
+        let (rng, partitions) = (&mut self.rng, self.partitions);
         let (namespace, worker) = (make::namespace(rng), make::worker(rng));
-        let key = ResourceKey::worker(&namespace, &worker.instance, 1);
+        let mut key = ResourceKey::worker(&namespace, &worker.instance, partitions);
+        if partitions > 1 && chance(rng, 40) {
+            // A resource may lie anywhere; time finds it there.
+            key.partition = make::partition(rng, partitions).among(partitions);
+        }
         let known = view.held.resources.get(&key);
         let present = known.and_then(Resource::as_worker).map(|worker| worker.session);
         // Mostly the registered process, now and then another one.
@@ -45,13 +65,19 @@ impl Generator {
     }
 
     /// An update of a lane by an operator; mostly to resume it.
-    pub(super) fn lane(&mut self, view: View<'_>) -> Action {
-        let rng = &mut self.rng;
-        let (namespace, lane) = (make::namespace(rng), make::lane(rng));
-        let key = ResourceKey::lane(&namespace, &lane, 1);
+    pub(crate) fn lane(&mut self, view: View<'_>) -> Action {
+        let granted = |record: &Execution| matches!(record.state, State::Granted { .. });
+        let granted = chance(&mut self.rng, 50).then(|| self.some(view, granted)).flatten();
+        let (rng, partitions) = (&mut self.rng, self.partitions);
+        let (namespace, lane) = match granted {
+            // Its worker may find the lane closed.
+            Some(record) => (record.spec.namespace.clone(), record.spec.lane.clone()),
+            None => (make::namespace(rng), make::lane(rng)),
+        };
+        let key = ResourceKey::lane(&namespace, &lane, partitions);
         let known = view.held.resources.get(&key);
         let state = known.and_then(Resource::as_lane).cloned().unwrap_or_default();
-        match rng.u8(..12) {
+        match rng.u8(..if partitions == 1 { 12 } else { 16 }) {
             0..9 => {
                 // A closed lane is soon opened again: nothing else happens in between.
                 let close = state.is_open() && chance(rng, 50);
@@ -74,11 +100,13 @@ impl Generator {
                 let spread = chance(rng, 30);
                 SetLane { key, paused, draining, max_active, defaults, reason, spread }.into()
             }
-            9 => {
+            9 | 12.. => {
                 let mut state = state;
                 state.generation = (state.generation + rng.u64(..3)).saturating_sub(1);
                 state.paused = chance(rng, 20);
-                CopyLane { key, state }.into()
+                let anywhere = make::partition(rng, partitions).among(partitions);
+                let at = granted.map_or(anywhere, |record| view.partition(record.id));
+                CopyLane { key: ResourceKey { partition: at, ..key }, state }.into()
             }
             _ => {
                 let generation = state.generation + u64::from(chance(rng, 20));
@@ -88,7 +116,7 @@ impl Generator {
     }
 
     /// A resource that has a due timer, mostly.
-    pub(super) fn tick_resource(&mut self, view: View<'_>) -> Action {
+    pub(crate) fn tick_resource(&mut self, view: View<'_>) -> Action {
         let timers = view.held.resource_timers.iter();
         let due: Vec<_> = timers.filter(|(_, at)| **at <= view.now).map(|(key, _)| key).collect();
         let key = match due.is_empty() {
@@ -97,7 +125,7 @@ impl Generator {
                 Some((key, _)) => key.clone(),
                 None => {
                     let lane = make::lane(&mut self.rng);
-                    ResourceKey::lane(&make::namespace(&mut self.rng), &lane, 1)
+                    ResourceKey::lane(&make::namespace(&mut self.rng), &lane, self.partitions)
                 }
             },
         };
@@ -105,7 +133,7 @@ impl Generator {
     }
 
     /// A range of resources.
-    pub(super) fn scan(&mut self) -> ResourceScan {
+    pub(crate) fn scan(&mut self) -> ResourceScan {
         let rng = &mut self.rng;
         let after = one(rng, &[None, Some("ada-1"), Some("default"), Some("a")]);
         ResourceScan {
@@ -117,7 +145,7 @@ impl Generator {
     }
 
     /// The queue position of an execution.
-    pub(super) fn place(&mut self, view: View<'_>) -> Option<Read> {
+    pub(crate) fn place(&mut self, view: View<'_>) -> Option<Read> {
         let record = self.some(view, |record| matches!(record.state, State::Queued { .. }))?;
         let namespace: Namespace = record.spec.namespace.clone();
         let place = QueueEntry {
