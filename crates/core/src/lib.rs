@@ -8,6 +8,7 @@ pub mod bounds;
 pub mod budget;
 pub mod capability;
 pub mod collection;
+pub mod continuation;
 pub mod digest;
 pub mod event;
 pub mod explain;

@@ -9,6 +9,7 @@ mod admission;
 mod cancel;
 mod claim;
 mod complete;
+mod continue_;
 mod delay;
 mod delete;
 mod ending;
@@ -33,6 +34,8 @@ mod tick;
 mod tick_resource;
 #[cfg(feature = "toy")]
 mod toy;
+#[cfg(feature = "toy")]
+mod toy_later;
 mod usage;
 mod worker;
 
@@ -44,6 +47,7 @@ pub use admission::{
 pub use cancel::{Cancel, CancelHeld};
 pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
 pub use complete::Complete;
+pub use continue_::{Continue, Continued, Slice};
 pub use delay::Delay;
 pub use delete::Delete;
 pub use facts::{Facts, Moves, Subject};
@@ -71,6 +75,8 @@ pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
 #[cfg(feature = "toy")]
 pub use toy::{Follower, Toy, ToyPart};
+#[cfg(feature = "toy")]
+pub use toy_later::ToyLater;
 pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 
@@ -193,8 +199,11 @@ actions!(
     SetWaiters,
     Recount,
     ReportUsage,
+    Continue,
     #[cfg(feature = "toy")]
     Toy,
+    #[cfg(feature = "toy")]
+    ToyLater,
 );
 
 /// What a command decides with.

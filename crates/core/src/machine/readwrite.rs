@@ -9,6 +9,7 @@ use super::admission::Settlement;
 use super::reply::Reply;
 use crate::capability::Capabilities;
 use crate::collection::{Append, Collection, Element, ElementKey, ElementRange};
+use crate::continuation::{Continuation, ContinuationChange, Tally, TallyChange};
 use crate::event::{Event, EventKind};
 use crate::id::{ExecutionId, RequestId};
 use crate::name::{IdempotencyKey, Lane, Namespace};
@@ -41,6 +42,10 @@ pub struct ReadSet {
     pub elements: Vec<ElementKey>,
     /// Elements beside records, by number.
     pub ranges: Vec<ElementRange>,
+    /// Continuations.
+    pub continuations: Vec<Continuation>,
+    /// The counters of executions. Nothing guards them: others may count before the commit.
+    pub tallies: Vec<ExecutionId>,
     /// Resources, by key.
     pub resources: Vec<ResourceKey>,
     /// A resource that cannot be read costs itself alone, instead of failing the command.
@@ -111,6 +116,10 @@ pub struct Loaded {
     pub elements: HashMap<ElementKey, Option<Element>>,
     /// The answers to [`ReadSet::ranges`].
     pub ranges: HashMap<ElementRange, Vec<Element>>,
+    /// Continuations, by when they are due; `None` was asked for and is absent.
+    pub continuations: BTreeMap<Continuation, Option<Time>>,
+    /// The counters of executions.
+    pub tallies: HashMap<ExecutionId, Tally>,
     /// Resources; `None` was asked for and is absent.
     pub resources: BTreeMap<ResourceKey, Option<Resource>>,
     /// Those of them that are there and cannot be read; they count as absent and are never written.
@@ -208,6 +217,10 @@ pub struct WriteSet {
     pub changes: Vec<Change>,
     /// Elements that are added without a change of their record.
     pub appends: Vec<Append>,
+    /// Follow-up work that is added or removed.
+    pub continuations: Vec<ContinuationChange>,
+    /// What is counted, after the records have changed.
+    pub tallies: Vec<TallyChange>,
     /// The resources that change.
     pub resources: Vec<ResourceChange>,
     /// Resources that must still be as they were seen: their key and version, or `None` if there

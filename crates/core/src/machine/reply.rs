@@ -12,6 +12,7 @@ use crate::warning::Warning;
 use crate::words;
 
 use super::admission::{AdmitReply, NeedsAdmission};
+use super::continue_::Continued;
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
@@ -42,6 +43,8 @@ pub enum Reply {
     Registered(Registered),
     /// To a change of a lane's settings: the settings that hold now.
     Lane(LaneState),
+    /// To a run of a continuation.
+    Continued(Continued),
     /// To a tick of a resource.
     ResourceTicked(ResourceTicked),
     /// To a change of a budget: its new state.
@@ -76,6 +79,7 @@ from_answers!(
     Exited,
     Cancelled,
     Ticked,
+    Continued,
     Registered,
     ResourceTicked,
     AdmitReply,

@@ -140,7 +140,7 @@ impl WriteSet {
     }
 
     /// Stores one more element beside the one record of this write, and counts it there.
-    fn with_element(
+    pub(super) fn with_element(
         mut self,
         collection: Collection,
         name: Option<ElementName>,
