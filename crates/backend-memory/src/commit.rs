@@ -1,5 +1,6 @@
 //! How a decision is written.
 
+use ff_core::continuation::{Armed, ContinuationChange, TallyChange};
 use ff_core::machine::{Change, ResourceChange, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
@@ -20,8 +21,13 @@ impl Tables {
             let next = self.next_number(append.owner, append.collection);
             stored == Some(append.seen) && first.is_none_or(|first| first == next)
         });
+        let continuations = write.continuations.iter().all(|change| match change {
+            ContinuationChange::Add(_) => true,
+            ContinuationChange::Remove(read) => self.continuations.contains_key(read),
+        });
         records
             && appends
+            && continuations
             && write.resources.iter().all(|change| version(&change.key) == change.before)
             && write.guards.iter().all(|(key, seen)| version(key) == *seen)
     }
@@ -34,8 +40,8 @@ impl Tables {
         })
     }
 
-    /// Writes.
-    pub(crate) fn write(&mut self, write: WriteSet) {
+    /// Writes, and answers the continuations that latches have added.
+    pub(crate) fn write(&mut self, write: WriteSet) -> Vec<Armed> {
         for change in write.changes {
             self.change(change);
         }
@@ -47,6 +53,33 @@ impl Tables {
         for change in write.resources {
             self.change_resource(change);
         }
+        for change in write.continuations {
+            match change {
+                ContinuationChange::Add(Armed { continuation, due }) => {
+                    self.continuations.insert(continuation, due);
+                }
+                ContinuationChange::Remove(read) => {
+                    self.continuations.remove(&read);
+                }
+            }
+        }
+        write.tallies.iter().filter_map(|change| self.count(change)).collect()
+    }
+
+    /// Counts, if the owner is there. Answers the continuation that the latch has added.
+    fn count(&mut self, change: &TallyChange) -> Option<Armed> {
+        if !self.records.contains_key(&change.owner) {
+            return None;
+        }
+        let tally = self.tallies.entry(change.owner).or_default();
+        let added = tally.count(change);
+        if tally.is_empty() {
+            self.tallies.remove(&change.owner);
+        }
+        if let Some(Armed { continuation, due }) = added {
+            self.continuations.insert(continuation, due);
+        }
+        added
     }
 
     fn change_resource(&mut self, change: ResourceChange) {
@@ -87,6 +120,7 @@ impl Tables {
                 self.records.remove(&id);
                 self.blobs.retain(|key, _| key.execution != id);
                 self.elements.retain(|(owner, ..), _| *owner != id);
+                self.tallies.remove(&id);
             }
         }
     }

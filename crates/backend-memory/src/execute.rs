@@ -1,5 +1,6 @@
 //! How commands are run: alone on the tables, or with others between a load and its commit.
 
+use ff_core::continuation::Armed;
 use ff_core::machine::{self, Action, Command, Loaded, ReadSet, Reply, WriteSet};
 use ff_core::{Millis, Partition, Time};
 use ff_store::serial::{self, Transaction};
@@ -51,7 +52,9 @@ impl MemoryStore {
     }
 
     async fn run_in(&self, at: Partition, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
-        optimistic::run(&self.part(at), batch, self.wakeups(), self.settlements()).await
+        let part = self.part(at);
+        let (wakeups, settlements) = (self.wakeups(), self.settlements());
+        optimistic::run(&part, batch, wakeups, settlements, self.continuations()).await
     }
 
     /// Lets one caller change the tables, and publishes what follows.
@@ -62,7 +65,7 @@ impl MemoryStore {
         let changed = change(&mut writer);
         let after = writer.after;
         drop(tables);
-        after.publish(self.wakeups(), self.settlements());
+        after.publish(self.wakeups(), self.settlements(), self.continuations());
         changed
     }
 }
@@ -129,9 +132,8 @@ impl Transaction for Turn<'_> {
         Ok(())
     }
 
-    fn commit(&mut self, write: WriteSet) -> Result<(), StoreError> {
+    fn commit(&mut self, write: WriteSet) -> Result<Vec<Armed>, StoreError> {
         assert!(self.tables.still_holds(&write), "nothing is written during another caller's turn");
-        self.tables.write(write);
-        Ok(())
+        Ok(self.tables.write(write))
     }
 }

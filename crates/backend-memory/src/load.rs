@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
+use ff_core::continuation::Continuation;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, LaneClass, Loaded, NeedsAdmission, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
@@ -56,6 +57,12 @@ impl Tables {
         }
         for range in &reads.ranges {
             loaded.ranges.insert(range.clone(), self.elements(range));
+        }
+        for read in &reads.continuations {
+            loaded.continuations.insert(*read, self.continuations.get(read).copied());
+        }
+        for owner in &reads.tallies {
+            loaded.tallies.insert(*owner, self.tallies.get(owner).cloned().unwrap_or_default());
         }
         for key in &reads.resources {
             loaded.resources.insert(key.clone(), self.resources.get(key).cloned());
@@ -152,12 +159,33 @@ impl Tables {
         let next = next.into_iter().chain(later.map(|(at, _)| *at)).min();
         let found = all.filter(|timer| after.resource.as_ref().is_none_or(|after| *timer > after));
         let found: Vec<_> = found.take_while(|(at, _)| *at <= now).take(limit).collect();
-        let more = (due.len() == limit || found.len() == limit).then(|| DueCursor {
+        let later = self.continuations.values().filter(|at| **at > now).min().copied();
+        let next = next.into_iter().chain(later).min();
+        let later = self.due_continuations(now, after.continuation, limit);
+        let is_full = [due.len(), found.len(), later.len()].contains(&limit);
+        let more = is_full.then(|| DueCursor {
             execution: due.last().copied().or(after.execution),
             resource: found.last().map(|last| (*last).clone()).or(after.resource),
+            continuation: later.last().copied().or(after.continuation),
         });
         let resources = found.into_iter().map(|(_, key)| key.clone()).collect();
-        DueTimers { now, due, more, resources, next, offset: time.offset() }
+        let continuations = later.into_iter().map(|(_, due)| due).collect();
+        DueTimers { now, due, more, resources, continuations, next, offset: time.offset() }
+    }
+
+    /// Continuations that are due, earliest first.
+    fn due_continuations(
+        &self,
+        now: Time,
+        after: Option<(Time, Continuation)>,
+        limit: usize,
+    ) -> Vec<(Time, Continuation)> {
+        let all = self.continuations.iter().map(|(continuation, at)| (*at, *continuation));
+        let mut due: Vec<_> =
+            all.filter(|due| due.0 <= now && after.is_none_or(|after| *due > after)).collect();
+        due.sort_unstable();
+        due.truncate(limit);
+        due
     }
 
     /// A range of the executions that wait for a limit.

@@ -58,8 +58,7 @@ impl MemoryStore {
         if !tables.still_holds(&write.set) {
             return Commit::Conflict;
         }
-        tables.write(write.set);
-        Commit::Written
+        Commit::Written(tables.write(write.set))
     }
 }
 

@@ -5,7 +5,7 @@ use ff_core::collection::Content;
 use ff_core::machine::LaneClass;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_store::Position;
-use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent};
+use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent, TallyRow};
 
 use crate::tables::Tables;
 
@@ -57,6 +57,15 @@ impl Tables {
         let timers = self.resource_timers.iter().map(|(at, key)| (key, ResourceEntry::Timer(*at)));
         let entries = listed.chain(timers);
         rows.extend(entries.map(|(key, entry)| Row::ResourceEntry(key.clone(), entry)));
+        rows.extend(self.continuations.iter().map(|(one, due)| Row::Continuation(*one, *due)));
+        for (owner, tally) in &self.tallies {
+            let (owner, is_owned) = (*owner, self.records.contains_key(owner));
+            rows.extend(
+                tally.iter().map(|(counter, value)| {
+                    Row::Tally(TallyRow { owner, counter, value, is_owned })
+                }),
+            );
+        }
         rows
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::continuation::Armed;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
@@ -14,8 +15,9 @@ use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
-    BlockedClass, BlockedScan, Clock, DueCursor, DueTimers, EngineId, ListScan, Listed,
-    PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, Clock, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan,
+    Listed, PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError,
+    Wakeups,
 };
 
 use crate::optimistic::{Dice, Faults};
@@ -28,6 +30,7 @@ pub struct MemoryStore {
     time: Steady,
     wakeups: Wakeups,
     settlements: SettlementQueue,
+    continuations: ContinuationQueue,
     dice: Option<Dice>,
 }
 
@@ -40,6 +43,7 @@ impl MemoryStore {
             time: Steady::new(clock),
             wakeups: Wakeups::default(),
             settlements: SettlementQueue::default(),
+            continuations: ContinuationQueue::default(),
             dice: None,
         }
     }
@@ -188,5 +192,9 @@ impl Store for MemoryStore {
 
     fn settlements(&self) -> &SettlementQueue {
         &self.settlements
+    }
+
+    fn continuations(&self) -> &ContinuationQueue {
+        &self.continuations
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use ff_core::collection::{Collection, Element};
+use ff_core::continuation::{Continuation, Tally};
 use ff_core::limits::Blocker;
 use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
@@ -28,6 +29,8 @@ pub(crate) struct Tables {
     pub(crate) attention: BTreeMap<(Namespace, Attention), BTreeSet<Position>>,
     pub(crate) keys: BTreeMap<(Namespace, IdempotencyKey), ExecutionId>,
     pub(crate) blocked: BTreeMap<Waiting, BTreeSet<(Score, ExecutionId)>>,
+    pub(crate) continuations: BTreeMap<Continuation, Time>,
+    pub(crate) tallies: BTreeMap<ExecutionId, Tally>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
 }

@@ -68,7 +68,7 @@ fn replay(connection: &Connection, group: &[Replay], step: Statements) -> Result
 
 fn submit(connection: &Connection, replay: &Replay, buffer: &mut Vec<u8>) -> Result<(), Fault> {
     read_record(connection, replay.id)?;
-    commit::write(connection, &replay.submit, buffer)
+    commit::write(connection, &replay.submit, buffer).map(drop)
 }
 
 fn claim(connection: &Connection, replay: &Replay, buffer: &mut Vec<u8>) -> Result<(), Fault> {
@@ -79,12 +79,12 @@ fn claim(connection: &Connection, replay: &Replay, buffer: &mut Vec<u8>) -> Resu
     head.query_row(("default", "default"), |row| row.get::<_, i64>(0))?;
     read_record(connection, replay.id)?;
     query::blob(connection, BlobKey { execution: replay.id, part: BlobPart::Input })?;
-    commit::write(connection, &replay.claim, buffer)
+    commit::write(connection, &replay.claim, buffer).map(drop)
 }
 
 fn complete(connection: &Connection, replay: &Replay, buffer: &mut Vec<u8>) -> Result<(), Fault> {
     read_record(connection, replay.id)?;
-    commit::write(connection, &replay.complete, buffer)
+    commit::write(connection, &replay.complete, buffer).map(drop)
 }
 
 fn read_record(connection: &Connection, id: ExecutionId) -> Result<(), Fault> {

@@ -1,5 +1,6 @@
 //! Writing what a command decided: the record, what is stored beside it, and its index entries.
 
+use ff_core::continuation::Armed;
 use ff_core::machine::{Change, WriteSet};
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::record::Version;
@@ -7,17 +8,19 @@ use ff_core::{Execution, ExecutionId, Time};
 use rusqlite::{Connection, Params};
 
 use crate::codec;
+use crate::continuation;
 use crate::element;
 use crate::error::Fault;
 use crate::query::{class_number, part_number};
 use crate::resource;
 
-/// Writes in the open transaction of `connection`. `buffer` is scratch space.
+/// Writes in the open transaction of `connection`, and answers the continuations that latches have
+/// added. `buffer` is scratch space.
 pub(crate) fn write(
     connection: &Connection,
     write: &WriteSet,
     buffer: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<Vec<Armed>, Fault> {
     let mut writing = Writing { connection, buffer };
     write.changes.iter().try_for_each(|change| writing.change(change))?;
     for append in &write.appends {
@@ -25,7 +28,10 @@ pub(crate) fn write(
             element::write(connection, append.owner, append.collection, element, buffer)?;
         }
     }
-    write.resources.iter().try_for_each(|change| resource::write(connection, change, buffer))
+    write.resources.iter().try_for_each(|change| resource::write(connection, change, buffer))?;
+    write.continuations.iter().try_for_each(|change| continuation::write(connection, change))?;
+    let added = write.tallies.iter().map(|change| continuation::count(connection, change));
+    added.filter_map(Result::transpose).collect()
 }
 
 struct Writing<'a> {
@@ -87,7 +93,8 @@ impl Writing<'_> {
         )?;
         decided_on(id, deleted)?;
         self.run("DELETE FROM blob WHERE id = ?1", [id.as_bytes()])?;
-        element::delete(self.connection, id)
+        element::delete(self.connection, id)?;
+        continuation::delete_tally(self.connection, id)
     }
 
     fn add(&mut self, entry: &Entry, id: ExecutionId, finished: bool) -> Result<(), Fault> {

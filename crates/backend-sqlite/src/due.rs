@@ -1,19 +1,21 @@
-//! Due timers of executions and of resources.
+//! Due timers of executions, of resources and of continuations.
 //!
-//! Both are read in pages, each from where the last one ended, so that timers that fail,
+//! They are read in pages, each from where the last one ended, so that timers that fail,
 //! however many, hide no later ones. A row whose names cannot be read is skipped.
 
+use ff_core::continuation::Continuation;
 use ff_core::{ExecutionId, ResourceKey, Time};
 use ff_store::{DueCursor, DueTimers};
 use rusqlite::{Connection, Row};
 
 use crate::clock::StoreClock;
+use crate::continuation;
 use crate::error::Fault;
 use crate::query::{self, passed_over};
 use crate::resource;
 
 /// Due timers, earliest first, after `after`, at most `limit` of executions and as many of
-/// resources. Finished executions are removed by the confirmed time.
+/// resources and of continuations. Finished executions are removed by the confirmed time.
 pub(crate) fn read(
     connection: &Connection,
     clock: &StoreClock,
@@ -25,13 +27,17 @@ pub(crate) fn read(
     let mark = clock.read(&transaction)?.mark;
     let due = executions(&transaction, (mark.now, mark.confirmed()), after.execution, limit)?;
     let resources = resources(&transaction, mark.now, after.resource.as_ref(), limit)?;
-    let more = (due.len() == limit || resources.len() == limit).then(|| DueCursor {
+    let later = continuations(&transaction, mark.now, after.continuation, limit)?;
+    let is_full = [due.len(), resources.len(), later.len()].contains(&limit);
+    let more = is_full.then(|| DueCursor {
         execution: due.last().copied().or(after.execution),
         resource: resources.last().cloned().or(after.resource),
+        continuation: later.last().copied().or(after.continuation),
     });
     let resources = resources.into_iter().map(|(_, key)| key).collect();
-    let next = next(&transaction, mark.now)?;
-    Ok(DueTimers { now: mark.now, due, more, resources, next, offset: mark.offset() })
+    let continuations = later.into_iter().map(|(_, due)| due).collect();
+    let (now, next) = (mark.now, next(&transaction, mark.now)?);
+    Ok(DueTimers { now, due, more, resources, continuations, next, offset: mark.offset() })
 }
 
 /// How many rows are read for `limit` of them: some may have to be skipped.
@@ -78,6 +84,24 @@ fn resources(
     page(found, limit, |row| Ok((query::time(row, 3)?, resource::key(row)?)))
 }
 
+fn continuations(
+    connection: &Connection,
+    now: Time,
+    after: Option<(Time, Continuation)>,
+    limit: usize,
+) -> Result<Vec<(Time, Continuation)>, Fault> {
+    let mut select = connection.prepare_cached(
+        "SELECT due, what FROM continuation WHERE due <= ?1 AND (due, what) > (?2, ?3) \
+         ORDER BY due, what LIMIT ?4",
+    )?;
+    let (due, what) = match after {
+        Some((due, last)) => (due.as_ms() as i64, last.to_bytes()),
+        None => (-1, [0; Continuation::BYTES]),
+    };
+    let found = select.query((now.as_ms() as i64, due, what, rows(limit)))?;
+    page(found, limit, |row| Ok((query::time(row, 0)?, continuation::read(row, 1)?)))
+}
+
 /// The first `limit` rows that can be read.
 fn page<T>(
     mut rows: rusqlite::Rows<'_>,
@@ -97,6 +121,7 @@ fn next(connection: &Connection, now: Time) -> Result<Option<Time>, Fault> {
     let mut first = connection.prepare_cached(
         "SELECT due FROM timer WHERE due > ?1 \
          UNION ALL SELECT due FROM retirement WHERE due > ?1 \
+         UNION ALL SELECT due FROM continuation WHERE due > ?1 \
          UNION ALL SELECT due FROM resource WHERE due > ?1 ORDER BY due LIMIT 1",
     )?;
     let mut rows = first.query([now.as_ms() as i64])?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ff_core::machine::{Command, Reply};
-use ff_store::{AfterCommit, SettlementQueue, StoreError, Wakeups, serial};
+use ff_store::{AfterCommit, ContinuationQueue, SettlementQueue, StoreError, Wakeups, serial};
 use rusqlite::Connection;
 
 use crate::clock::StoreClock;
@@ -25,6 +25,7 @@ pub(crate) struct Group {
     pub(crate) clock: Arc<StoreClock>,
     pub(crate) wakeups: Arc<Wakeups>,
     pub(crate) settlements: Arc<SettlementQueue>,
+    pub(crate) continuations: Arc<ContinuationQueue>,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -136,6 +137,7 @@ mod tests {
             clock: Arc::new(StoreClock::new(Arc::new(SystemClock))),
             wakeups: Arc::default(),
             settlements: Arc::default(),
+            continuations: Arc::default(),
             counters: Arc::default(),
         }
     }

@@ -11,6 +11,7 @@ mod clock;
 mod codec;
 mod commit;
 mod connection;
+mod continuation;
 mod due;
 mod element;
 mod error;

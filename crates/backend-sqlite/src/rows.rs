@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::connection;
 use crate::error::Fault;
-use crate::{codec, element, query, resource};
+use crate::{codec, continuation, element, query, resource};
 
 type SqlRow<'a> = rusqlite::Row<'a>;
 type Emit<'a> = dyn FnMut(Row) -> ControlFlow<()> + 'a;
@@ -41,6 +41,8 @@ const TABLES: &[Table] = &[
         blob,
     ),
     ("element", element::COLUMNS, element::row),
+    ("continuation", "SELECT what, due FROM continuation", continuation::row),
+    ("tally", continuation::TALLY_COLUMNS, continuation::tally_row),
     ("resource", "SELECT kind, namespace, name, version, resource FROM resource", resource_row),
     ("resource", "SELECT kind, namespace, name FROM resource", resource_listed),
     (

@@ -17,8 +17,8 @@ use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::roles::Engine;
 use ff_store::{
-    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
-    Repaired, ResourceScan, SettlementQueue, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan, Listed,
+    PartitionSet, Repaired, ResourceScan, SettlementQueue, Store, StoreError, Wakeups,
 };
 use rusqlite::Connection;
 
@@ -36,6 +36,7 @@ pub struct SqliteStore {
     clock: Arc<StoreClock>,
     wakeups: Arc<Wakeups>,
     settlements: Arc<SettlementQueue>,
+    continuations: Arc<ContinuationQueue>,
     // Closed before the writer: the last connection to close cleans up the file.
     file: Option<File>,
     writer: Writer,
@@ -67,14 +68,16 @@ impl SqliteStore {
         let clock = Arc::new(StoreClock::new(options.clock));
         let wakeups = Arc::<Wakeups>::default();
         let settlements = Arc::<SettlementQueue>::default();
+        let continuations = Arc::<ContinuationQueue>::default();
         let writer = Writer::start(Group {
             connection,
             clock: clock.clone(),
             wakeups: wakeups.clone(),
             settlements: settlements.clone(),
+            continuations: continuations.clone(),
             counters: Arc::default(),
         })?;
-        Ok(SqliteStore { clock, wakeups, settlements, file, writer, new })
+        Ok(SqliteStore { clock, wakeups, settlements, continuations, file, writer, new })
     }
 
     /// Whether it was created.
@@ -225,5 +228,9 @@ impl Store for SqliteStore {
 
     fn settlements(&self) -> &SettlementQueue {
         &self.settlements
+    }
+
+    fn continuations(&self) -> &ContinuationQueue {
+        &self.continuations
     }
 }

@@ -1,5 +1,6 @@
 //! The open transaction of the writer, as the serial driver sees it.
 
+use ff_core::continuation::Armed;
 use ff_core::machine::{LaneClass, Loaded, ReadSet, WriteSet};
 use ff_core::{ExecutionId, Millis, RequestId, Time};
 use ff_store::StoreError;
@@ -10,7 +11,7 @@ use crate::clock::{Reading, StoreClock};
 use crate::commit;
 use crate::error::Fault;
 use crate::nominate::{nominate, readable};
-use crate::{element, query, resource};
+use crate::{continuation, element, query, resource};
 
 /// A write transaction. Dropping it unfinished rolls it back.
 pub(crate) struct Open<'a> {
@@ -85,6 +86,12 @@ impl<'a> Open<'a> {
         for range in &reads.ranges {
             loaded.ranges.insert(range.clone(), element::range(self.connection, range)?);
         }
+        for read in &reads.continuations {
+            loaded.continuations.insert(*read, continuation::due(self.connection, read)?);
+        }
+        for owner in &reads.tallies {
+            loaded.tallies.insert(*owner, continuation::tally(self.connection, *owner)?);
+        }
         for key in &reads.resources {
             let found = match resource::get(self.connection, key) {
                 Err(fault) if reads.tolerant && fault.is_unreadable() => {
@@ -137,7 +144,7 @@ impl Transaction for Open<'_> {
         })
     }
 
-    fn commit(&mut self, write: WriteSet) -> Result<(), StoreError> {
+    fn commit(&mut self, write: WriteSet) -> Result<Vec<Armed>, StoreError> {
         self.wrote = true;
         commit::write(self.connection, &write, &mut self.buffer).map_err(|fault| {
             self.broken = true;

@@ -174,7 +174,8 @@ impl WriterLoop {
         self.backlog.extend(self.queue.try_iter());
         self.expected = self.backlog.len() + calls.len();
         // An answered caller settles stopped executions, and finds them queued.
-        done.after.publish(&self.group.wakeups, &self.group.settlements);
+        let Group { wakeups, settlements, continuations, .. } = &self.group;
+        done.after.publish(wakeups, settlements, continuations);
         let mut answers = done.answers.into_iter();
         for call in calls {
             let own = answers.by_ref().take(call.batch.len()).collect();

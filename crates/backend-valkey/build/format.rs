@@ -146,6 +146,11 @@ pub(crate) const LAYOUTS: &[Layout] = &[
         fields: &[("collection", "B"), ("number", "I6"), ("name", "I2c0"), ("bytes", "I4c0")],
     },
     Layout {
+        name: "delta",
+        is: "What a write adds to a counter.",
+        fields: &[("counter", "B"), ("by", "i8")],
+    },
+    Layout {
         name: "exit",
         is: "How the last lease of an execution was ended.",
         fields: &[("lease", "c18"), ("digest", "c8"), ("answer", "B"), ("at", "I6")],

@@ -2,6 +2,7 @@
 //! machine, written into the library.
 
 use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
+use ff_core::continuation::{COUNTER_MAX, Continuation, LATCH};
 use ff_core::machine::ADMISSION_LOOKAHEAD;
 use ff_core::placement::{PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
@@ -95,6 +96,9 @@ pub(crate) fn lua() -> String {
         ("CLASS_NAME", ADMISSION_CLASS as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
         ("ELEMENTS", DUMP_ELEMENTS as i64),
+        ("CONTINUATION", Continuation::BYTES as i64),
+        ("COUNTER_LATCH", LATCH.into()),
+        ("COUNTER_MAX", COUNTER_MAX),
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];

@@ -32,7 +32,7 @@ const fn index(letter: char, each: Each, entry: &'static str) -> Index {
 /// All of them, in the order in which they are walked: lists come first, because they lead to every
 /// complete record, and the classes of lanes before queues, of which the last may be all that names a
 /// lane.
-pub(crate) const INDEXES: [Index; 10] = [
+pub(crate) const INDEXES: [Index; 11] = [
     index('l', Each::Namespace, "an entry of a list"),
     index('a', Each::Namespace, "an entry of what needs attention"),
     index('k', Each::Namespace, "an idempotency key"),
@@ -43,4 +43,5 @@ pub(crate) const INDEXES: [Index; 10] = [
     index('q', Each::Queue, "an entry of a queue"),
     index('r', Each::Partition, "a resource"),
     index('d', Each::Partition, "a timer of a resource"),
+    index('f', Each::Partition, "a continuation"),
 ];

@@ -35,6 +35,7 @@ pub const LAYOUT: &[Family] = &[
         "hash",
         "Elements by number, such as attempts before the newest one (collection 0); the newest by name.",
     ),
+    now("ff:exec:{p:<N>}:<id>:tally", "hash", "Counters that are not zero, by number."),
     now("ff:idx:{p:<N>}:namespaces", "set", "The namespaces that have executions here."),
     now(
         "ff:idx:{p:<N>}:list:<namespace>",
@@ -102,6 +103,11 @@ pub const LAYOUT: &[Family] = &[
         "ff:idx:{p:<N>}:blocked:<namespace>:<kind>:<name>:<class>",
         "sorted set",
         "Executions of one class blocked on a budget or quota, by score.",
+    ),
+    now(
+        "ff:idx:{p:<N>}:continuations",
+        "sorted set",
+        "Follow-up work (33 bytes each), by when the engine runs it at the latest.",
     ),
     later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
     now("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),

@@ -11,6 +11,7 @@ mod claim;
 mod codec;
 mod constants;
 mod discovery;
+mod due;
 mod ended;
 mod error;
 mod fast_path;

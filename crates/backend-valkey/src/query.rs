@@ -3,11 +3,9 @@
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
 use ff_core::payload::{BlobKey, BlobPart};
-use ff_core::{Execution, ExecutionId, Millis, Partition, Time};
+use ff_core::{Execution, ExecutionId, Time};
 use ff_store::partition_set::ENGINE_TTL;
-use ff_store::{
-    DueCursor, DueTimers, EngineId, ListIndex, ListScan, Listed, PartitionSet, Position, StoreError,
-};
+use ff_store::{EngineId, ListIndex, ListScan, Listed, Position, StoreError};
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
@@ -62,7 +60,7 @@ pub(crate) async fn elements(
 }
 
 /// How many of `limit` entries over all partitions are requested of each: they are seldom all in one.
-fn part(store: &Shared, limit: usize) -> usize {
+pub(crate) fn part(store: &Shared, limit: usize) -> usize {
     let limit = limit.clamp(1, PAGE_ENTRIES);
     let partitions = usize::from(store.keys.partitions());
     if partitions == 1 {
@@ -176,140 +174,4 @@ pub(crate) async fn leave(store: &Shared, engine: EngineId) -> Result<(), StoreE
     let mut publish = cmd("SPUBLISH");
     publish.arg(store.keys.channel(0)).arg("E");
     store.link.send(publish).await.map(drop)
-}
-
-/// Due timers of `share`, over all its partitions.
-pub(crate) async fn due(
-    store: &Shared,
-    share: &PartitionSet,
-    after: DueCursor,
-    limit: usize,
-) -> Result<DueTimers, StoreError> {
-    let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
-    let place = |place: Option<(Time, String)>| {
-        let (time, name) = place.unwrap_or((Time::EPOCH, String::new()));
-        [owned(time.as_ms().to_string()), owned(name)]
-    };
-    let resource = after.resource.as_ref().map(|(time, key)| (*time, keys::resource(key)));
-    let part = part(store, limit);
-    let [time, id] = place(after.execution.map(|(time, id)| (time, keys::id(id))));
-    let [resource_time, resource] = place(resource);
-    let args = [time, id, resource_time, resource, owned(part.to_string())];
-    let mut reached = Reached::default();
-    let mut timers = DueTimers {
-        now: Time::EPOCH,
-        due: Vec::new(),
-        more: None,
-        resources: Vec::new(),
-        next: None,
-        offset: Millis::ZERO,
-    };
-    let routes: Vec<_> = (0..store.keys.partitions())
-        .filter(|partition| share.has(*partition))
-        .map(|partition| store.keys.route(partition))
-        .collect();
-    for answer in store.link.call_some("due", &routes, &args).await?.values {
-        let mut values = reply::list(answer)?.into_iter();
-        let now = reply::time(&values.next().ok_or_else(reply::missing)?)?;
-        timers.now = timers.now.max(now);
-        for partition in values {
-            let mut values = reply::list(partition)?.into_iter();
-            let route = reply::bytes(values.next().ok_or_else(reply::missing)?)?;
-            let at = store.keys.routed(&route).ok_or_else(reply::missing)?;
-            let at = Partition::new(at).map_err(StoreError::from)?;
-            let next = values.next().ok_or_else(reply::missing)?;
-            let names = reply::list(values.next().ok_or_else(reply::missing)?)?;
-            let (seen, mut last) = (names.len() / 2, None);
-            let mut names = names.into_iter();
-            while let (Some(due), Some(name)) = (names.next(), names.next()) {
-                let name = reply::bytes(name)?;
-                match keys::parse_resource(at, &name) {
-                    Some(key) => {
-                        last = Some((reply::moment(&due)?, name));
-                        timers.resources.push(key);
-                    }
-                    None => tracing::warn!(
-                        entry = %name.escape_ascii(),
-                        "a timer that names no resource is skipped",
-                    ),
-                }
-            }
-            reached.resources.page(last, seen >= part);
-            if reply::maybe_number(&next)?.is_some() {
-                let next = reply::moment(&next)?;
-                timers.next = Some(timers.next.map_or(next, |earlier| earlier.min(next)));
-            }
-            let (mut seen, mut last) = (0, None);
-            while let (Some(due), Some(id)) = (values.next(), values.next()) {
-                let is_finished = reply::number(&values.next().ok_or_else(reply::missing)?)? == 1;
-                seen += 1;
-                let Some(id) = entry(&reply::bytes(id)?) else { continue };
-                if !is_finished {
-                    store.unfinished.note(id);
-                }
-                last = Some((reply::moment(&due)?, id));
-                timers.due.extend(last);
-            }
-            reached.executions.page(last, seen >= part);
-        }
-    }
-    timers.due.sort_unstable();
-    timers.more = reached.cursor(after);
-    Ok(timers)
-}
-
-/// Up to where the timers of all partitions were read.
-#[derive(Default)]
-struct Reached {
-    executions: Reach<ExecutionId>,
-    /// By their names in the index, in whose order they come, wherever they lie.
-    resources: Reach<Bytes>,
-}
-
-impl Reached {
-    /// Where the next page begins, if there may be more of either kind.
-    fn cursor(self, after: DueCursor) -> Option<DueCursor> {
-        if self.executions.cut.is_none() && self.resources.cut.is_none() {
-            return None;
-        }
-        let resource = self
-            .resources
-            .end()
-            .and_then(|(time, name)| Some((time, keys::parse_resource(Partition::ONLY, &name)?)));
-        Some(DueCursor {
-            execution: self.executions.end().or(after.execution),
-            resource: resource.or(after.resource),
-        })
-    }
-}
-
-/// Up to where the timers of one kind were read.
-struct Reach<T> {
-    /// The earliest end of a part after which there may be more.
-    cut: Option<(Time, T)>,
-    /// The last timer that was read.
-    last: Option<(Time, T)>,
-}
-
-impl<T: Ord + Clone> Reach<T> {
-    /// Records a part that ends here; after a full one there may be more.
-    fn page(&mut self, end: Option<(Time, T)>, whole: bool) {
-        let Some(end) = end else { return };
-        if whole && self.cut.as_ref().is_none_or(|cut| end < *cut) {
-            self.cut = Some(end.clone());
-        }
-        if self.last.as_ref().is_none_or(|last| end > *last) {
-            self.last = Some(end);
-        }
-    }
-
-    fn end(self) -> Option<(Time, T)> {
-        self.cut.or(self.last)
-    }
-}
-
-impl<T> Default for Reach<T> {
-    fn default() -> Self {
-        Reach { cut: None, last: None }
-    }
 }

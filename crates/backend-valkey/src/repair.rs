@@ -24,8 +24,8 @@ pub enum PartialWrite {
     /// A record without one of its entries, or whose class is not registered. What is missing is
     /// restored; an execution that was being removed when its retention was over is removed.
     Unplaced,
-    /// An entry, a registered class, a payload or an element that does not belong to its record,
-    /// while that exists; an entry of a resource that has another or is gone. It is removed.
+    /// An entry, a registered class, a payload, an element or a counter that does not belong to its
+    /// record, while that exists; an entry of a resource that has another or is gone. It is removed.
     Leftover,
     /// A budget or quota that counts more than its tickets hold. It is recounted.
     Uncounted,
@@ -47,7 +47,7 @@ impl PartialWrite {
             (Rule::ResourceOwned, _) => Some(PartialWrite::Leftover),
             (Rule::ClassRegistered, Found::Missing) => Some(PartialWrite::Unplaced),
             (Rule::ClassRegistered, _) => Some(PartialWrite::Leftover),
-            (Rule::EntryOwned | Rule::PayloadOwned, _) => Some(owned()),
+            (Rule::EntryOwned | Rule::PayloadOwned | Rule::TallyOwned, _) => Some(owned()),
             // An element too many, but never one too few.
             (Rule::ElementsInOrder, Found::Extra) => Some(owned()),
             (Rule::Counted, _) => Some(PartialWrite::Uncounted),

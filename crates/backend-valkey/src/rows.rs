@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use ff_core::collection::Collection;
+use ff_core::continuation::Continuation;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
@@ -14,7 +15,7 @@ use ff_core::{
     Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId, ResourceKey,
 };
 use ff_store::StoreError;
-use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent, Rows};
+use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent, Rows, TallyRow};
 use redis::Value;
 
 use crate::codec::{self, Stored, Unreadable};
@@ -22,7 +23,7 @@ use crate::constants::{DUMP_BYTES, DUMP_ENTRIES};
 use crate::indexes::INDEXES;
 use crate::link::Arg;
 use crate::reply;
-use crate::slow_path::named;
+use crate::slow_path::{counters, named};
 use crate::store::Shared;
 use crate::walk::Walk;
 use crate::{keys, resource};
@@ -135,7 +136,9 @@ fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Further), StoreEr
     let id = named(&reply::bytes(next()?)?)?;
     let created = reply::time(&next()?)?;
     let mut rows = Vec::new();
-    if let Some(bytes) = reply::maybe_bytes(next()?)? {
+    let record = reply::maybe_bytes(next()?)?;
+    let is_owned = record.is_some();
+    if let Some(bytes) = record {
         rows.push(match Stored::decode(id, &bytes) {
             Ok(stored) => Row::Record(Box::new(stored.record)),
             Err(why) => unreadable(format!("execution {id}"), &why),
@@ -163,6 +166,17 @@ fn execution(mut fields: IntoIter<Value>) -> Result<(Vec<Row>, Further), StoreEr
         let number = u8::try_from(reply::count(&collection)?).map_err(|_| reply::missing())?;
         let collection = Collection::try_from(number).map_err(StoreError::Corrupt)?;
         further.push((id, collection));
+    }
+    match counters(next()?) {
+        Ok(found) => {
+            rows.extend(found.into_iter().map(|(counter, value)| {
+                Row::Tally(TallyRow { owner: id, counter, value, is_owned })
+            }))
+        }
+        Err(why) => {
+            let place = format!("counters of execution {id}");
+            rows.push(Row::Unreadable { place, why: why.to_string() });
+        }
     }
     Ok((rows, further))
 }
@@ -210,6 +224,10 @@ fn read(letter: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec
         "d" => {
             let (due, key) = (reply::time(&value)?, resource(partition, &member)?);
             Ok(vec![Row::ResourceEntry(key, ResourceEntry::Timer(due))])
+        }
+        "f" => {
+            let continuation = Continuation::from_bytes(&member).ok_or_else(reply::missing)?;
+            Ok(vec![Row::Continuation(continuation, reply::time(&value)?)])
         }
         "q" => {
             let (namespace, lane) = queue(of)?;

@@ -8,6 +8,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
+use ff_core::continuation::{Continuation, Tally};
 use ff_core::machine::{Change, Loaded, ReadSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
@@ -25,7 +26,7 @@ use crate::link::Arg;
 use crate::reply;
 use crate::resource;
 use crate::store::Shared;
-use commit::{CommitCall, packed};
+use commit::{CommitCall, Places, packed};
 
 /// The slow path in one partition.
 pub(crate) struct SlowPath<'a> {
@@ -43,6 +44,8 @@ enum Question {
     Payload(BlobKey),
     Element(ElementKey),
     Range(ElementRange),
+    Continuation(Continuation),
+    Tally(ExecutionId),
     Resource(ResourceKey),
 }
 
@@ -147,12 +150,15 @@ impl SlowPath<'_> {
             2 => return Ok(Commit::Stale),
             _ => {}
         }
-        for (change, head) in write.set.changes.iter().zip(heads) {
+        let places = Places::of(&write.set);
+        for (change, head) in write.set.changes.iter().zip(heads.iter().skip(places.changes)) {
             if let (Some(score), Some(news)) = (reply::maybe_number(head)?, self.news(change)) {
                 self.store.improved(News { score, ..news });
             }
         }
-        Ok(Commit::Written)
+        let latched = write.set.tallies.iter().zip(heads.iter().skip(places.tallies));
+        let latched = latched.filter(|(_, added)| matches!(reply::number(added), Ok(1)));
+        Ok(Commit::Written(latched.filter_map(|(change, _)| change.at_zero).collect()))
     }
 
     fn ask<'r>(&self, reads: &'r ReadSet) -> (Vec<Question>, Vec<Arg<'r>>) {
@@ -204,6 +210,14 @@ impl SlowPath<'_> {
         for range in &reads.ranges {
             questions.push(Question::Range(range.clone()));
             args.extend(ask_range(range));
+        }
+        for read in &reads.continuations {
+            questions.push(Question::Continuation(*read));
+            args.extend([letter(b"f"), Cow::Owned(read.to_bytes().to_vec())]);
+        }
+        for owner in &reads.tallies {
+            questions.push(Question::Tally(*owner));
+            args.extend([letter(b"t"), owned(keys::id(*owner))]);
         }
         let lane = reads.lane.as_ref().and_then(|lane| self.lane(lane));
         for key in reads.resources.iter().cloned().chain(lane) {
@@ -288,6 +302,16 @@ fn note(
             let found = elements(range.owner, range.collection, answer)?;
             loaded.ranges.insert(range, found);
         }
+        Question::Continuation(read) => {
+            let due = match answer {
+                Value::Nil => None,
+                answer => Some(reply::moment(&answer)?),
+            };
+            loaded.continuations.insert(read, due);
+        }
+        Question::Tally(owner) => {
+            loaded.tallies.insert(owner, tally(answer)?);
+        }
         Question::Resource(key) => {
             let found = reply::maybe_bytes(answer)?.map(|bytes| resource::decode(&key, &bytes));
             let found = match found.transpose() {
@@ -330,6 +354,27 @@ pub(crate) fn elements(
         let number = reply::count(&number)?;
         let element = codec::element(collection, number, &reply::bytes(bytes)?);
         found.push(element.map_err(|why| unreadable(&why))?);
+    }
+    Ok(found)
+}
+
+/// The counters of an execution, each followed by its value.
+fn tally(answer: Value) -> Result<Tally, StoreError> {
+    let mut tally = Tally::default();
+    for (counter, value) in counters(answer)? {
+        tally.set(counter, value);
+    }
+    Ok(tally)
+}
+
+/// Counters, each followed by its value.
+pub(crate) fn counters(answer: Value) -> Result<Vec<(u8, i64)>, StoreError> {
+    let mut values = reply::list(answer)?.into_iter();
+    let mut found = Vec::new();
+    while let (Some(counter), Some(value)) = (values.next(), values.next()) {
+        let number =
+            u8::try_from(reply::number(&counter)?).map_err(|_| reply::strange(&counter))?;
+        found.push((number, reply::number(&value)?));
     }
     Ok(found)
 }

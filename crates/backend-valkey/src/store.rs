@@ -22,8 +22,9 @@ use ff_store::backlog::Backlog;
 use ff_store::roles::Engine;
 use ff_store::wakeups::Announcement;
 use ff_store::{
-    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
-    Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups, optimistic,
+    BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan, Listed,
+    PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
+    optimistic,
 };
 use tokio::task::AbortHandle;
 
@@ -40,7 +41,7 @@ use crate::options::Options;
 use crate::slow_path::SlowPath;
 use crate::unfinished::Unfinished;
 use crate::{
-    backlog, claim, constants, discovery, ended, query, repair, reply, resource, rows, startup,
+    backlog, claim, constants, discovery, due, ended, query, repair, reply, resource, rows, startup,
 };
 
 /// A store on Valkey.
@@ -58,6 +59,7 @@ pub struct Shared {
     pub(crate) heads: Heads,
     pub(crate) wakeups: Wakeups,
     pub(crate) settlements: SettlementQueue,
+    pub(crate) continuations: ContinuationQueue,
     pub(crate) discovery: Discovery,
     pub(crate) emptied: Emptied,
     pub(crate) unfinished: Unfinished,
@@ -100,6 +102,7 @@ impl ValkeyStore {
             heads: Heads::default(),
             wakeups: Wakeups::default(),
             settlements: SettlementQueue::default(),
+            continuations: ContinuationQueue::default(),
             discovery: Discovery::default(),
             emptied: Emptied::default(),
             unfinished: Unfinished::default(),
@@ -134,7 +137,8 @@ impl Shared {
         commands: Vec<Command>,
     ) -> Vec<Result<Reply, StoreError>> {
         let slow_path = SlowPath { store: self, partition };
-        optimistic::run(&slow_path, commands, &self.wakeups, &self.settlements).await
+        let Shared { wakeups, settlements, continuations, .. } = self;
+        optimistic::run(&slow_path, commands, wakeups, settlements, continuations).await
     }
 
     /// Runs commands on the slow path, each on one execution or resource; all partitions at once.
@@ -349,7 +353,7 @@ impl Store for ValkeyStore {
         after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
-        query::due(self, share, after.unwrap_or_default(), limit).await
+        due::read(self, share, after.unwrap_or_default(), limit).await
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
@@ -427,6 +431,10 @@ impl Store for ValkeyStore {
 
     fn wakeups(&self) -> &Wakeups {
         &self.shared.wakeups
+    }
+
+    fn continuations(&self) -> &ContinuationQueue {
+        &self.shared.continuations
     }
 
     fn settlements(&self) -> &SettlementQueue {

@@ -4,6 +4,7 @@ mod rows;
 
 use bytes::Bytes;
 use ff_core::collection::{Collection, Content, Element, ElementRange};
+use ff_core::continuation::Continuation;
 use ff_core::machine::LaneClass;
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
@@ -81,6 +82,12 @@ row_kinds! {
     /// The timers of resources.
     resource_timers: ResourceKey => Time, "timer of a resource",
         Row::ResourceEntry(key, ResourceEntry::Timer(at)) => (key, at);
+    /// Continuations, and when they are due.
+    continuations: Continuation => Time, "continuation",
+        Row::Continuation(continuation, due) => (continuation, due);
+    /// Counters: what each has, and whether it has an owner.
+    tallies: (ExecutionId, u8) => (i64, bool), "counter",
+        Row::Tally(row) => ((row.owner, row.counter), (row.value, row.is_owned));
     /// What could not be read: where it is, and why.
     unreadable: String => String, "unreadable", Row::Unreadable { place, why } => (place, why);
 }

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ff_core::continuation::Continuation;
+use ff_core::machine::Continued;
 use ff_core::{ExecutionId, ResourceKey, Time};
 use ff_store::{EngineBackend, StoreError, outage};
 use tokio::task::JoinSet;
@@ -17,6 +19,9 @@ use crate::ownership::PartitionOwnership;
 
 /// How many timers of budgets, quotas and tickets fire concurrently.
 const CONCURRENCY: usize = 16;
+
+/// How many continuations run in one call; the calls for one page of timers are made concurrently.
+const CONTINUATIONS: usize = 64;
 
 /// How the loop works.
 #[derive(Debug, Clone, Copy)]
@@ -118,6 +123,7 @@ impl Timers {
             for keys in timers.resources.chunks(CONCURRENCY) {
                 self.tick_resources(keys, &mut report).await;
             }
+            self.run_continuations(&timers.continuations, &mut report).await;
             if timers.more.is_none() {
                 self.backend.wakeups().arm_timer(timers.next);
                 report.sleep = timers.next.map(|next| until(next, timers.now));
@@ -146,6 +152,42 @@ impl Timers {
                 Err(gone) => {
                     tracing::error!(%gone, "a timer did not fire");
                     report.errors += 1;
+                }
+            }
+        }
+    }
+
+    /// Runs continuations that the processes which added them have left.
+    async fn run_continuations(&self, due: &[Continuation], report: &mut Report) {
+        let mut calls = JoinSet::new();
+        for some in due.chunks(CONTINUATIONS) {
+            let (backend, some) = (self.backend.clone(), some.to_vec());
+            calls.spawn(async move { (backend.run_continuations(some.clone()).await, some.len()) });
+        }
+        while let Some(ran) = calls.join_next().await {
+            let answers = match ran {
+                Ok((Ok(answers), _)) => answers,
+                Ok((Err(error), count)) => {
+                    outage::failed(&error, "continuations cannot run");
+                    report.errors += count as u64;
+                    continue;
+                }
+                Err(gone) => {
+                    tracing::error!(%gone, "continuations did not run");
+                    report.errors += 1;
+                    continue;
+                }
+            };
+            for answer in answers {
+                match answer {
+                    Ok(Continued::Done | Continued::More(_)) => report.fired += 1,
+                    Ok(Continued::Nothing) => report.stale += 1,
+                    // The backend reports it, once.
+                    Ok(Continued::Unknown) => report.errors += 1,
+                    Err(error) => {
+                        outage::failed(&error, "a continuation cannot run");
+                        report.errors += 1;
+                    }
                 }
             }
         }

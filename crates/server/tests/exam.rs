@@ -12,12 +12,13 @@ use ff_api::client::HttpClient;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::Subject;
 use ff_core::budget::{BudgetLimits, BudgetView};
+use ff_core::continuation::Continuation;
 use ff_core::explain::Explanation;
 use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
-    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Delete,
-    Fail, GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress, ReportUsage,
-    Revoke, SetPriority, SetTags, Submit, Submitted, Target, Ticked,
+    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Continued, Delay,
+    Delete, Fail, GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress,
+    ReportUsage, Revoke, SetPriority, SetTags, Submit, Submitted, Target, Ticked,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
@@ -135,6 +136,7 @@ pass!(MaintenanceBackend to store {
     leave(engine: EngineId) -> ();
     tick(ids: Vec<ExecutionId>) -> Vec<Answer<Ticked>>;
     tick_resource(key: ResourceKey) -> bool;
+    run_continuations(due: Vec<Continuation>) -> Vec<Answer<Continued>>;
     blockers(
         share: &PartitionSet, after: Option<&(Namespace, Blocker)>, limit: usize
     ) -> Vec<(Namespace, Blocker)>;

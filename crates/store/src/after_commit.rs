@@ -1,5 +1,5 @@
-//! What follows a commit: waiters are woken, executions that have stopped are settled, and changes of
-//! executions are counted.
+//! What follows a commit: waiters are woken, executions that have stopped are settled, continuations are
+//! run, and changes of executions are counted.
 //!
 //! A backend publishes this once a write is durable. The calls of [roles](crate::roles) run in tasks
 //! that the process owns, so a caller that goes away loses none of it.
@@ -7,9 +7,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ff_core::continuation::{Armed, Continuation, ContinuationChange};
 use ff_core::machine::{Change, Settlement, WriteSet};
 use ff_core::placement::Entry;
 
+use crate::continuations::ContinuationQueue;
 use crate::lock::lock;
 use crate::metrics::{self, Counted};
 use crate::wakeups::{Announcement, Wakeups};
@@ -19,6 +21,7 @@ use crate::wakeups::{Announcement, Wakeups};
 pub struct AfterCommit {
     announcements: Vec<Announcement>,
     settlements: Vec<Settlement>,
+    continuations: Vec<Continuation>,
     counted: Vec<Counted>,
 }
 
@@ -42,22 +45,41 @@ impl AfterCommit {
         let ended = write.changes.iter().filter(over);
         self.announcements.extend(ended.map(|change| Announcement::Ended(change.id)));
         self.settlements.extend(write.settlements.iter().cloned());
+        self.adds(write.continuations.iter().filter_map(|change| match change {
+            ContinuationChange::Add(armed) => Some(*armed),
+            ContinuationChange::Remove(_) => None,
+        }));
         self.counted.extend(write.events.iter().filter_map(|event| {
             let change = write.changes.iter().find(|change| change.id == event.execution)?;
             Counted::of(change.after.as_ref()?, event.what, event.at)
         }));
     }
 
+    /// Adds what follows from continuations that were added, by a write or by its latches.
+    pub fn adds(&mut self, added: impl IntoIterator<Item = Armed>) {
+        for Armed { continuation, due } in added {
+            self.announcements.push(Announcement::Timer(due));
+            self.continuations.push(continuation);
+        }
+    }
+
     /// Adds what follows from other writes.
     pub fn join(&mut self, other: AfterCommit) {
         self.announcements.extend(other.announcements);
         self.settlements.extend(other.settlements);
+        self.continuations.extend(other.continuations);
         self.counted.extend(other.counted);
     }
 
-    /// Wakes waiters, queues settlements for the process, and counts.
-    pub fn publish(self, wakeups: &Wakeups, settlements: &SettlementQueue) {
+    /// Wakes waiters, queues settlements and continuations for the process, and counts.
+    pub fn publish(
+        self,
+        wakeups: &Wakeups,
+        settlements: &SettlementQueue,
+        continuations: &ContinuationQueue,
+    ) {
         settlements.push(self.settlements);
+        continuations.push(self.continuations);
         wakeups.announce(self.announcements);
         metrics::count(&self.counted);
     }

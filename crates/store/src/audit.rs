@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ff_core::collection::Collection;
+use ff_core::continuation::Continuation;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Entry, EntryDiff, Placement};
@@ -43,6 +44,23 @@ pub enum Row {
     Resource(Box<Resource>),
     /// An index entry of a resource.
     ResourceEntry(ResourceKey, ResourceEntry),
+    /// A continuation and when it is due. Its owner may be gone: its run finds that out.
+    Continuation(Continuation, Time),
+    /// A counter of an execution.
+    Tally(TallyRow),
+}
+
+/// A counter of an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TallyRow {
+    /// Whose.
+    pub owner: ExecutionId,
+    /// Its number.
+    pub counter: u8,
+    /// What it has, which is never zero.
+    pub value: i64,
+    /// Whether there is such an execution.
+    pub is_owned: bool,
 }
 
 /// An element beside a record.
@@ -160,6 +178,8 @@ rules!(
     ResourceOwned = "resource_owned",
     /// A quota counts no more than the tickets that hold it, and a budget reserves no more.
     Counted = "counted",
+    /// Every counter belongs to a record, and is not zero.
+    TallyOwned = "tally_owned",
 );
 
 /// Collects rows and says what is wrong with them. It remembers what a record leads it to expect until
@@ -209,6 +229,8 @@ impl Auditor {
                 self.report.entries += 1;
                 self.resource_entries_seen.insert((key, entry));
             }
+            Row::Continuation(..) => self.report.entries += 1,
+            Row::Tally(tally) => self.tally(tally),
         }
     }
 
@@ -396,6 +418,13 @@ impl Auditor {
                 let detail = format!("element {number} of {collection:?} is not counted");
                 self.broken(Rule::ElementsInOrder, owner.into(), Found::Extra, detail);
             }
+        }
+    }
+
+    fn tally(&mut self, TallyRow { owner, counter, value, is_owned }: TallyRow) {
+        if !is_owned || value == 0 {
+            let detail = format!("counter {counter} has {value}");
+            self.broken(Rule::TallyOwned, owner.into(), Found::Extra, detail);
         }
     }
 

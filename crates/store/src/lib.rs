@@ -11,6 +11,7 @@ pub mod audit;
 pub mod backlog;
 mod claimers;
 pub mod clock;
+pub mod continuations;
 pub mod ends;
 pub mod error;
 pub mod failure;
@@ -40,6 +41,9 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("blocked executions that one call releases", admission::release::SLICE),
     ("rounds in which one claim asks for admission", admission::claim::ROUNDS),
     ("settlements of one command", ff_core::bounds::BATCH),
+    ("continuations that one process has to run; the engine runs more", continuations::QUEUED),
+    ("continuations that one process runs in one call", continuations::TOGETHER),
+    ("calls that run continuations at once", continuations::RUNNERS),
     ("executions whose end is waited for with hints", ends::EXECUTIONS),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
@@ -51,6 +55,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
 pub use admission::audit::recount;
 pub use after_commit::{AfterCommit, SettlementQueue};
 pub use clock::{Clock, SystemClock};
+pub use continuations::ContinuationQueue;
 pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};

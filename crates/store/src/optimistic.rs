@@ -10,12 +10,14 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use ff_core::Time;
 use ff_core::bounds::BATCH_BYTES;
+use ff_core::continuation::Armed;
 use ff_core::machine::{
     self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, Subject,
     WriteSet,
 };
 
 use crate::after_commit::{AfterCommit, SettlementQueue};
+use crate::continuations::ContinuationQueue;
 use crate::error::StoreError;
 use crate::serial::too_many_rounds;
 use crate::wakeups::Wakeups;
@@ -73,10 +75,10 @@ impl Decided {
 }
 
 /// What became of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Commit {
-    /// It is written.
-    Written,
+    /// It is written, and its latches have added these continuations.
+    Written(Vec<Armed>),
     /// A record it was decided on has changed; nothing was written.
     Conflict,
     /// Time has overtaken the decision; nothing was written.
@@ -89,7 +91,9 @@ pub async fn run(
     commands: Vec<Command>,
     wakeups: &Wakeups,
     settlements: &SettlementQueue,
+    continuations: &ContinuationQueue,
 ) -> Vec<Result<Reply, StoreError>> {
+    let publish = |after: AfterCommit| after.publish(wakeups, settlements, continuations);
     let mut runs: Vec<_> = commands.into_iter().map(Run::new).collect();
     loop {
         let mut round = next_round(&mut runs);
@@ -111,7 +115,7 @@ pub async fn run(
         }
         .into_iter();
         for (run, part) in round.iter_mut().zip(parts) {
-            let written = part.and_then(|part| part.written(&mut outcomes, wakeups, settlements));
+            let written = part.and_then(|part| part.written(&mut outcomes, publish));
             run.goes_on(written);
         }
     }
@@ -282,15 +286,17 @@ impl Part {
     fn written(
         self,
         outcomes: &mut impl Iterator<Item = Result<Commit, StoreError>>,
-        wakeups: &Wakeups,
-        settlements: &SettlementQueue,
+        publish: impl Fn(AfterCommit),
     ) -> Result<Written, StoreError> {
         let items = self.0.len();
         let (mut joined, mut whole, mut failed): (Option<Reply>, _, _) = (None, true, None);
         for (after, reply) in self.0 {
-            if let Some(after) = after {
+            if let Some(mut after) = after {
                 match outcomes.next().unwrap_or_else(|| Err(too_many_rounds())) {
-                    Ok(Commit::Written) => after.publish(wakeups, settlements),
+                    Ok(Commit::Written(latched)) => {
+                        after.adds(latched);
+                        publish(after);
+                    }
                     Ok(Commit::Conflict | Commit::Stale) => {
                         whole = false;
                         continue;

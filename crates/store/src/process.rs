@@ -18,6 +18,7 @@ use crate::admission::release::Releases;
 use crate::admission::single_flight::ClaimCoalescer;
 use crate::admission::starts::Starts;
 use crate::claimers::Claimers;
+use crate::continuations::Runners;
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::warnings::Known;
@@ -29,6 +30,7 @@ pub(crate) struct Process {
     pub(crate) claims: ClaimCoalescer,
     pub(crate) releases: Releases,
     pub(crate) starts: Starts,
+    pub(crate) runners: Runners,
     /// Who was seen to claim.
     pub(crate) claimers: Claimers,
     /// The budgets and quotas that were there a moment ago.
@@ -44,6 +46,7 @@ impl Process {
             claims: ClaimCoalescer::default(),
             releases: Releases::default(),
             starts: Starts::default(),
+            runners: Runners::default(),
             claimers: Claimers::default(),
             known: Known::default(),
             tasks: TaskTracker::new(),

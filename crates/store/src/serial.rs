@@ -3,6 +3,7 @@
 //! For stores with one writer at a time. Concurrent callers share a transaction; each command is
 //! decided on what the ones before it wrote.
 
+use ff_core::continuation::Armed;
 use ff_core::machine::{self, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, WriteSet};
 use ff_core::{Millis, Time};
 
@@ -20,8 +21,9 @@ pub trait Transaction {
     /// Adds to `loaded` what `reads` asks for.
     fn load(&mut self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), StoreError>;
 
-    /// Writes. Nothing can be refused any more: the writer is alone.
-    fn commit(&mut self, write: WriteSet) -> Result<(), StoreError>;
+    /// Writes, and answers the continuations that latches have added. Nothing can be refused any more:
+    /// the writer is alone.
+    fn commit(&mut self, write: WriteSet) -> Result<Vec<Armed>, StoreError>;
 }
 
 /// Runs one command in `transaction`. What follows once it is durable is added to `after`.
@@ -59,7 +61,7 @@ fn write(
     for Item { write, reply } in items {
         if let Some(write) = write {
             after.add(&write);
-            transaction.commit(write)?;
+            after.adds(transaction.commit(write)?);
         }
         joined = Some(match joined {
             Some(earlier) => earlier.join(reply),

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::continuation::Continuation;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
@@ -15,6 +16,7 @@ use ff_core::{
 use crate::after_commit::SettlementQueue;
 use crate::audit::Rows;
 use crate::backlog::Backlog;
+use crate::continuations::ContinuationQueue;
 use crate::error::StoreError;
 use crate::partition_set::{EngineId, PartitionSet};
 use crate::wakeups::Wakeups;
@@ -42,9 +44,9 @@ pub trait Store: Send + Sync + 'static {
     /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError>;
 
-    /// Timers of `share` at or before the store's time, after `after`: of executions and of resources
-    /// at most `limit` of one partition each and about as many in all, the earliest of each
-    /// partition.
+    /// Timers of `share` at or before the store's time, after `after`: of executions, of resources and
+    /// of continuations at most `limit` of one partition each and about as many in all, the earliest of
+    /// each partition.
     async fn due(
         &self,
         share: &PartitionSet,
@@ -116,6 +118,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What this process has to settle.
     fn settlements(&self) -> &SettlementQueue;
+
+    /// What commits of this process have added and it has to run.
+    fn continuations(&self) -> &ContinuationQueue;
 }
 
 /// A stretch of the executions that wait for one budget or quota.
@@ -252,6 +257,8 @@ pub struct DueCursor {
     pub execution: Option<(Time, ExecutionId)>,
     /// The last resource, with the moment of its timer; `None` is before the first.
     pub resource: Option<(Time, ResourceKey)>,
+    /// The last continuation, with the moment it is due; `None` is before the first.
+    pub continuation: Option<(Time, Continuation)>,
 }
 
 /// What time has to do.
@@ -265,6 +272,8 @@ pub struct DueTimers {
     pub more: Option<DueCursor>,
     /// Resources whose timers are due.
     pub resources: Vec<ResourceKey>,
+    /// Continuations that are due.
+    pub continuations: Vec<Continuation>,
     /// The first timer that is not due yet.
     pub next: Option<Time>,
     /// How far the store's time is ahead of the system clock, because that was set back.

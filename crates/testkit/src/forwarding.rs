@@ -13,8 +13,8 @@ use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::{
-    BlockedClass, BlockedScan, DueCursor, DueTimers, EngineId, ListScan, Listed, PartitionSet,
-    Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
+    BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan, Listed,
+    PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
 };
 
 /// A store over another one, made of its overrides.
@@ -94,4 +94,5 @@ forward! {
     sync partitions() -> u16;
     sync wakeups() -> &Wakeups;
     sync settlements() -> &SettlementQueue;
+    sync continuations() -> &ContinuationQueue;
 }

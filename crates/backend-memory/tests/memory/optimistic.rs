@@ -87,7 +87,7 @@ async fn a_decision_older_than_a_second_is_stale() {
     let hold = claimed(&store, 1, 1).await.assignments[0].hold();
     let (write, decided) = decide(&store, Renew { hold: hold.clone() }).await;
     clock.advance(Millis::new(1_000));
-    assert_eq!(commit(&store, write.clone(), decided).await, Commit::Written);
+    assert_eq!(commit(&store, write.clone(), decided).await, Commit::Written(Vec::new()));
     let (write, decided) = decide(&store, Renew { hold }).await;
     clock.advance(Millis::new(1_001));
     assert_eq!(commit(&store, write, decided).await, Commit::Stale);
@@ -100,7 +100,7 @@ async fn of_two_decisions_on_one_version_one_is_written() {
     let hold = claimed(&store, 1, 1).await.assignments[0].hold();
     let (first, decided) = decide(&store, Renew { hold: hold.clone() }).await;
     let (second, _) = decide(&store, Complete { hold, result: Payload::default() }).await;
-    assert_eq!(commit(&store, second, decided).await, Commit::Written);
+    assert_eq!(commit(&store, second, decided).await, Commit::Written(Vec::new()));
     assert_eq!(commit(&store, first, decided).await, Commit::Conflict);
 }
 
@@ -112,7 +112,7 @@ async fn of_two_submits_with_one_key_one_is_written() {
     let two = Submit { key, ..Submit::new(id(2)) };
     let (first, decided) = decide(&store, one).await;
     let (second, _) = decide(&store, two).await;
-    assert_eq!(commit(&store, first, decided).await, Commit::Written);
+    assert_eq!(commit(&store, first, decided).await, Commit::Written(Vec::new()));
     assert_eq!(commit(&store, second, decided).await, Commit::Conflict);
 }
 

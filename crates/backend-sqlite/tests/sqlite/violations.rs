@@ -216,6 +216,18 @@ plants! {
         planted.execute("DELETE FROM resource WHERE kind = 'ticket'", ());
     };
 
+    something_that_is_no_continuation_is_found: Readable => |planted| {
+        planted.execute("INSERT INTO continuation (what, due) VALUES (x'00', 1)", ());
+    };
+    a_counter_of_an_execution_that_is_gone_is_found: TallyOwned => |planted| {
+        let sql = "INSERT INTO tally (owner, counter, value) VALUES (?1, 0, 3)";
+        planted.execute(sql, [new_id().as_bytes()]);
+    };
+    a_counter_of_zero_is_found: TallyOwned => |planted| {
+        let sql = "INSERT INTO tally (owner, counter, value) VALUES (?1, 0, 0)";
+        planted.execute(sql, [planted.queued.as_bytes()]);
+    };
+
     a_run_that_follows_none_is_found: RunsInOrder => |planted| {
         planted.alter(planted.queued, |record| record.run.number = 1);
     };

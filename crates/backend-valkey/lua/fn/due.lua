@@ -1,10 +1,11 @@
 -- Due timers of partitions.
 --
--- keys: routing keys. args: time and id of the execution and time and name of the resource after
---       which to begin (0 and '' for the start), how many of each partition at most.
+-- keys: routing keys. args: time and id of the execution, time and name of the resource, and time and
+--       member of the continuation after which to begin (0 and '' for the start), how many of each
+--       partition at most.
 -- reply: {now, for each {routing key, time of the first timer that is not due or '', time and name of each
---       resource whose timer is due, then time and id of each execution whose timer is, and 1 if it
---       is finished (else 0)}}.
+--       resource whose timer is due, time and member of each continuation that is, then time and id of
+--       each execution whose timer is, and 1 if it is finished (else 0)}}.
 
 -- Whether the record of id is finished; false for a key of another type.
 local function is_finished(k, id)
@@ -31,43 +32,50 @@ local function add(found, key, now, after, after_member, limit, more)
   return found
 end
 
-local function due(route, now, after, limit)
-  local k = ff.keys(route)
-  local earliest = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2]
-  local some = earliest and tonumber(earliest) <= now
-  if some then
-    earliest = call('ZRANGEBYSCORE', k.timer, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES',
+-- The due timers of one index, and the time of the first that is not due.
+local function timers(key, now, after, limit, found, more)
+  local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if first and tonumber(first) <= now then
+    add(found, key, now, after.time, after.member, limit, more)
+    first = call('ZRANGEBYSCORE', key, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES',
       'LIMIT', 0, 1)[2]
   end
-  local first = call('ZRANGE', k.resource_timers, 0, 0, 'WITHSCORES')[2]
-  local resources = {}
-  if first and tonumber(first) <= now then
-    add(resources, k.resource_timers, now, after.resource_time, after.resource, limit)
-    first = call('ZRANGEBYSCORE', k.resource_timers, '(' .. string.format('%.0f', now), '+inf',
-      'WITHSCORES', 'LIMIT', 0, 1)[2]
+  return found, first
+end
+
+local function soonest(times)
+  local first = ''
+  for i = 1, 3 do
+    local time = times[i]
+    if time and (first == '' or tonumber(time) < tonumber(first)) then
+      first = time
+    end
   end
-  local soonest = earliest or ''
-  if first and (soonest == '' or tonumber(first) < tonumber(soonest)) then
-    soonest = first
-  end
-  local found = {route, soonest, resources}
-  if some then
-    add(found, k.timer, now, after.time, after.id, limit, function(id)
-      return is_finished(k, id) and 1 or 0
-    end)
-  end
+  return first
+end
+
+local function due(route, now, after, limit)
+  local k = ff.keys(route)
+  local found, first, second, third = {route, '', false, false}, nil, nil, nil
+  found[3], second = timers(k.resource_timers, now, after.resource, limit, {})
+  found[4], third = timers(k.continuations, now, after.continuation, limit, {})
+  found, first = timers(k.timer, now, after.execution, limit, found, function(id)
+    return is_finished(k, id) and 1 or 0
+  end)
+  found[2] = soonest({first, second, third})
   return found
 end
 
 register('due', function(keys, args)
   local now = now()
   local after = {
-    time = tonumber(args[1]), id = args[2],
-    resource_time = tonumber(args[3]), resource = args[4],
+    execution = {time = tonumber(args[1]), member = args[2]},
+    resource = {time = tonumber(args[3]), member = args[4]},
+    continuation = {time = tonumber(args[5]), member = args[6]},
   }
   local reply = {now}
   for _, route in ipairs(keys) do
-    reply[#reply + 1] = due(route, now, after, tonumber(args[5]))
+    reply[#reply + 1] = due(route, now, after, tonumber(args[7]))
   end
   return reply
-end, {'no-writes', 'allow-cross-slot-keys'}, 5, nil, {1, 3, 5})
+end, {'no-writes', 'allow-cross-slot-keys'}, 7, nil, {1, 3, 5, 7})

@@ -7,7 +7,7 @@
 --       the letter of its index, its subject, member and score (or field and value) of an entry;
 --       it is followed by
 --   l        record?, length of the input?, {run, length of its result, ...}, {number, attempt, ...}?,
---            {other collections}
+--            {other collections}, {counter, value, ...}
 --   q        what the class of the queue requires?
 --   r        the resource?
 --       An execution with many attempts has none in its row; see dump_elements.
@@ -46,7 +46,8 @@ function behind.l(k, _, id)
   local bytes = call('GET', record)
   local r = bytes and ff.record.unpack(bytes)
   local input = r and r.input_place == C.PLACE_HERE and #r.input or length(ff.key.input(record))
-  return bytes, input, results(record, r), attempts(record), ff.elements.present(record)
+  return bytes, input, results(record, r), attempts(record), ff.elements.present(record),
+    call('HGETALL', ff.key.tally(record))
 end
 
 -- What the executions of a class require that its lane has not registered; false if it is unknown.
@@ -108,7 +109,7 @@ function page.hashed(k, letter, of, key, cursor, limit, bytes, reply)
   return found[1] ~= '0' and found[1] or nil, bytes
 end
 
-page.classes, page.resources = page.hashed, page.ordered
+page.classes, page.resources, page.continuations = page.hashed, page.ordered, page.ordered
 
 register('dump', function(keys, args)
   local k, place, limit, bytes = ff.keys(keys[1]), args[1], tonumber(args[2]), tonumber(args[3])

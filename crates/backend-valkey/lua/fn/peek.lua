@@ -29,14 +29,16 @@ local function lane(k, name, most)
   return found
 end
 
--- The time of the first timer of executions and resources, or ''.
+-- The time of the first timer of executions, resources and continuations, or ''.
 local function first_timer(k)
-  local execution = call('ZRANGE', k.timer, 0, 0, 'WITHSCORES')[2]
-  local resource = call('ZRANGE', k.resource_timers, 0, 0, 'WITHSCORES')[2]
-  if execution and resource then
-    return tonumber(execution) <= tonumber(resource) and execution or resource
+  local first = ''
+  for _, key in ipairs({k.timer, k.resource_timers, k.continuations}) do
+    local time = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    if time and (first == '' or tonumber(time) < tonumber(first)) then
+      first = time
+    end
   end
-  return execution or resource or ''
+  return first
 end
 
 register('peek', function(keys, args)

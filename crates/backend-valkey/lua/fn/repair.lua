@@ -109,6 +109,10 @@ function read.resources(k, _, _, key, offset, limit, found)
   end)
 end
 
+-- Nothing of a continuation follows from another key: what has no owner any more finds that out itself.
+function read.continuations()
+end
+
 register('repair', function(keys, args)
   local k, place_in, limit, done = ff.keys(keys[1]), args[1], tonumber(args[2]), 0
   local found = {now = now(), examined = 0, unwritten = 0, unplaced = 0, leftover = 0}

@@ -1,16 +1,16 @@
--- Timers: of executions, and of resources.
+-- Timers: of executions, of resources, and of continuations.
 
 -- How soon a timer must be due to be announced, in ms.
 local SOON = 1000
 
--- Announces a timer of one of the two indexes if it is due soon and comes first there.
+-- Announces a timer of one of the three indexes if it is due soon and comes first there.
 local function announce(k, timers, member, due, now)
   if due - now <= SOON and call('ZRANGE', timers, 0, 0)[1] == member then
     call('SPUBLISH', k.channel, string.format('T%.0f', due))
   end
 end
 
--- Sets a timer in one of the two indexes.
+-- Sets a timer in one of the three indexes.
 function ff.arm(k, timers, member, due, now)
   call('ZADD', timers, due, member)
   announce(k, timers, member, due, now)

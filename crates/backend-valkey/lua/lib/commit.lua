@@ -6,9 +6,13 @@
 --       on (8 bytes, '' for none), its new bytes without payloads ('' to remove it), which payload comes
 --       with it ('', 'in' or 'out'), the payload, and the elements to store next to it, packed. With
 --       'append' in the place of a payload's name the record stays as it is. One of a resource has its
---       name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''.
--- reply: for each decision {1, then for each change the score of the head it became or ''}, {0} if
---       something has changed, {2} if the decision is too old, or the error that it raised.
+--       name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''. A
+--       continuation has its owner's id, '', its bytes, 'add' or 'remove', when it is due, and ''. What
+--       is counted has its owner's id, '', the counters and what is added to each, packed, 'count', and
+--       time and bytes of the continuation that is added at zero, or '' and ''.
+-- reply: for each decision {1, then for each change the score of the head it became or '', of what is
+--       counted 1 if that added its continuation, else 0}, {0} if something has changed, {2} if the
+--       decision is too old, or the error that it raised.
 
 -- The record that a change was decided on and the one it makes, each false where there is none, and
 -- the elements that it adds; nil if something has changed.
@@ -85,6 +89,34 @@ local function is_resource(args, at)
   return string.find(args[at], '^%l+:')
 end
 
+-- Changes of continuations and counters.
+local LATER = {
+  add = {
+    examined = function(_, args, at)
+      return ff.continuations.added(args[at + 2], args[at + 4])
+    end,
+    write = function(k, added, _, now)
+      ff.continuations.add(k, added, now)
+    end,
+  },
+  remove = {
+    examined = function(k, args, at)
+      return ff.continuations.removed(k, args[at + 2])
+    end,
+    write = function(k, removed)
+      ff.continuations.remove(k, removed)
+    end,
+  },
+  count = {
+    examined = function(k, args, at)
+      return ff.continuations.counted(k, args[at], args[at + 2], args[at + 4], args[at + 5])
+    end,
+    write = function(k, counted, id, now)
+      return ff.continuations.count(k, id, counted, now)
+    end,
+  },
+}
+
 -- One decision, whose arguments begin at a place. Adds the executions that it ends to ended.
 local function decision(k, now, args, from, count, ended)
   local origin, decided, holds = args[1], tonumber(args[from]), tonumber(args[from + 1])
@@ -94,7 +126,10 @@ local function decision(k, now, args, from, count, ended)
   local changes = {}
   for i = 1, count do
     local at, change = from + BEFORE + (i - 1) * EACH, nil
-    if is_resource(args, at) then
+    local later = LATER[args[at + 3]]
+    if later then
+      change = later.examined(k, args, at)
+    elseif is_resource(args, at) then
       change = ff.resource.examined(k, args[at], args[at + 1], args[at + 2])
     elseif args[at + 3] == 'append' then
       change = appended(k, args[at], args[at + 1], args[at + 5])
@@ -109,8 +144,10 @@ local function decision(k, now, args, from, count, ended)
   local reply = {1}
   for i, change in ipairs(changes) do
     local at, was, after = from + BEFORE + (i - 1) * EACH, change[1], change[2]
-    local id, head = args[at], nil
-    if is_resource(args, at) then
+    local id, head, later = args[at], nil, LATER[args[at + 3]]
+    if later then
+      head = later.write(k, change, id, now)
+    elseif is_resource(args, at) then
       if args[at + 3] ~= 'guard' then
         ff.resource.put(k, id, change, args[at + 2], now)
       end

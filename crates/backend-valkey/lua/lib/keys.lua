@@ -31,6 +31,7 @@ local function make(route)
     blockers = idx .. 'blockers',
     resources = idx .. 'resources',
     resource_timers = idx .. 'resource_timers',
+    continuations = idx .. 'continuations',
     channel = prefix .. ':wake:' .. tag,
     ended = prefix .. ':ended:' .. tag,
   }
@@ -66,7 +67,8 @@ function ff.key.record(k, id)
   return k.exec .. id
 end
 
--- Next to a record: an input that is too long for it, the results of its runs, its collections.
+-- Next to a record: an input that is too long for it, the results of its runs, its collections, its
+-- counters.
 function ff.key.input(record)
   return record .. ':in'
 end
@@ -77,6 +79,10 @@ end
 
 function ff.key.collection(record, collection)
   return record .. ':c' .. collection
+end
+
+function ff.key.tally(record)
+  return record .. ':tally'
 end
 
 -- Of a namespace: its executions, those that failed, and those with an idempotency key.

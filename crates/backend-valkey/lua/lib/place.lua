@@ -22,7 +22,7 @@ local function clear(k, id, r)
   if r.result_place ~= C.PLACE_OWN_KEY then
     extra = extra + call('DEL', ff.key.result(record, r.run))
   end
-  return extra + ff.elements.clear(record, r)
+  return extra + ff.elements.clear(record, r) + ff.continuations.clear(record)
 end
 
 -- Restores what the record of id lacks and removes what does not belong to it. Answers how much was missing

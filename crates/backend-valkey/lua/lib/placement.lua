@@ -4,7 +4,8 @@
 -- too much there; audits compare what they write with what a record has.
 --
 --   letter   names the index; its subject follows it, such as a namespace
---   kind     ordered: a sorted set of executions; hashed: a hash of them; classes; resources
+--   kind     ordered: a sorted set of executions; hashed: a hash of them; classes; resources;
+--            continuations
 --   key      its key, of a partition and of its subject
 --   of       which index of this letter a record belongs to; nil where only an entry knows
 --   entry    the member and the score (or field and value) of a record there, nil if it has none
@@ -147,6 +148,11 @@ ff.indexes = {
   {letter = 'd', kind = 'resources',
     key = function(k)
       return k.resource_timers
+    end},
+  -- Continuations.
+  {letter = 'f', kind = 'continuations',
+    key = function(k)
+      return k.continuations
     end},
 }
 

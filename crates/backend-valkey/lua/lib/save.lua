@@ -95,7 +95,7 @@ end
 function ff.save.names(k, id, runs)
   local record = ff.key.record(k, id)
   local names = ff.elements.keys(record)
-  names[#names + 1], names[#names + 2] = record, ff.key.input(record)
+  names[#names + 1], names[#names + 2], names[#names + 3] = record, ff.key.input(record), ff.key.tally(record)
   for run = 0, math.min(runs, C.RUNS) do
     names[#names + 1] = ff.key.result(record, run)
   end

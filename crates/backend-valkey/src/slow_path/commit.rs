@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use ff_core::ResourceKey;
 use ff_core::bounds::BATCH_BYTES;
-use ff_core::machine::Change;
+use ff_core::continuation::{Armed, Continuation, ContinuationChange, TallyChange};
+use ff_core::machine::{Change, WriteSet};
 use ff_core::payload::BlobPart;
 use ff_core::record::Version;
 use ff_store::StoreError;
 use ff_store::optimistic::{Commit, Write};
 
 use super::{SlowPath, owned, text, unwritable};
-use crate::codec::{self, Inline, Unreadable};
+use crate::codec::{self, Inline, Packer, Unreadable, format};
 use crate::constants::CALL_COMMANDS;
 use crate::link::Arg;
 use crate::{keys, reply, resource};
@@ -64,10 +65,44 @@ impl<'a> CommitCall<'a> {
     }
 }
 
+/// Where the changes of a decision begin among the arguments of its function: continuations that are
+/// added come first and those that are removed last, so that no fault between loses one.
+pub(super) struct Places {
+    pub(super) changes: usize,
+    pub(super) tallies: usize,
+    count: usize,
+}
+
+impl Places {
+    pub(super) fn of(set: &WriteSet) -> Places {
+        let changes = added(set).count();
+        let records = set.changes.len() + set.appends.len();
+        let tallies = changes + records + set.resources.len() + set.guards.len();
+        Places { changes, tallies, count: tallies + set.tallies.len() + removed(set).count() }
+    }
+}
+
+fn added(set: &WriteSet) -> impl Iterator<Item = &Armed> {
+    set.continuations.iter().filter_map(|change| match change {
+        ContinuationChange::Add(armed) => Some(armed),
+        ContinuationChange::Remove(_) => None,
+    })
+}
+
+fn removed(set: &WriteSet) -> impl Iterator<Item = &Continuation> {
+    set.continuations.iter().filter_map(|change| match change {
+        ContinuationChange::Add(_) => None,
+        ContinuationChange::Remove(read) => Some(read),
+    })
+}
+
 /// A decision as the arguments of its function.
 pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
     let Write { set, decided, .. } = write;
     let mut args = Vec::new();
+    for Armed { continuation, due } in added(set) {
+        push_continuation(continuation, "add", due.as_ms().to_string(), &mut args);
+    }
     for change in &set.changes {
         push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
     }
@@ -85,11 +120,41 @@ pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
     for (key, seen) in &set.guards {
         push_resource(key, *seen, Vec::new(), "guard", &mut args);
     }
-    let count = set.changes.len() + set.appends.len() + set.resources.len() + set.guards.len();
+    for change in &set.tallies {
+        push_tally(change, &mut args);
+    }
+    for read in removed(set) {
+        push_continuation(read, "remove", String::new(), &mut args);
+    }
+    let count = Places::of(set).count;
     let valid_until = decided.valid_until.map_or(0, |until| until.as_ms());
     let number = |number: u64| owned(number.to_string());
     let head = [number(decided.at.as_ms()), number(valid_until), number(count as u64)];
     Ok(head.into_iter().chain(args).collect())
+}
+
+fn push_continuation(
+    continuation: &Continuation,
+    mode: &'static str,
+    due: String,
+    args: &mut Vec<Arg<'_>>,
+) {
+    let bytes = Cow::Owned(continuation.to_bytes().to_vec());
+    args.extend([owned(keys::id(continuation.owner)), text(""), bytes]);
+    args.extend([text(mode), owned(due), text("")]);
+}
+
+fn push_tally(change: &TallyChange, args: &mut Vec<Arg<'_>>) {
+    let mut packer = Packer::default();
+    for (counter, by) in &change.add {
+        format::Delta { counter: (*counter).into(), by: *by }.pack(&mut packer);
+    }
+    let (due, latch) = match &change.at_zero {
+        Some(armed) => (armed.due.as_ms().to_string(), armed.continuation.to_bytes().to_vec()),
+        None => Default::default(),
+    };
+    args.extend([owned(keys::id(change.owner)), text(""), Cow::Owned(packer.0)]);
+    args.extend([text("count"), owned(due), Cow::Owned(latch)]);
 }
 
 fn push_resource(

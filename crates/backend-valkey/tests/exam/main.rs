@@ -32,6 +32,7 @@ macro_rules! resources {
             admission,
             backlog,
             budget,
+            continuations,
             explain,
             lane,
             lane_defaults,

@@ -26,7 +26,7 @@ fn takes(verb: &str, count: usize) -> bool {
         "engine_heartbeat" => count == 2,
         "now" => count == 0,
         // Those over many partitions take their count and their names first.
-        "due" => count == 2 + 5,
+        "due" => count == 2 + 7,
         "list" => count == 2 + 5,
         "ahead" => count == 2 + 3,
         "blocked" => count == 2 + 4,

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
+use ff_core::continuation::ContinuationKind;
 use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
     AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Home, LeaseRef,
     NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply, SetLane, Submit, Target,
+    ToyLater,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
@@ -120,7 +122,9 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     note();
     run(&store, Complete { hold, result: long }).await;
     let target = Target { namespace: Namespace::default(), execution: id };
-    run(&store, Replay { target, run: 0 }).await;
+    run(&store, Replay { target: target.clone(), run: 0 }).await;
+    let (add, count) = (vec![(ContinuationKind::TOY, 1)], [(0, 1)].into());
+    run(&store, ToyLater { target, changes: false, add, count, at_zero: None }).await;
     let hold = take(&store, Capabilities::NONE).await;
     let failure =
         Failure { category: Category::timeout(), retryable: false, message: "for the test".into() };

@@ -8,7 +8,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use ff_core::bounds::CLAIM_WAIT_MAX;
-use ff_core::machine::{Assignment, Delay, Fail, Submit};
+use ff_core::continuation::ContinuationKind;
+use ff_core::machine::{Assignment, Delay, Fail, Submit, ToyLater};
 use ff_core::policy::Backoff;
 use ff_core::state::Failure;
 use ff_core::{Category, ExecutionId, Millis, Payload, PublicState, When};
@@ -100,6 +101,25 @@ async fn a_timer_that_is_due_soon_wakes_another_process() {
     try_submit(&producer, Submit { start, ..work(&producer) }).await.unwrap();
     let woken = tokio::time::timeout(TIMEOUT, engine.wakeups().timer_changed());
     woken.await.expect("the timer loop is woken");
+}
+
+/// What is due in five seconds is not announced; a scan for work sees it.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_sees_when_a_continuation_is_due() {
+    let home = Home::on(Server::shared(), 4);
+    let (producer, engine) = (home.open().await, home.open().await);
+    let far = engine.due(&ff_store::PartitionSet::All, None, 1).await.unwrap().now
+        + Millis::from_hours(1);
+    engine.wakeups().disarm_timer();
+    engine.wakeups().arm_timer(Some(far));
+    let (target, add) = (target(work(&producer).id), vec![(ContinuationKind(200), 1)]);
+    let later = ToyLater { target, changes: false, add, count: BTreeMap::new(), at_zero: None };
+    producer.run(later).await.unwrap();
+    let waiting = waiter(&engine);
+    let woken = tokio::time::timeout(TIMEOUT, engine.wakeups().timer_changed());
+    woken.await.expect("the timer loop is woken");
+    submit(&producer).await;
+    waiting.await.unwrap();
 }
 
 /// How an execution ended: its state, how many attempts it took, and its result.

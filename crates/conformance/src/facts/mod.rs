@@ -19,6 +19,7 @@ pub(crate) mod cancel;
 pub(crate) mod capability;
 pub(crate) mod claim;
 pub(crate) mod clock;
+pub(crate) mod continuations;
 pub(crate) mod delay;
 pub(crate) mod delete;
 pub(crate) mod elements;

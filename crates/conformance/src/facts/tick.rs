@@ -14,7 +14,7 @@ use crate::fixture::{Fixture, ms, steady};
 type Timer = (Time, ExecutionId);
 
 async fn due(g: &Fixture, after: Option<Timer>, limit: usize) -> Vec<Timer> {
-    let after = DueCursor { execution: after, resource: None };
+    let after = DueCursor { execution: after, ..DueCursor::default() };
     g.backend().due(&PartitionSet::All, Some(after), limit).await.unwrap().due
 }
 

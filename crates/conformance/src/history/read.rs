@@ -50,7 +50,8 @@ impl Read {
                 Seen::DueAction(all_due(store, after, limit).await?)
             }
             Read::DueAction { after, limit } => {
-                let after = after.map(|last| DueCursor { execution: Some(last), resource: None });
+                let after =
+                    after.map(|last| DueCursor { execution: Some(last), ..DueCursor::default() });
                 let mut timers = store.due(&PartitionSet::All, after, limit).await?;
                 // Of resources that are due at once, any may come first.
                 if timers.resources.len() == limit {
@@ -76,7 +77,7 @@ async fn all_due(
     after: Option<(Time, ExecutionId)>,
     limit: usize,
 ) -> Result<DueTimers, StoreError> {
-    let mut cursor = Some(DueCursor { execution: after, resource: None });
+    let mut cursor = Some(DueCursor { execution: after, ..DueCursor::default() });
     let mut all: Option<DueTimers> = None;
     for _ in 0..MOST_PAGES {
         let Some(after) = cursor else { break };
@@ -87,6 +88,7 @@ async fn all_due(
             Some(mut all) => {
                 all.due.extend(page.due);
                 all.resources.extend(page.resources);
+                all.continuations.extend(page.continuations);
                 all
             }
         });
@@ -96,6 +98,8 @@ async fn all_due(
     all.due.dedup();
     all.resources.sort();
     all.resources.dedup();
+    all.continuations.sort();
+    all.continuations.dedup();
     Ok(DueTimers { more: None, ..all })
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use ff_core::collection::Collection;
+use ff_core::continuation::Continuation;
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
 use ff_core::{Capabilities, ExecutionId, Lane, Namespace, ResourceKey};
@@ -39,6 +40,19 @@ impl RowKey for BlobKey {
 impl RowKey for (ExecutionId, Collection, u64) {
     fn execution(&self) -> Option<ExecutionId> {
         Some(self.0)
+    }
+}
+
+impl RowKey for (ExecutionId, u8) {
+    fn execution(&self) -> Option<ExecutionId> {
+        Some(self.0)
+    }
+}
+
+/// It may outlive its owner.
+impl RowKey for Continuation {
+    fn execution(&self) -> Option<ExecutionId> {
+        None
     }
 }
 

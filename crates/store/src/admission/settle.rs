@@ -16,6 +16,7 @@ use ff_core::{Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName,
 use tokio::task::JoinHandle;
 
 use super::release;
+use crate::continuations;
 use crate::error::StoreError;
 use crate::metrics;
 use crate::process::Process;
@@ -32,8 +33,9 @@ const SETTLED: usize = 64;
 const PAGE: usize = 200;
 
 /// Settles what commits of this process have stopped, and what stops by that. What fails is left to
-/// the check of its ticket.
+/// the check of its ticket. Continuations that they have added are run.
 pub(crate) async fn settle_stopped(process: &Arc<Process>) {
+    continuations::run_soon(process);
     for _ in 0..ROUNDS {
         let settlements = process.store.settlements().take();
         if settlements.is_empty() {

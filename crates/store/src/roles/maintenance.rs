@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use ff_core::continuation::Continuation;
 use ff_core::explain::ExplainInputs;
 use ff_core::limits::Blocker;
-use ff_core::machine::{ResourceTicked, Tick, TickResource, Ticked};
+use ff_core::machine::{Continue, Continued, ResourceTicked, Tick, TickResource, Ticked};
 use ff_core::{ExecutionId, Namespace, ResourceKey};
 
 use super::{Answer, Engine, only, run};
 use crate::admission::{release, settle};
 use crate::audit::Rows;
 use crate::backlog::Backlog;
+use crate::continuations;
 use crate::error::StoreError;
 use crate::lanes;
 use crate::partition_set::{EngineId, PartitionSet};
@@ -25,8 +27,8 @@ pub(crate) const ROUTED_NAMESPACES: usize = 100;
 /// Let time pass, and check that all is well.
 #[async_trait]
 pub trait MaintenanceBackend: Send + Sync {
-    /// Timers that are due, after `after`, of executions and of resources about `limit` each: the
-    /// earliest of each partition.
+    /// Timers that are due, after `after`, of executions, of resources and of continuations about
+    /// `limit` each: the earliest of each partition.
     async fn due(
         &self,
         share: &PartitionSet,
@@ -49,6 +51,13 @@ pub trait MaintenanceBackend: Send + Sync {
     /// Lets time do what is due to a resource, and finishes what that asks for. Tells whether
     /// anything was due.
     async fn tick_resource(&self, key: ResourceKey) -> Result<bool, StoreError>;
+
+    /// Runs one slice of each continuation; each gets its own answer. The process runs what is left of
+    /// them.
+    async fn run_continuations(
+        &self,
+        due: Vec<Continuation>,
+    ) -> Result<Vec<Answer<Continued>>, StoreError>;
 
     /// The budgets and quotas that executions of `share` wait for, in an order of the store's own,
     /// after `after`, at most `limit`.
@@ -116,6 +125,20 @@ impl<S: Store + ?Sized> MaintenanceBackend for Engine<S> {
         self.0.call(async move { tick_resource(&process, key).await }).await
     }
 
+    async fn run_continuations(
+        &self,
+        due: Vec<Continuation>,
+    ) -> Result<Vec<Answer<Continued>>, StoreError> {
+        let runs = due.iter().map(|continuation| Continue { continuation: *continuation });
+        let answers = self.many(runs.collect(), only!(Continued)).await?;
+        for (answer, continuation) in answers.iter().zip(due) {
+            if matches!(answer, Ok(Continued::Unknown)) {
+                self.0.runners.report_unknown(continuation.kind);
+            }
+        }
+        Ok(answers)
+    }
+
     async fn blockers(
         &self,
         share: &PartitionSet,
@@ -174,6 +197,7 @@ impl<S: Store + ?Sized> MaintenanceBackend for Engine<S> {
 async fn tick_resource(process: &Arc<Process>, key: ResourceKey) -> Result<bool, StoreError> {
     let (namespace, name, kind) = (key.namespace.clone(), key.name.clone(), key.kind);
     let ticked = run(&*process.store, TickResource { key }).await;
+    continuations::run_soon(process);
     let on = || Blocker { kind, name: name.clone() };
     match ticked.and_then(only!(ResourceTicked))? {
         ResourceTicked::Nothing => return Ok(false),

@@ -23,6 +23,7 @@ pub(crate) use maintenance::ROUTED_NAMESPACES;
 pub use worker::{Registering, Session, WorkerBackend};
 
 use crate::admission::settle;
+use crate::continuations;
 use crate::error::StoreError;
 use crate::mint;
 use crate::process::Process;
@@ -75,6 +76,11 @@ impl<S: Store + ?Sized> Engine<S> {
         self.0.drain().await;
     }
 
+    /// Runs one command of any kind, and what follows from it, whether or not the caller stays.
+    pub async fn run(&self, action: impl Into<Action>) -> Result<Reply, StoreError> {
+        self.one(action).await
+    }
+
     /// Runs one command, and settles what it has stopped, whether or not the caller stays.
     async fn one(&self, action: impl Into<Action>) -> Result<Reply, StoreError> {
         let (process, action) = (self.0.clone(), action.into());
@@ -102,6 +108,7 @@ pub(crate) async fn one(
     let action = action.into();
     let may_stop = action.facts().may_stop.cloned();
     let answer = run(&*process.store, action).await;
+    continuations::run_soon(process);
     settle::settle_in_task(process).await;
     if let Some(target) = may_stop.filter(|_| is_unknown(&answer)) {
         settle::check_soon(process, target);
@@ -139,6 +146,7 @@ impl<S: Store + ?Sized> Engine<S> {
             let may_stop: Vec<_> =
                 commands.iter().map(|c| c.action.facts().may_stop.cloned()).collect();
             let answers = process.store.execute(commands).await;
+            continuations::run_soon(&process);
             settle::settle_in_task(&process).await;
             for (target, answer) in may_stop.into_iter().zip(&answers) {
                 if let Some(target) = target.filter(|_| is_unknown(answer)) {
