@@ -6,6 +6,7 @@
 //! file here, with its [`Theme`], and a line in [`THEMES`].
 
 mod admission;
+mod continuations;
 mod elements;
 mod lifecycle;
 mod resources;
@@ -19,7 +20,7 @@ use super::pair::View;
 
 /// All themes. The lifecycle comes last: its moves are those that no other theme has.
 pub(crate) static THEMES: &[&Theme] =
-    &[&elements::THEME, &admission::THEME, &resources::THEME, &LIFECYCLE];
+    &[&elements::THEME, &continuations::THEME, &admission::THEME, &resources::THEME, &LIFECYCLE];
 
 static LIFECYCLE: Theme = lifecycle::THEME;
 
