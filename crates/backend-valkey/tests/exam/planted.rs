@@ -79,6 +79,10 @@ wrong_commands! {
         "if command == 'ZREM' and string.match(key, ':failed$') then return 1 end";
     an_execution_is_not_listed: "listing::the_newest_come_first",
         "if command == 'ZADD' and string.match(key, ':list:') then return 1 end";
+    a_count_is_lost: "continuations::counters_are_read_as_they_were_counted",
+        "if command == 'HSET' and string.match(key, ':tally$') then return 1 end";
+    a_continuation_stays: "continuations::what_a_write_adds_runs_at_once_to_its_end",
+        "if command == 'ZREM' and string.match(key, 'continuations$') then return 1 end";
     a_queue_is_not_found: "wakeup::without_announcements_polling_finds_the_best_work",
         "if command == 'SADD' and string.match(key, 'queues$') then return 1 end";
     a_namespace_is_not_registered: "audit::a_store_with_work_in_every_state_passes",
@@ -121,6 +125,25 @@ wrong_decisions! {
         "ff.rank(key, after, after_member)" => "ff.rank(key, after, '~')";
     a_page_skips_equal_times: "listing::pages_of_one_millisecond_neither_skip_nor_repeat",
         "tonumber(created), after_id, true)" => "tonumber(created), '', true)";
+    a_page_of_continuations_begins_again:
+        "continuations::pages_of_continuations_neither_skip_nor_repeat",
+        "continuation = {time = tonumber(args[5]), member = args[6]}" =>
+        "continuation = {time = 0, member = ''}";
+    a_removal_is_not_checked: "continuations::of_two_runners_one_finds_nothing",
+        "call('ZSCORE', k.continuations, member) and {member} or nil" => "{member}";
+    a_latch_is_never_released:
+        "continuations::a_latch_is_released_once_however_many_count_it_down_together",
+        "is_latched = is_latched or" => "is_latched = false and";
+    a_latch_stays_at_zero:
+        "continuations::a_latch_adds_its_continuation_only_when_it_is_brought_to_zero",
+        "(call('HGET', key, all[i]) or 0) + all[i + 1]" =>
+        "math.max(0, (call('HGET', key, all[i]) or 0) + all[i + 1])";
+    an_absent_owner_is_counted_for:
+        "continuations::what_belongs_to_a_removed_owner_ends_by_itself",
+        "call('EXISTS', record) == 0" => "false";
+    the_counters_of_a_removed_owner_stay:
+        "continuations::what_belongs_to_a_removed_owner_ends_by_itself",
+        "ff.key.input(record), ff.key.tally(record)" => "ff.key.input(record), record";
     retention_is_ignored: "exit::a_finished_execution_does_not_change",
         "ff.retired_at(until_at, retention) > now" => "false";
     a_claim_is_cut_too_late: "claim::a_claim_stops_at_a_mebibyte_of_input",

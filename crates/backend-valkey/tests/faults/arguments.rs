@@ -76,6 +76,7 @@ fn every_scene() -> Vec<Case> {
         cases::commit(),
         cases::settle(),
         cases::unblock_(),
+        cases::count(),
     ]
     .concat()
 }

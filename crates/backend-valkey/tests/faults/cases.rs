@@ -1,5 +1,6 @@
 //! The cases in which each function that writes is tested: its short and its long paths.
 
+use ff_core::continuation::Continuation;
 use ff_core::machine::{
     Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
 };
@@ -197,6 +198,7 @@ pub(crate) fn commit() -> Vec<Case> {
         once(case("commit", "a first element", [run(work(1))], [command(step(1, "a"))])),
         once(case("commit", "a name that was used", named(), [command(step(1, "a"))])),
         once(case("commit", "an appended element", appended(), [command(frame(1))])),
+        once(case("commit", "a continuation", [run(work(1))], [command(later(1))])),
         case("commit", "a replay with a long result", done(long("out")), [command(replay(1, 0))]),
         case("commit", "a replay of a failure", failed, [command(replay(1, 0))]),
     ]
@@ -306,5 +308,26 @@ pub(crate) fn settle() -> Vec<Case> {
             one(command(tick(1))),
         ),
         case("commit_freeing", "a deadline", [run(expiring), Pass(800)], [command(tick(1))]),
+        once(case("commit_freeing", "a slice", [run(work(1)), run(later(1))], one(slice(0)))),
+        once(case(
+            "commit_freeing",
+            "the last slice",
+            [run(work(1)), run(later(1)), run(continue_(added(1, 0, 2)))],
+            one(slice(1)),
+        )),
+    ]
+}
+
+/// One of the slices of a continuation.
+fn slice(from: u64) -> Command {
+    command(continue_(Continuation { from, ..added(1, 0, 2) }))
+}
+
+/// What is counted is not part of the record that changes with it.
+pub(crate) fn count() -> Vec<Case> {
+    let counted = || [run(work(1)), run(counted_up(1))];
+    vec![
+        once(case("commit", "a count", [run(work(1))], [command(counted_up(1))])),
+        once(case("commit", "a latch", counted(), [command(counted_down(1))])),
     ]
 }

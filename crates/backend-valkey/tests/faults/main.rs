@@ -4,6 +4,7 @@
 
 mod arguments;
 mod cases;
+mod counting;
 mod faulty;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -2,12 +2,14 @@
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::collection::{Collection, ElementName};
+use ff_core::continuation::{Continuation, ContinuationKind};
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
-    ClaimGranted, ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Home,
-    LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay, ReportProgress,
-    Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy, ToyPart, Unblock,
+    ClaimGranted, ClaimRequest, Command, Complete, Continue, Delay, Fail, GrantNext, HandBack,
+    Home, LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay,
+    ReportProgress, Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy,
+    ToyLater, ToyPart, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
@@ -270,6 +272,34 @@ pub(crate) fn step(n: u32, name: &'static str) -> Toy {
 pub(crate) fn frame(n: u32) -> Toy {
     let parts = vec![ToyPart::Bytes("token".into())];
     Toy { target: target(n), into: Collection::Frames, name: None, parts, follower: None }
+}
+
+/// A change of an execution that also adds a continuation.
+pub(crate) fn later(n: u32) -> ToyLater {
+    let add = vec![(ContinuationKind::TOY, 2)];
+    ToyLater { target: target(n), changes: true, add, count: [].into(), at_zero: None }
+}
+
+/// The same, and its latch is counted down to zero, when it adds another.
+pub(crate) fn counted_down(n: u32) -> ToyLater {
+    ToyLater { count: [(0, -1), (1, 3), (2, -2)].into(), at_zero: Some(1), ..later(n) }
+}
+
+/// Counts so that it is.
+pub(crate) fn counted_up(n: u32) -> ToyLater {
+    let count = [(0, 1), (1, 1), (2, 2)].into();
+    ToyLater { count, changes: false, add: Vec::new(), ..later(n) }
+}
+
+/// The continuation that a change has added at this place of its list; after the last comes that of
+/// the latch.
+pub(crate) fn added(n: u32, place: u32, slices: u32) -> Continuation {
+    let (kind, salt) = (ContinuationKind::TOY, ENTROPY as u32 + place);
+    Continuation { kind, owner: id(n), salt, member: slices, from: 0 }
+}
+
+pub(crate) fn continue_(continuation: Continuation) -> Continue {
+    Continue { continuation }
 }
 
 /// A quota of two at once, and a budget, both at home in the only partition.

@@ -14,6 +14,8 @@ pub(crate) enum Bug {
     DamageEndsThePass,
     /// The effects of a commit are left to the next call, as after a dropped call.
     SettlementsAreLeft,
+    /// The same for continuations.
+    ContinuationsAreLeft,
     /// Every page of the limits that executions wait for begins at the first one.
     CursorsDoNotRotate,
     /// A release considers the first waiter alone, whatever it requires.

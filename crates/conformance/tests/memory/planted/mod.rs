@@ -261,6 +261,8 @@ caught_by_facts!(
     a_period_that_never_ends: PeriodsNeverEnd, "budget::a_budget_resets_at_the_end_of_its_period",
     a_settlement_dropped_on_disconnect: SettlementsAreLeft,
         "release::a_dropped_call_loses_nothing",
+    a_continuation_dropped_on_disconnect: ContinuationsAreLeft,
+        "continuations::a_caller_that_goes_away_leaves_nothing_to_run",
     a_cursor_that_does_not_rotate: CursorsDoNotRotate,
         "release::every_limit_that_work_waits_for_is_listed_in_pages",
     a_release_that_ignores_capability: ReleasesIgnoreCapability,

@@ -17,8 +17,8 @@ use ff_core::{
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
-    BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, PartitionSet, ResourceScan,
-    SettlementQueue, Store, StoreError, Wakeups, mint,
+    BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, ListScan, Listed,
+    PartitionSet, ResourceScan, SettlementQueue, Store, StoreError, Wakeups, mint,
 };
 use ff_testkit::{Forward, Forwarding};
 
@@ -34,6 +34,7 @@ pub(crate) struct Planted {
     unheard: Wakeups,
     /// What earlier calls have left.
     late: SettlementQueue,
+    late_continuations: ContinuationQueue,
 }
 
 impl Planted {
@@ -44,6 +45,7 @@ impl Planted {
             left: Mutex::default(),
             unheard: Wakeups::default(),
             late: SettlementQueue::default(),
+            late_continuations: ContinuationQueue::default(),
         })
     }
 
@@ -188,6 +190,9 @@ impl Forward for Planted {
     async fn execute(&self, batch: Vec<Command>) -> Vec<Result<Reply, StoreError>> {
         if self.bug == Bug::SettlementsAreLeft {
             self.late.push(self.store.settlements().take());
+        }
+        if self.bug == Bug::ContinuationsAreLeft {
+            self.late_continuations.push(self.store.continuations().take(usize::MAX));
         }
         let mut answers = Vec::new();
         for mut command in batch {
@@ -371,6 +376,13 @@ impl Forward for Planted {
         match self.bug {
             Bug::SettlementsAreLeft => &self.late,
             _ => self.store.settlements(),
+        }
+    }
+
+    fn continuations(&self) -> &ContinuationQueue {
+        match self.bug {
+            Bug::ContinuationsAreLeft => &self.late_continuations,
+            _ => self.store.continuations(),
         }
     }
 
