@@ -35,8 +35,9 @@ pub trait Store: Send + Sync + 'static {
     /// Bytes stored beside a record.
     async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError>;
 
-    /// Elements beside a record, in the order of their numbers. What its owner does not count is not
-    /// among them.
+    /// Elements beside a record, in the order of their numbers, up to
+    /// [`RANGE_BYTES`](ff_core::bounds::RANGE_BYTES): fewer than asked for need not be the last. What their
+    /// owner does not count is not among them.
     async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError>;
 
     /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.

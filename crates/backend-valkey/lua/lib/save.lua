@@ -20,9 +20,10 @@ function ff.save.ended(k, ids)
 end
 
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a separate
--- key. Answers false, with nothing written, if the id is taken. The idempotency key is written before
--- the record: no fault lets another submit with that key create a second execution.
-function ff.save.create(k, id, bytes, ns, created, key, own_input)
+-- key, elements what is to be stored next to it, if there is any. Answers false, with nothing written, if
+-- the id is taken. The idempotency key is written before the record: no fault lets another submit with
+-- that key create a second execution.
+function ff.save.create(k, id, bytes, ns, created, key, own_input, elements)
   local record = ff.key.record(k, id)
   if (own_input or key ~= '') and call('EXISTS', record) == 1 then
     return false
@@ -35,6 +36,9 @@ function ff.save.create(k, id, bytes, ns, created, key, own_input)
   end
   if own_input then
     call('SET', ff.key.input(record), own_input)
+  end
+  if elements then
+    ff.elements.write(record, elements)
   end
   if not call('SET', record, bytes, 'NX') then
     -- The record belongs to another namespace, or existed before.

@@ -190,6 +190,7 @@ pub(crate) fn commit() -> Vec<Case> {
         once(case("commit", "a grant in a lane that was paused", held, [command(grant(1))])),
         case("commit", "a submit to a full lane", full(), [command(laden(1))]),
         case("commit", "a submit to a lane with defaults", defaults(), [command(open_work(1))]),
+        case("commit", "a submit with elements", [], [command(with_elements(laden(1)))]),
         once(case("commit", "a grant", [run(laden(1))], [command(grant(1))])),
         once(case("commit", "a claim past a deadline", late, [command(claim(1, 2))])),
         once(case("commit", "a grant of a second attempt", retried, [command(grant(2))])),

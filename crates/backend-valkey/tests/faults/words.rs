@@ -7,7 +7,8 @@ use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
     ClaimGranted, ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Home,
     LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay, ReportProgress,
-    Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy, ToyPart, Unblock,
+    Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy,
+    ToyPart, ToySubmit, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
@@ -264,6 +265,17 @@ pub(crate) fn step(n: u32, name: &'static str) -> Toy {
     let name = Some(ElementName::new("name", name).unwrap());
     let parts = vec![ToyPart::Bytes("result".into())];
     Toy { target: target(n), into: Collection::Steps, name, parts }
+}
+
+/// A submit with elements beside its record.
+pub(crate) fn with_elements(submit: Submit) -> ToySubmit {
+    let name = |name: &'static str| Some(ElementName::new("name", name).unwrap());
+    let elements = vec![
+        (Collection::Steps, name("a"), "first".into()),
+        (Collection::Steps, name("a"), "second".into()),
+        (Collection::Signals, None, "signal".into()),
+    ];
+    ToySubmit { submit, elements }
 }
 
 /// An element that is appended, unless it is the first.

@@ -33,6 +33,8 @@ mod tick;
 mod tick_resource;
 #[cfg(feature = "toy")]
 mod toy;
+#[cfg(feature = "toy")]
+mod toy_submit;
 mod usage;
 mod worker;
 
@@ -71,6 +73,8 @@ pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
 #[cfg(feature = "toy")]
 pub use toy::{Toy, ToyPart};
+#[cfg(feature = "toy")]
+pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 
@@ -195,6 +199,8 @@ actions!(
     ReportUsage,
     #[cfg(feature = "toy")]
     Toy,
+    #[cfg(feature = "toy")]
+    ToySubmit,
 );
 
 /// What a command decides with.

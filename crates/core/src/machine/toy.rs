@@ -76,22 +76,26 @@ impl Decide for Toy {
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let record = context.unfinished(&self.target, "a toy")?;
         let bytes = self.made_of(context);
-        let next = ElementRange {
-            owner: record.id,
-            collection: self.into,
-            from: record.counts.of(self.into),
-            limit: crate::bounds::PAGE,
-        };
-        if !self.into.grows_alone() || next.from == 0 {
-            let update = context.update(record, record.clone(), None);
-            let write = update.with_element(self.into, self.name.clone(), bytes);
+        let mut number = record.counts.of(self.into);
+        if !self.into.grows_alone() || number == 0 {
+            let mut after = record.clone();
+            let (name, number) = (self.name.clone(), after.counts.add(self.into));
+            let element = Element { number, name, content: Content::Bytes(bytes) };
+            let mut write = context.update(record, after, None);
+            write.changes[0].elements.push((self.into, element));
             return Ok(Step::write(write, Reply::Done));
         }
-        let Some(later) = context.loaded.ranges.get(&next) else {
-            let more = ReadSet { ranges: vec![next], ..ReadSet::default() };
-            return Ok(Step::NeedMore(more));
-        };
-        let number = later.last().map_or(next.from, |last| last.number + 1);
+        // A read may end early, so the end is where nothing follows.
+        loop {
+            let (owner, collection, limit) = (record.id, self.into, crate::bounds::PAGE);
+            let next = ElementRange { owner, collection, from: number, limit };
+            let Some(later) = context.loaded.ranges.get(&next) else {
+                let more = ReadSet { ranges: vec![next], ..ReadSet::default() };
+                return Ok(Step::NeedMore(more));
+            };
+            let Some(last) = later.last() else { break };
+            number = last.number + 1;
+        }
         let element = Element { number, name: None, content: Content::Bytes(bytes) };
         let append = Append {
             owner: record.id,
@@ -101,24 +105,6 @@ impl Decide for Toy {
         };
         let write = WriteSet { appends: vec![append], ..WriteSet::default() };
         Ok(Step::write(write, Reply::Done))
-    }
-}
-
-impl WriteSet {
-    /// Stores one more element beside the one record of this write, and counts it there.
-    fn with_element(
-        mut self,
-        collection: Collection,
-        name: Option<ElementName>,
-        bytes: Bytes,
-    ) -> WriteSet {
-        let change = &mut self.changes[0];
-        if let Some(record) = &mut change.after {
-            let number = record.counts.add(collection);
-            let element = Element { number, name, content: Content::Bytes(bytes) };
-            change.elements.push((collection, element));
-        }
-        self
     }
 }
 
