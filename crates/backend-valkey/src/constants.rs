@@ -3,7 +3,7 @@
 
 use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, MESSAGE_BYTES, RANGE_BYTES, RUNS};
 use ff_core::machine::ADMISSION_LOOKAHEAD;
-use ff_core::placement::{PRIORITY_STEP, SCORE_MAX};
+use ff_core::placement::{Attention, PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
 use ff_core::state::Intent;
 use ff_core::{LeaseId, Time};
@@ -101,11 +101,14 @@ pub(crate) fn lua() -> String {
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];
-    let fields: Vec<_> = constants
+    let mut fields: Vec<_> = constants
         .iter()
         .chain(codec::format::LUA)
         .map(|(name, value)| format!("{name} = {value}"))
         .collect();
+    let word = |reason: &Attention| format!("[{}] = '{}'", reason.number(), reason.as_str());
+    let words: Vec<_> = Attention::ALL.iter().map(word).collect();
+    fields.push(format!("ATTENTION = {{{}}}", words.join(", ")));
     format!("local ff = {{}}\nlocal C = {{{}}}\n", fields.join(", "))
 }
 

@@ -5,7 +5,7 @@
 
 use ff_core::limits::Blocker;
 use ff_core::payload::BlobPart;
-use ff_core::placement::AdmissionClass;
+use ff_core::placement::{AdmissionClass, Attention};
 use ff_core::{
     Capabilities, ExecutionId, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName,
 };
@@ -248,6 +248,17 @@ pub(crate) fn lane_of(queue: &str) -> &str {
 pub(crate) fn parse_queue(queue: &str) -> Option<(Namespace, Lane)> {
     let (namespace, lane) = lane_of(queue).split_once(':')?;
     Some((Namespace::new(namespace).ok()?, Lane::new(lane).ok()?))
+}
+
+/// What a namespace lists for attention, by the reason: NAMESPACE:REASON of each.
+pub(crate) fn attentions(namespace: &str) -> impl Iterator<Item = String> {
+    Attention::ALL.iter().map(move |reason| format!("{namespace}:{}", reason.as_str()))
+}
+
+/// The namespace and the reason of such a name.
+pub(crate) fn parse_attention(name: &str) -> Option<(Namespace, Attention)> {
+    let (namespace, reason) = name.split_once(':')?;
+    Some((Namespace::new(namespace).ok()?, Attention::from_word(reason)?))
 }
 
 /// Where the number of partitions of a store is kept.

@@ -42,9 +42,9 @@ pub const LAYOUT: &[Family] = &[
         "Executions by the time they were created.",
     ),
     now(
-        "ff:idx:{p:<N>}:attention:<namespace>:failed",
+        "ff:idx:{p:<N>}:attention:<namespace>:<reason>",
         "sorted set",
-        "Failed executions by the time they were created.",
+        "Executions that need attention for one reason, such as `failed`, by the time they were created.",
     ),
     now("ff:idx:{p:<N>}:keys:<namespace>", "hash", "Executions by idempotency key."),
     now("ff:idx:{p:<N>}:timer", "sorted set", "Executions by their next timer."),

@@ -101,12 +101,12 @@ function ff.save.names(k, id, runs)
 end
 
 -- Removes the record of a finished execution and everything that names it: of the indexes, a finished one
--- is in its list, its timer, and among those that failed or have a key. Its timer is removed last: until
+-- is in its list, its timer, and among those that need attention or have a key. Its timer is removed last: until
 -- then it leads back here.
 function ff.save.remove(k, id, ns, attention, key, run)
   call('ZREM', ff.key.list(k, ns), id)
   if attention ~= C.ATTENTION_NONE then
-    call('ZREM', ff.key.attention(k, ns), id)
+    call('ZREM', ff.key.attention(k, ff.name.attention(ns, attention)), id)
   end
   if key ~= '' then
     ff.save.disown(k, id, ns, key)

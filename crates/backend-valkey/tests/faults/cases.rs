@@ -307,5 +307,11 @@ pub(crate) fn settle() -> Vec<Case> {
             one(command(tick(1))),
         ),
         case("commit_freeing", "a deadline", [run(expiring), Pass(800)], [command(tick(1))]),
+        case(
+            "commit_freeing",
+            "a failure of what needed attention before",
+            [held(), vec![run(ask_for_attention(1))]].concat(),
+            one(command(fail(mine(), false))),
+        ),
     ]
 }

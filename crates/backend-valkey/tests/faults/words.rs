@@ -7,7 +7,7 @@ use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
     ClaimGranted, ClaimRequest, Command, Complete, Delay, Fail, GrantNext, HandBack, Home,
     LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay, ReportProgress,
-    Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy,
+    Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, TOY_ATTENTION, Target, Tick, Toy,
     ToyPart, ToySubmit, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
@@ -265,6 +265,11 @@ pub(crate) fn step(n: u32, name: &'static str) -> Toy {
     let name = Some(ElementName::new("name", name).unwrap());
     let parts = vec![ToyPart::Bytes("result".into())];
     Toy { target: target(n), into: Collection::Steps, name, parts }
+}
+
+/// An element by which an unfinished execution needs attention.
+pub(crate) fn ask_for_attention(n: u32) -> Toy {
+    Toy { target: target(n), into: TOY_ATTENTION, name: None, parts: Vec::new() }
 }
 
 /// A submit with elements beside its record.

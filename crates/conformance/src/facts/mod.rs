@@ -9,6 +9,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod attempts;
+pub(crate) mod attention;
 pub(crate) mod audit;
 pub(crate) mod backlog;
 pub(crate) mod bad_input;

@@ -2,15 +2,17 @@
 
 use bytes::Bytes;
 use ff_core::collection::{Collection, ElementName, ElementRange};
-use ff_core::machine::{Action, Target, Toy, ToyPart};
+use ff_core::machine::{Action, TOY_ATTENTION, Target, Toy, ToyPart};
 use ff_core::payload::BlobPart;
 
 use super::generate::Generator;
 use super::make::{chance, one};
 use super::pair::View;
 
-/// Those that a toy writes: by name, without one, and without a change of its owner.
-const COLLECTIONS: [Collection; 3] = [Collection::Steps, Collection::Signals, Collection::Frames];
+/// Those that a toy writes: by name, without one, without a change of its owner, and such that its owner
+/// needs attention.
+const COLLECTIONS: [Collection; 4] =
+    [Collection::Steps, Collection::Signals, Collection::Frames, TOY_ATTENTION];
 
 impl Generator {
     /// Writes an element of what it reads.

@@ -72,7 +72,7 @@ pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
 #[cfg(feature = "toy")]
-pub use toy::{Toy, ToyPart};
+pub use toy::{TOY_ATTENTION, Toy, ToyPart};
 #[cfg(feature = "toy")]
 pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;

@@ -13,6 +13,10 @@ use crate::payload::{BlobKey, BlobPart};
 use crate::refusal::Refusal;
 use crate::table::Verb;
 
+/// An unfinished execution with elements of this collection needs attention
+/// ([`Attention::Toy`](crate::placement::Attention)), so that tests see one reason replaced by another.
+pub const TOY_ATTENTION: Collection = Collection::Members;
+
 /// Reads, and writes one element of what it has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toy {
