@@ -9,7 +9,7 @@ use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, Loaded, NeedsAdmission, ReadSet, Reply, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::serial::{self, Transaction};
@@ -142,6 +142,12 @@ impl Store for MemoryStore {
 
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
         Ok(self.tables().scanned(&scan))
+    }
+
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError> {
+        let mut tables = self.tables();
+        let value = || setting.value().clone();
+        Ok(tables.settings.entry(setting.name().clone()).or_insert_with(value).clone())
     }
 
     async fn now(&self) -> Result<Time, StoreError> {

@@ -9,7 +9,7 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
 use ff_core::{
     Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Resource,
-    ResourceKey, Time,
+    ResourceKey, SettingName, Time,
 };
 use ff_store::Position;
 
@@ -28,6 +28,7 @@ pub(crate) struct Tables {
     pub(crate) blocked: BTreeMap<Waiting, BTreeSet<(Score, ExecutionId)>>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
+    pub(crate) settings: BTreeMap<SettingName, Bytes>,
 }
 
 /// What executions wait for, and their admission class.

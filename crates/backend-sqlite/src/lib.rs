@@ -22,6 +22,7 @@ mod reader;
 mod resource;
 mod rows;
 mod schema;
+mod setting;
 mod stats;
 mod store;
 mod transaction;

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_clock.sql"),
     include_str!("migrations/0005_blocked_class.sql"),
     include_str!("migrations/0006_elements.sql"),
+    include_str!("migrations/0007_settings.sql"),
 ];
 
 /// The identity of a file.

@@ -12,7 +12,7 @@ use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::roles::Engine;
@@ -29,7 +29,7 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{backlog, connection, due, element, query, resource, rows};
+use crate::{backlog, connection, due, element, query, resource, rows, setting};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -94,7 +94,7 @@ impl SqliteStore {
         match &self.file {
             Some(file) => file.readers.read(read).await,
             // A database in memory belongs to the connection that created it.
-            None => self.writer.read(read).await,
+            None => self.writer.with_connection(read).await,
         }
     }
 }
@@ -153,6 +153,19 @@ impl Store for SqliteStore {
         self.read(move |connection| resource::scan(connection, &scan)).await
     }
 
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError> {
+        let name = setting.name().clone();
+        if let Some(value) = self.read(move |connection| setting::get(connection, &name)).await? {
+            return Ok(value);
+        }
+        let put = move |connection: &Connection| {
+            setting::put(connection, &setting)?;
+            setting::get(connection, setting.name())
+        };
+        let value = self.writer.with_connection(put).await?;
+        value.ok_or_else(|| StoreError::Corrupt("a setting was written and is not there".into()))
+    }
+
     async fn now(&self) -> Result<Time, StoreError> {
         let clock = self.clock.clone();
         self.read(move |connection| Ok(clock.read(connection)?.mark.now)).await
@@ -202,7 +215,7 @@ impl Store for SqliteStore {
     async fn rows(&self) -> Result<Rows, StoreError> {
         match &self.file {
             Some(file) => rows::stream(&file.path, file.busy_timeout).await,
-            None => Ok(rows::replay(self.writer.read(rows::collect).await?)),
+            None => Ok(rows::replay(self.writer.with_connection(rows::collect).await?)),
         }
     }
 

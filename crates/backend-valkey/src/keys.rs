@@ -8,6 +8,7 @@ use ff_core::payload::BlobPart;
 use ff_core::placement::{AdmissionClass, Attention};
 use ff_core::{
     Capabilities, ExecutionId, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName,
+    SettingName,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -261,9 +262,9 @@ pub(crate) fn parse_attention(name: &str) -> Option<(Namespace, Attention)> {
     Some((Namespace::new(namespace).ok()?, Attention::from_word(reason)?))
 }
 
-/// Where the number of partitions of a store is kept.
-pub(crate) fn partition_count(prefix: &str) -> String {
-    format!("{prefix}:config:partitions")
+/// A setting of a store.
+pub(crate) fn setting(prefix: &str, name: &SettingName) -> String {
+    format!("{prefix}:config:{name}")
 }
 
 /// A second key of the partition that `route` routes to. Like the first, it never exists.

@@ -18,9 +18,9 @@ pub struct Family {
 /// Every family of keys, under the default prefix `ff`.
 pub const LAYOUT: &[Family] = &[
     now(
-        "ff:config:partitions",
+        "ff:config:<name>",
         "string",
-        "How many partitions the store has, fixed at first start.",
+        "A setting of the store, fixed when it is first needed: how many `partitions` it has.",
     ),
     now("ff:engines", "sorted set", "Engine processes by the time of their last heartbeat."),
     now(

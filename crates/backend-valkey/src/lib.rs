@@ -29,6 +29,7 @@ mod repair;
 mod reply;
 mod resource;
 mod rows;
+mod setting;
 mod slow_path;
 mod startup;
 mod store;

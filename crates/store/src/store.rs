@@ -9,7 +9,7 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, QueueEntry, Score};
 use ff_core::{
     Description, Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, ResourceKind,
-    ResourceName, Time,
+    ResourceName, Setting, Time,
 };
 
 use crate::after_commit::SettlementQueue;
@@ -58,6 +58,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Resources of a namespace as its home has them, in the order of their names.
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
+
+    /// Gives a setting of the store its value if it has none, and answers the value that it has then.
+    /// What was answered once is always answered.
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError>;
 
     /// The store's time.
     async fn now(&self) -> Result<Time, StoreError>;

@@ -9,7 +9,7 @@ use ff_core::bounds::PRIORITY;
 use ff_core::machine::{ClaimRequest, Register, Submit};
 use ff_core::{
     Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, ResourceKey, ResourceKind,
-    ResourceName,
+    ResourceName, Setting,
 };
 use ff_store::{ClientBackend, MaintenanceBackend, PartitionSet, Store, WorkerBackend, mint};
 use ff_testkit::report;
@@ -232,4 +232,21 @@ async fn a_timer_of_a_resource_is_acted_on_where_the_resource_is() {
         assert!(process.tick_resource(key.clone()).await.unwrap(), "{key:?}");
         assert_eq!(process.store().resource(&key).await.unwrap(), None, "{key:?}");
     }
+}
+
+#[tokio::test]
+async fn settings_are_one_for_all_processes_and_survive_them() {
+    let home = Home::on(Server::shared(), 4);
+    let give = async |process: &Process, value: &'static str| {
+        let setting = Setting::new("ring", value).unwrap();
+        process.store().setting(setting).await.unwrap()
+    };
+    let (one, other) = (home.open().await, home.open().await);
+    assert_eq!(give(&one, "first").await, "first");
+    assert_eq!(give(&other, "second").await, "first");
+    drop((one, other));
+    let partitions = Setting::new("partitions", "7").unwrap();
+    let again = home.open().await;
+    assert_eq!(give(&again, "third").await, "first");
+    assert_eq!(again.store().setting(partitions).await.unwrap(), "4", "it is a setting too");
 }
