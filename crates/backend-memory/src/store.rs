@@ -12,6 +12,7 @@ use ff_core::placement::QueueEntry;
 use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::partition_set::ENGINE_TTL;
 use ff_store::serial::{self, Transaction};
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
@@ -128,12 +129,15 @@ impl Store for MemoryStore {
 
     async fn due(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let tables = self.tables();
-        Ok(tables.due(self.time(), after.unwrap_or_default(), limit))
+        match share.is_empty() {
+            true => Ok(DueTimers::none(self.time())),
+            false => Ok(tables.due(self.time(), after.unwrap_or_default(), limit)),
+        }
     }
 
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
@@ -168,11 +172,14 @@ impl Store for MemoryStore {
 
     async fn blockers(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
-        Ok(self.tables().blockers(after, limit))
+        match share.is_empty() {
+            true => Ok(Vec::new()),
+            false => Ok(self.tables().blockers(after, limit)),
+        }
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
@@ -184,12 +191,17 @@ impl Store for MemoryStore {
         Ok(self.tables().ahead(place, id))
     }
 
-    // There is one partition, and every process may act on it: two that do give the same result.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
-        Ok(vec![engine])
+        let (now, ttl) = (self.time().now, Millis::new(ENGINE_TTL.as_millis() as u64));
+        let mut tables = self.tables();
+        tables.engines.insert(engine, now);
+        tables.engines.retain(|_, heard_at| now.since(*heard_at) <= ttl);
+        Ok(tables.engines.keys().copied().collect())
     }
 
-    async fn leave(&self, _: EngineId) -> Result<(), StoreError> {
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        self.tables().engines.remove(&engine);
+        self.wakeups.announce_engines();
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use ff_core::{
     Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, RequestId, Resource,
     ResourceKey, SettingName, Time,
 };
-use ff_store::Position;
+use ff_store::{EngineId, Position};
 
 /// The contents. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Tables {
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
     pub(crate) settings: BTreeMap<SettingName, Bytes>,
+    /// Engines, by their last heartbeat.
+    pub(crate) engines: BTreeMap<EngineId, Time>,
 }
 
 /// What executions wait for, and their admission class.

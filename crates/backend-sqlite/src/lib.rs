@@ -13,6 +13,7 @@ mod commit;
 mod connection;
 mod due;
 mod element;
+mod engines;
 mod error;
 mod group;
 mod nominate;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,19 +23,21 @@ use ff_store::{
 use rusqlite::Connection;
 
 use crate::clock::StoreClock;
+use crate::engines::{Engines, Heartbeat};
 use crate::error::Fault;
 use crate::group::Group;
 use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{backlog, connection, due, element, query, resource, rows, setting};
+use crate::{backlog, connection, due, element, engines, query, resource, rows, setting};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
     clock: Arc<StoreClock>,
     wakeups: Arc<Wakeups>,
     settlements: Arc<SettlementQueue>,
+    engines: Mutex<Engines>,
     // Closed before the writer: the last connection to close cleans up the file.
     file: Option<File>,
     writer: Writer,
@@ -74,7 +76,15 @@ impl SqliteStore {
             settlements: settlements.clone(),
             counters: Arc::default(),
         })?;
-        Ok(SqliteStore { clock, wakeups, settlements, file, writer, new })
+        Ok(SqliteStore {
+            clock,
+            wakeups,
+            settlements,
+            engines: Mutex::default(),
+            file,
+            writer,
+            new,
+        })
     }
 
     /// Whether it was created.
@@ -85,6 +95,10 @@ impl SqliteStore {
     /// What the writer has done since the store was opened.
     pub fn stats(&self) -> Stats {
         self.writer.stats()
+    }
+
+    fn engines(&self) -> MutexGuard<'_, Engines> {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn read<T: Send + 'static>(
@@ -135,11 +149,15 @@ impl Store for SqliteStore {
 
     async fn due(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let clock = self.clock.clone();
+        if share.is_empty() {
+            let none = move |connection: &Connection| clock.read(connection);
+            return Ok(DueTimers::none(self.read(none).await?.mark));
+        }
         let after = after.unwrap_or_default();
         self.read(move |connection| due::read(connection, &clock, after, limit)).await
     }
@@ -185,10 +203,13 @@ impl Store for SqliteStore {
 
     async fn blockers(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        if share.is_empty() {
+            return Ok(Vec::new());
+        }
         let after = after.cloned();
         self.read(move |connection| query::blockers(connection, after.as_ref(), limit)).await
     }
@@ -205,10 +226,24 @@ impl Store for SqliteStore {
 
     // There is one partition, and every process may act on it: two that do give the same result.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
-        Ok(vec![engine])
+        let clock = self.clock.clone();
+        let read = move |connection: &Connection| {
+            Ok((engines::read(connection)?, clock.read(connection)?.mark.now))
+        };
+        let (rows, now) = self.read(read).await?;
+        let Heartbeat { alive, dead, beats } = self.engines().judge(engine, &rows, now);
+        if let Some(beats) = beats {
+            let write =
+                move |connection: &Connection| engines::write(connection, engine, beats, &dead);
+            self.writer.with_connection(write).await?;
+        }
+        Ok(alive)
     }
 
-    async fn leave(&self, _: EngineId) -> Result<(), StoreError> {
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        let remove = move |connection: &Connection| engines::remove(connection, engine);
+        self.writer.with_connection(remove).await?;
+        self.wakeups.announce_engines();
         Ok(())
     }
 

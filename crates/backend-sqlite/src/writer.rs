@@ -157,8 +157,12 @@ impl WriterLoop {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if watch.sees_others(&self.group.connection) {
+            let others = watch.check(&self.group.connection);
+            if others.wrote {
                 self.group.wakeups.announce_maybe();
+            }
+            if others.engines {
+                self.group.wakeups.announce_engines();
             }
         }
     }

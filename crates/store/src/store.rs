@@ -17,6 +17,7 @@ use crate::audit::Rows;
 use crate::backlog::Backlog;
 use crate::error::StoreError;
 use crate::partition_set::{EngineId, PartitionSet};
+use crate::steady::Mark;
 use crate::wakeups::Wakeups;
 
 /// How many blocked executions of one class are in order over all partitions; of more, only those of
@@ -94,8 +95,9 @@ pub trait Store: Send + Sync + 'static {
     /// require the same.
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
 
-    /// Says that `engine` is alive, and answers all that are. Whoever has been silent for
-    /// [`ENGINE_TTL`](crate::share::ENGINE_TTL) is not.
+    /// Says that `engine` is alive, and answers all that are. One that has been silent for
+    /// [`ENGINE_TTL`](crate::partition_set::ENGINE_TTL) is not. An engine that has only just come may be
+    /// missing: two that act on one partition for a while do no harm.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
     /// Says that `engine` is gone. The others hear of it, so that its share is theirs at once.
@@ -274,4 +276,18 @@ pub struct DueTimers {
     pub next: Option<Time>,
     /// How far the store's time is ahead of the system clock, because that was set back.
     pub offset: Millis,
+}
+
+impl DueTimers {
+    /// Nothing, at `time`.
+    pub fn none(time: Mark) -> DueTimers {
+        DueTimers {
+            now: time.now,
+            due: Vec::new(),
+            more: None,
+            resources: Vec::new(),
+            next: None,
+            offset: time.offset(),
+        }
+    }
 }

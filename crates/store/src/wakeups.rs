@@ -132,19 +132,16 @@ impl Wakeups {
         &self.ends
     }
 
-    /// An engine process has come or gone.
+    /// An engine process has come or gone: wakes every engine of this process.
     pub fn announce_engines(&self) {
+        self.engines.notify_waiters();
+        // One that is not waiting yet.
         self.engines.notify_one();
     }
 
     /// Waits until an engine process has come or gone.
     pub async fn engines_changed(&self) {
         self.engines.notified().await;
-    }
-
-    /// Has the timer loop read timers at once: what it acts on has changed.
-    pub fn wake_timers(&self) {
-        self.timer.notify_one();
     }
 
     /// Subscribes to work of `queue`. [Register](Subscription::register), read the store, then wait.

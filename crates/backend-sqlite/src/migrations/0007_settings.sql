@@ -3,3 +3,9 @@ CREATE TABLE setting (
     name  TEXT NOT NULL PRIMARY KEY,
     value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The engine processes on this file, and how often each has sent a heartbeat.
+CREATE TABLE engine (
+    id    BLOB    NOT NULL PRIMARY KEY,
+    beats INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

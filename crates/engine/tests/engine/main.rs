@@ -1,6 +1,7 @@
 //! The engine's services, each alone and all together, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod owners;
 mod repair;
 mod scanners;
 mod supervisor;
