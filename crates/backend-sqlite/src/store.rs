@@ -224,7 +224,6 @@ impl Store for SqliteStore {
         self.read(move |connection| query::ahead(connection, &place, id)).await
     }
 
-    // There is one partition, and every process may act on it: two that do give the same result.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
         let clock = self.clock.clone();
         let read = move |connection: &Connection| {

@@ -32,6 +32,7 @@ mod rows;
 mod setting;
 mod slow_path;
 mod startup;
+mod stopped;
 mod store;
 mod unfinished;
 mod url;

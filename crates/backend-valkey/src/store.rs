@@ -42,7 +42,7 @@ use crate::slow_path::SlowPath;
 use crate::unfinished::Unfinished;
 use crate::{
     backlog, claim, constants, discovery, ended, query, repair, reply, resource, rows, setting,
-    startup,
+    startup, stopped,
 };
 
 /// A store on Valkey.
@@ -108,7 +108,7 @@ impl ValkeyStore {
             origin,
         });
         let mut tasks = discovery::start(&shared).await;
-        tasks.push(ended::start(&shared));
+        tasks.extend([ended::start(&shared), stopped::start(&shared)]);
         Ok(ValkeyStore { shared, tasks })
     }
 }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::ends::Ends;
 use crate::lock::lock;
+use crate::stops::{Stop, Stops};
 
 /// How often, at the latest, a queue with waiting claims is read without an announcement.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,6 +36,8 @@ pub enum Announcement {
     Timer(Time),
     /// An execution has ended, or is gone.
     Ended(ExecutionId),
+    /// A worker should look at what it holds.
+    Stop(Stop),
 }
 
 /// A queue that can be waited on.
@@ -49,6 +52,7 @@ pub struct Wakeups {
     armed: AtomicU64,
     engines: Notify,
     ends: Ends,
+    stops: Stops,
 }
 
 impl Default for Wakeups {
@@ -59,6 +63,7 @@ impl Default for Wakeups {
             armed: AtomicU64::new(u64::MAX),
             engines: Notify::new(),
             ends: Ends::default(),
+            stops: Stops::default(),
         }
     }
 }
@@ -114,6 +119,7 @@ impl Wakeups {
                     }
                 }
                 Announcement::Ended(id) => self.ends.hint(id),
+                Announcement::Stop(stop) => self.stops.announce(stop),
             }
         }
     }
@@ -130,6 +136,11 @@ impl Wakeups {
     /// The executions whose end is waited for.
     pub fn ends(&self) -> &Ends {
         &self.ends
+    }
+
+    /// What was stopped while a worker held it.
+    pub fn stops(&self) -> &Stops {
+        &self.stops
     }
 
     /// An engine process has come or gone: wakes every engine of this process.

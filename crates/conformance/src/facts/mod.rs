@@ -45,6 +45,7 @@ pub(crate) mod replay;
 pub(crate) mod retention;
 pub(crate) mod revoke;
 pub(crate) mod setting;
+pub(crate) mod stops;
 pub(crate) mod submit;
 pub(crate) mod tags;
 pub(crate) mod tick;
