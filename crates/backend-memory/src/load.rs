@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use ff_core::collection::{Collection, Element, ElementKey, ElementRange};
+use ff_core::collection::{Collection, Element, ElementKey, ElementRange, RangeRead};
 use ff_core::continuation::Continuation;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, LaneClass, Loaded, NeedsAdmission, Nominate, ReadSet};
@@ -78,7 +78,9 @@ impl Tables {
     pub(crate) fn elements(&self, range: &ElementRange) -> Vec<Element> {
         let ElementRange { owner, collection, from, limit } = *range;
         let all = self.elements.range((owner, collection, from)..=(owner, collection, u64::MAX));
-        all.take(limit).map(|(_, element)| element.clone()).collect()
+        let mut read = RangeRead::default();
+        let some = all.take(limit).map(|(_, element)| element);
+        some.take_while(|element| read.takes(element)).cloned().collect()
     }
 
     /// The newest element of a name.

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
-use ff_core::continuation::Armed;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::partition_set::ENGINE_TTL;
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
     BlockedClass, BlockedScan, Clock, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan,
@@ -118,6 +118,12 @@ impl Store for MemoryStore {
         Ok(self.tables().scanned(&scan))
     }
 
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError> {
+        let mut tables = self.tables();
+        let value = || setting.value().clone();
+        Ok(tables.settings.entry(setting.name().clone()).or_insert_with(value).clone())
+    }
+
     async fn now(&self) -> Result<Time, StoreError> {
         Ok(self.time().now)
     }
@@ -152,12 +158,17 @@ impl Store for MemoryStore {
         Ok(self.tables().ahead(place, id))
     }
 
-    // The store is of one process, which acts on all partitions.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
-        Ok(vec![engine])
+        let (now, ttl) = (self.time().now, Millis::new(ENGINE_TTL.as_millis() as u64));
+        let mut tables = self.tables();
+        tables.engines.insert(engine, now);
+        tables.engines.retain(|_, last_seen| now.since(*last_seen) <= ttl);
+        Ok(tables.engines.keys().copied().collect())
     }
 
-    async fn leave(&self, _: EngineId) -> Result<(), StoreError> {
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        self.tables().engines.remove(&engine);
+        self.wakeups.announce_engines();
         Ok(())
     }
 

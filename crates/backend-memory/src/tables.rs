@@ -10,9 +10,9 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, Entry, QueueEntry, Score};
 use ff_core::{
     Capabilities, Execution, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId,
-    Resource, ResourceKey, Time,
+    Resource, ResourceKey, SettingName, Time,
 };
-use ff_store::Position;
+use ff_store::{EngineId, Position};
 
 /// The contents. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
 #[derive(Debug, Default)]
@@ -33,6 +33,9 @@ pub(crate) struct Tables {
     pub(crate) tallies: BTreeMap<ExecutionId, Tally>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
+    pub(crate) settings: BTreeMap<SettingName, Bytes>,
+    /// Engines, by their last heartbeat.
+    pub(crate) engines: BTreeMap<EngineId, Time>,
 }
 
 /// The part of a lane's queue that lies in one partition.

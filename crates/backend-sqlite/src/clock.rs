@@ -48,7 +48,8 @@ impl Reading {
     }
 }
 
-fn kept(connection: &Connection) -> Result<Mark, Fault> {
+/// The time of the last write.
+pub(crate) fn kept(connection: &Connection) -> Result<Mark, Fault> {
     let mut select = connection
         .prepare_cached("SELECT time, system_time, offset_us, before_jump, jumped FROM clock")?;
     let mut rows = select.query(())?;

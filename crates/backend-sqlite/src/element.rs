@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use ff_core::ExecutionId;
-use ff_core::collection::{Collection, Content, Element, ElementKey, ElementName, ElementRange};
+use ff_core::collection::{
+    Collection, Content, Element, ElementKey, ElementName, ElementRange, RangeRead,
+};
 use ff_core::record::Attempt;
 use ff_store::audit::{ElementRow, Row, RowContent};
 use rusqlite::{Connection, OptionalExtension};
@@ -54,7 +56,10 @@ pub(crate) fn range(connection: &Connection, range: &ElementRange) -> Result<Vec
     let from = i64::try_from(range.from).unwrap_or(i64::MAX);
     let limit = i64::try_from(range.limit).unwrap_or(i64::MAX);
     let of = (range.owner.as_bytes(), range.collection.number(), from, limit);
-    select.query_and_then(of, |row| element(range.owner, range.collection, row))?.collect()
+    let all = select.query_and_then(of, |row| element(range.owner, range.collection, row))?;
+    let mut read = RangeRead::default();
+    let cut = |found: &Result<Element, Fault>| found.as_ref().map_or(true, |one| read.takes(one));
+    all.take_while(cut).collect()
 }
 
 /// The newest element of a name.

@@ -190,10 +190,9 @@ fn list_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
 fn attention_entry(row: &SqlRow<'_>) -> Result<Row, Fault> {
     let namespace = text(row, 1, |text| Namespace::new(text))?;
     let created = query::time(row, 2)?;
-    let attention = match row.get_ref(3)?.as_str()? {
-        word if word == Attention::Failed.as_str() => Attention::Failed,
-        word => return Err(Fault::Unreadable(format!("{word:?} is no reason for attention"))),
-    };
+    let word = row.get_ref(3)?.as_str()?;
+    let attention = Attention::from_word(word)
+        .ok_or_else(|| Fault::Unreadable(format!("{word:?} is no reason for attention")))?;
     Ok(Row::Entry(Entry::Attention(namespace, attention, created), query::id(row, 0)?))
 }
 

@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_blocked_class.sql"),
     include_str!("migrations/0006_elements.sql"),
     include_str!("migrations/0007_continuations.sql"),
+    include_str!("migrations/0008_settings.sql"),
 ];
 
 /// The identity of a file.

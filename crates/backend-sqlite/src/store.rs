@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::roles::Engine;
@@ -23,13 +23,14 @@ use ff_store::{
 use rusqlite::Connection;
 
 use crate::clock::StoreClock;
+use crate::engines::{Engines, Heartbeat};
 use crate::error::Fault;
 use crate::group::Group;
 use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{backlog, connection, due, element, query, resource, rows};
+use crate::{backlog, connection, due, element, engines, query, resource, rows, setting};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -37,6 +38,7 @@ pub struct SqliteStore {
     wakeups: Arc<Wakeups>,
     settlements: Arc<SettlementQueue>,
     continuations: Arc<ContinuationQueue>,
+    engines: Mutex<Engines>,
     // Closed before the writer: the last connection to close cleans up the file.
     file: Option<File>,
     writer: Writer,
@@ -77,7 +79,16 @@ impl SqliteStore {
             continuations: continuations.clone(),
             counters: Arc::default(),
         })?;
-        Ok(SqliteStore { clock, wakeups, settlements, continuations, file, writer, new })
+        Ok(SqliteStore {
+            clock,
+            wakeups,
+            settlements,
+            continuations,
+            engines: Mutex::default(),
+            file,
+            writer,
+            new,
+        })
     }
 
     /// Whether it was created.
@@ -90,6 +101,10 @@ impl SqliteStore {
         self.writer.stats()
     }
 
+    fn engines(&self) -> MutexGuard<'_, Engines> {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -97,7 +112,7 @@ impl SqliteStore {
         match &self.file {
             Some(file) => file.readers.read(read).await,
             // A database in memory belongs to the connection that created it.
-            None => self.writer.read(read).await,
+            None => self.writer.with_connection(read).await,
         }
     }
 }
@@ -138,11 +153,15 @@ impl Store for SqliteStore {
 
     async fn due(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<DueCursor>,
         limit: usize,
     ) -> Result<DueTimers, StoreError> {
         let clock = self.clock.clone();
+        if share.is_empty() {
+            let none = move |connection: &Connection| clock.read(connection);
+            return Ok(DueTimers::none(self.read(none).await?.mark));
+        }
         let after = after.unwrap_or_default();
         self.read(move |connection| due::read(connection, &clock, after, limit)).await
     }
@@ -154,6 +173,19 @@ impl Store for SqliteStore {
 
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
         self.read(move |connection| resource::scan(connection, &scan)).await
+    }
+
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError> {
+        let name = setting.name().clone();
+        if let Some(value) = self.read(move |connection| setting::get(connection, &name)).await? {
+            return Ok(value);
+        }
+        let put = move |connection: &Connection| {
+            setting::put(connection, &setting)?;
+            setting::get(connection, setting.name())
+        };
+        let value = self.writer.with_connection(put).await?;
+        value.ok_or_else(|| StoreError::Corrupt("a setting was written and is not there".into()))
     }
 
     async fn now(&self) -> Result<Time, StoreError> {
@@ -175,10 +207,13 @@ impl Store for SqliteStore {
 
     async fn blockers(
         &self,
-        _share: &PartitionSet,
+        share: &PartitionSet,
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
+        if share.is_empty() {
+            return Ok(Vec::new());
+        }
         let after = after.cloned();
         self.read(move |connection| query::blockers(connection, after.as_ref(), limit)).await
     }
@@ -193,19 +228,32 @@ impl Store for SqliteStore {
         self.read(move |connection| query::ahead(connection, &place, id)).await
     }
 
-    // There is one partition, and every process may act on it: two that do give the same result.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError> {
-        Ok(vec![engine])
+        let clock = self.clock.clone();
+        let read = move |connection: &Connection| {
+            Ok((engines::read(connection)?, clock.read(connection)?.mark.now))
+        };
+        let (rows, now) = self.read(read).await?;
+        let Heartbeat { alive, dead, beats } = self.engines().judge(engine, &rows, now);
+        if let Some(beats) = beats {
+            let write =
+                move |connection: &Connection| engines::write(connection, engine, beats, &dead);
+            self.writer.with_connection(write).await?;
+        }
+        Ok(alive)
     }
 
-    async fn leave(&self, _: EngineId) -> Result<(), StoreError> {
+    async fn leave(&self, engine: EngineId) -> Result<(), StoreError> {
+        let remove = move |connection: &Connection| engines::remove(connection, engine);
+        self.writer.with_connection(remove).await?;
+        self.wakeups.announce_engines();
         Ok(())
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
         match &self.file {
             Some(file) => rows::stream(&file.path, file.busy_timeout).await,
-            None => Ok(rows::replay(self.writer.read(rows::collect).await?)),
+            None => Ok(rows::replay(self.writer.with_connection(rows::collect).await?)),
         }
     }
 

@@ -33,7 +33,8 @@ const MAX_WAIT_FOR_CALLERS: Duration = Duration::from_millis(1);
 /// A job for the connection that writes.
 enum Job {
     Execute(Call),
-    Read(Box<dyn FnOnce(&Connection) + Send>, OwnedSemaphorePermit),
+    /// Anything else that needs the connection.
+    Alone(Box<dyn FnOnce(&Connection) + Send>, OwnedSemaphorePermit),
 }
 
 /// Commands of one caller.
@@ -75,17 +76,17 @@ impl Writer {
         answered.await.unwrap_or_else(|_| vec![Err(gone()); commands])
     }
 
-    /// Runs `read` on the connection that writes, between transactions.
-    pub(crate) async fn read<T: Send + 'static>(
+    /// Runs `work` on the connection that writes, between transactions.
+    pub(crate) async fn with_connection<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let read = move |connection: &Connection| {
+        let work = move |connection: &Connection| {
             // A dropped caller needs no answer.
-            let _ = answer.send(read(connection));
+            let _ = answer.send(work(connection));
         };
-        self.send(|place| Job::Read(Box::new(read), place)).await;
+        self.send(|place| Job::Alone(Box::new(work), place)).await;
         Ok(answered.await.map_err(|_| gone())??)
     }
 
@@ -156,8 +157,12 @@ impl WriterLoop {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if watch.sees_others(&self.group.connection) {
+            let others = watch.check(&self.group.connection);
+            if others.wrote {
                 self.group.wakeups.announce_maybe();
+            }
+            if others.engines {
+                self.group.wakeups.announce_engines();
             }
         }
     }
@@ -165,7 +170,7 @@ impl WriterLoop {
     fn turn(&mut self, job: Job) {
         let first = match job {
             Job::Execute(call) => call,
-            Job::Read(read, _place) => return read(&self.group.connection),
+            Job::Alone(work, _place) => return work(&self.group.connection),
         };
         let calls = self.gather(first);
         let commands: Vec<_> = calls.iter().flat_map(|call| &call.batch).collect();
@@ -197,8 +202,8 @@ impl WriterLoop {
                     (commands, bytes) = (commands + size.0, bytes + size.1);
                     calls.push(call);
                 }
-                Some(read) => {
-                    self.backlog.push_front(read);
+                Some(alone) => {
+                    self.backlog.push_front(alone);
                     break;
                 }
                 None => break,

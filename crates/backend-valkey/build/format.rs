@@ -233,7 +233,8 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
             ("REVOKED", 6),
         ],
     ),
-    ("attention", &[("NONE", 0), ("FAILED", 1)]),
+    // The others are those of `Attention` in ff-core.
+    ("attention", &[("NONE", 0)]),
     ("collection", &[("ATTEMPTS", 0), ("FRAMES", 6), ("SUMMARY", 7)]),
     // Where a payload is: nowhere, in the record, under a separate key.
     ("place", &[("NONE", 0), ("HERE", 1), ("OWN_KEY", 2)]),

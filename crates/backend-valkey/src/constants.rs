@@ -1,10 +1,10 @@
 //! The constants of the functions on the server: numbers of the stored format and bounds of the
 //! machine, written into the library.
 
-use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, RUNS};
+use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, MESSAGE_BYTES, RANGE_BYTES, RUNS};
 use ff_core::continuation::{COUNTER_MAX, Continuation, LATCH};
 use ff_core::machine::ADMISSION_LOOKAHEAD;
-use ff_core::placement::{PRIORITY_STEP, SCORE_MAX};
+use ff_core::placement::{Attention, PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
 use ff_core::state::Intent;
 use ff_core::{LeaseId, Time};
@@ -67,6 +67,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ),
     ("executions that one call claims for several callers", CALL_COMMANDS),
     ("bytes of payload of one call for several callers", BATCH_BYTES),
+    ("bytes of elements beside an execution, such as earlier attempts, of one read", RANGE_BYTES),
     ("indexes that one page of an audit or repair covers", WALK_INDEXES),
     ("entries of one page of an audit", DUMP_ENTRIES),
     ("bytes of one page of an audit", DUMP_BYTES),
@@ -88,6 +89,8 @@ pub(crate) fn lua() -> String {
         ("PRIORITY_STEP", PRIORITY_STEP),
         ("SCORE_MAX", SCORE_MAX),
         ("BATCH_BYTES", BATCH_BYTES as i64),
+        ("MESSAGE_BYTES", MESSAGE_BYTES as i64),
+        ("RANGE_BYTES", RANGE_BYTES as i64),
         ("BACKLOG_HELD", BACKLOG_HELD as i64),
         ("BACKLOG_LOOKAHEAD", BACKLOG_LOOKAHEAD as i64),
         ("CLASSES", CLASSES_PER_LANE as i64),
@@ -102,11 +105,14 @@ pub(crate) fn lua() -> String {
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];
-    let fields: Vec<_> = constants
+    let mut fields: Vec<_> = constants
         .iter()
         .chain(codec::format::LUA)
         .map(|(name, value)| format!("{name} = {value}"))
         .collect();
+    let word = |reason: &Attention| format!("[{}] = '{}'", reason.number(), reason.as_str());
+    let words: Vec<_> = Attention::ALL.iter().map(word).collect();
+    fields.push(format!("ATTENTION = {{{}}}", words.join(", ")));
     format!("local ff = {{}}\nlocal C = {{{}}}\n", fields.join(", "))
 }
 

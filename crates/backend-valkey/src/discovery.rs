@@ -18,6 +18,7 @@ use crate::heads::{News, Queue};
 use crate::keys;
 use crate::link::{Arg, SubscriptionEvent};
 use crate::reply;
+use crate::stopped;
 use crate::store::Shared;
 
 /// How much older than the pause between two scans of a lane a scan may be for waiters to rely on it.
@@ -78,6 +79,7 @@ async fn listen(shared: Arc<Shared>, mut events: mpsc::Receiver<SubscriptionEven
             SubscriptionEvent::Gap | SubscriptionEvent::Joined { .. } => {
                 shared.discovery.state().fresh.clear();
                 shared.wakeups.announce_maybe();
+                shared.wakeups.stops().note_gap();
             }
         }
     }
@@ -243,6 +245,11 @@ impl Shared {
             }
             Some((b'M', _)) => self.wakeups.announce_maybe(),
             Some((b'E', _)) => self.wakeups.announce_engines(),
+            Some((b'S', rest)) if !rest.starts_with(&self.origin) => {
+                if let Some(stop) = rest.get(8..).and_then(stopped::announced) {
+                    self.wakeups.stops().note(stop);
+                }
+            }
             Some((b'W', rest)) if !rest.starts_with(&self.origin) => {
                 if let Some(news) = rest.get(8..).and_then(|text| announced(partition, text)) {
                     let (queue, requires) = (news.queue.clone(), news.requires.clone());

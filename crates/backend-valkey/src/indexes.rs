@@ -8,6 +8,8 @@ pub(crate) enum Each {
     Partition,
     /// Every namespace that has executions there.
     Namespace,
+    /// Every reason for attention, in every such namespace.
+    Attention,
     /// Every limit that executions are blocked on, with their class.
     Blocker,
     /// Every lane that has a queue there.
@@ -34,7 +36,7 @@ const fn index(letter: char, each: Each, entry: &'static str) -> Index {
 /// lane.
 pub(crate) const INDEXES: [Index; 11] = [
     index('l', Each::Namespace, "an entry of a list"),
-    index('a', Each::Namespace, "an entry of what needs attention"),
+    index('a', Each::Attention, "an entry of what needs attention"),
     index('k', Each::Namespace, "an idempotency key"),
     index('t', Each::Partition, "a timer"),
     index('h', Each::Partition, "an entry of a claim"),

@@ -5,9 +5,10 @@
 
 use ff_core::limits::Blocker;
 use ff_core::payload::BlobPart;
-use ff_core::placement::AdmissionClass;
+use ff_core::placement::{AdmissionClass, Attention};
 use ff_core::{
     Capabilities, ExecutionId, Lane, Namespace, Partition, ResourceKey, ResourceKind, ResourceName,
+    SettingName,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -250,9 +251,20 @@ pub(crate) fn parse_queue(queue: &str) -> Option<(Namespace, Lane)> {
     Some((Namespace::new(namespace).ok()?, Lane::new(lane).ok()?))
 }
 
-/// Where the number of partitions of a store is kept.
-pub(crate) fn partition_count(prefix: &str) -> String {
-    format!("{prefix}:config:partitions")
+/// What a namespace lists for attention, by the reason: NAMESPACE:REASON of each.
+pub(crate) fn attentions(namespace: &str) -> impl Iterator<Item = String> {
+    Attention::ALL.iter().map(move |reason| format!("{namespace}:{}", reason.as_str()))
+}
+
+/// The namespace and the reason of such a name.
+pub(crate) fn parse_attention(name: &str) -> Option<(Namespace, Attention)> {
+    let (namespace, reason) = name.split_once(':')?;
+    Some((Namespace::new(namespace).ok()?, Attention::from_word(reason)?))
+}
+
+/// A setting of a store.
+pub(crate) fn setting(prefix: &str, name: &SettingName) -> String {
+    format!("{prefix}:config:{name}")
 }
 
 /// A second key of the partition that `route` routes to. Like the first, it never exists.

@@ -18,9 +18,9 @@ pub struct Family {
 /// Every family of keys, under the default prefix `ff`.
 pub const LAYOUT: &[Family] = &[
     now(
-        "ff:config:partitions",
+        "ff:config:<name>",
         "string",
-        "How many partitions the store has, fixed at first start.",
+        "A setting of the store, fixed when it is first needed: how many `partitions` it has.",
     ),
     now("ff:engines", "sorted set", "Engine processes by the time of their last heartbeat."),
     now(
@@ -43,9 +43,9 @@ pub const LAYOUT: &[Family] = &[
         "Executions by the time they were created.",
     ),
     now(
-        "ff:idx:{p:<N>}:attention:<namespace>:failed",
+        "ff:idx:{p:<N>}:attention:<namespace>:<reason>",
         "sorted set",
-        "Failed executions by the time they were created.",
+        "Executions that need attention for one reason, such as `failed`, by the time they were created.",
     ),
     now("ff:idx:{p:<N>}:keys:<namespace>", "hash", "Executions by idempotency key."),
     now("ff:idx:{p:<N>}:timer", "sorted set", "Executions by their next timer."),

@@ -9,7 +9,7 @@ use ff_store::{EngineId, ListIndex, ListScan, Listed, Position, StoreError};
 use futures_util::future::try_join_all;
 use redis::{Cmd, cmd};
 
-use crate::codec::{Inline, Stored};
+use crate::codec::{Inline, Stored, format};
 use crate::constants::{PAGE_ENTRIES, PAGE_LEAST};
 use crate::keys;
 use crate::link::Arg;
@@ -108,16 +108,17 @@ async fn page(
     left: usize,
 ) -> Result<(Vec<Position>, Option<Position>), StoreError> {
     let owned = |text: String| -> Arg<'static> { text.into_bytes().into() };
-    let which: &[u8] = match scan.which {
-        ListIndex::All => b"list",
-        ListIndex::Attention(_) => b"attention",
+    let reason = match scan.which {
+        ListIndex::All => format::attention::NONE,
+        ListIndex::Attention(reason) => reason.number().into(),
     };
     let after = after.map(|place| (place.created.as_ms().to_string(), place.id));
     let (created, id) =
         after.map_or_else(Default::default, |(created, id)| (created, keys::encode(&id)));
     let namespace = scan.namespace.as_str().as_bytes();
     let part = part(store, left);
-    let args = [namespace.into(), which.into(), owned(created), owned(id), owned(part.to_string())];
+    let [reason, part_of_each] = [reason.to_string(), part.to_string()].map(owned);
+    let args = [namespace.into(), reason, owned(created), owned(id), part_of_each];
     let (mut places, mut more) = (Vec::new(), None);
     for answer in store.link.call_each("list", &store.keys.routes(), &args).await? {
         for partition in reply::list(answer)? {

@@ -10,7 +10,7 @@ use ff_core::collection::Collection;
 use ff_core::continuation::Continuation;
 use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
-use ff_core::placement::{Attention, Entry, QueueEntry, Score};
+use ff_core::placement::{Entry, QueueEntry, Score};
 use ff_core::{
     Capabilities, ExecutionId, IdempotencyKey, Lane, Namespace, Partition, RequestId, ResourceKey,
 };
@@ -193,8 +193,9 @@ fn read(letter: &str, mut fields: IntoIter<Value>, partition: u16) -> Result<Vec
     let entry = |entry: Entry, id: &[u8]| Ok(vec![Row::Entry(entry, named(id)?)]);
     match letter {
         "a" => {
-            let (namespace, created) = (name::<Namespace>(of)?, reply::time(&value)?);
-            entry(Entry::Attention(namespace, Attention::Failed, created), &member)
+            let listed = keys::parse_attention(&reply::text(of)?);
+            let (namespace, reason) = listed.ok_or_else(reply::missing)?;
+            entry(Entry::Attention(namespace, reason, reply::time(&value)?), &member)
         }
         "k" => {
             let key = name::<IdempotencyKey>(Value::BulkString(member.into()))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ff_core::Setting;
 use ff_core::bounds::PARTITIONS;
 use ff_store::StoreError;
 use redis::{Cmd, Value};
@@ -10,6 +11,7 @@ use crate::keys;
 use crate::link::{Link, Node};
 use crate::loading;
 use crate::options::{Options, Topology};
+use crate::setting;
 
 /// How many partitions a new store gets.
 const DEFAULT_PARTITIONS: u16 = 64;
@@ -30,20 +32,14 @@ pub(crate) async fn check(
 
 /// The number of partitions, fixed when the store is opened for the first time.
 pub(crate) async fn partitions(link: &Link, requested: Option<u16>) -> Result<u16, StoreError> {
-    let key = keys::partition_count(link.prefix());
-    let mut get = Cmd::new();
-    get.arg("GET").arg(&key);
-    let mut stored = text(link.send(get.clone()).await?);
-    // Only for a new store is anything written: a server whose memory is full would refuse.
-    if stored.is_empty() {
-        let mut set = Cmd::new();
-        set.arg("SET").arg(&key).arg(requested.unwrap_or(DEFAULT_PARTITIONS)).arg("NX");
-        link.send(set).await?;
-        stored = text(link.send(get).await?);
-    }
-    let count = match stored.parse() {
-        Ok(count) if (1..=PARTITIONS).contains(&count) => count,
-        _ => return Err(StoreError::Corrupt(format!("{key} holds {stored:?}, not a number"))),
+    let wanted = requested.unwrap_or(DEFAULT_PARTITIONS).to_string();
+    let setting = Setting::new("partitions", wanted)?;
+    let stored = setting::fixed(link, &setting).await?;
+    let count = std::str::from_utf8(&stored).ok().and_then(|stored| stored.parse().ok());
+    let Some(count) = count.filter(|count| (1..=PARTITIONS).contains(count)) else {
+        let key = keys::setting(link.prefix(), setting.name());
+        let stored = stored.escape_ascii();
+        return Err(StoreError::Corrupt(format!("{key} holds {stored}, not a number")));
     };
     match requested {
         Some(requested) if requested != count => Err(StoreError::Incompatible(format!(

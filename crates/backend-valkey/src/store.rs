@@ -15,7 +15,8 @@ use ff_core::machine::{
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
 use ff_core::{
-    Capabilities, Execution, ExecutionId, Namespace, RequestId, Resource, ResourceKey, Time,
+    Capabilities, Execution, ExecutionId, Namespace, RequestId, Resource, ResourceKey, Setting,
+    Time,
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -41,7 +42,8 @@ use crate::options::Options;
 use crate::slow_path::SlowPath;
 use crate::unfinished::Unfinished;
 use crate::{
-    backlog, claim, constants, discovery, due, ended, query, repair, reply, resource, rows, startup,
+    backlog, claim, constants, discovery, due, ended, query, repair, reply, resource, rows,
+    setting, startup, stopped,
 };
 
 /// A store on Valkey.
@@ -109,7 +111,7 @@ impl ValkeyStore {
             origin,
         });
         let mut tasks = discovery::start(&shared).await;
-        tasks.push(ended::start(&shared));
+        tasks.extend([ended::start(&shared), stopped::start(&shared)]);
         Ok(ValkeyStore { shared, tasks })
     }
 }
@@ -362,6 +364,10 @@ impl Store for ValkeyStore {
 
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
         resource::scan(self, &scan).await
+    }
+
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError> {
+        setting::fixed(&self.link, &setting).await
     }
 
     async fn now(&self) -> Result<Time, StoreError> {

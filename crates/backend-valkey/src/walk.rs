@@ -33,11 +33,13 @@ impl Walk {
         let blockers = registry(store, partition, "blockers", "ZSCAN", 2).await?;
         let queues = registry(store, partition, "queues", "SSCAN", 1).await?;
         let lanes = queues.iter().map(|queue| keys::lane_of(queue).to_owned()).collect();
+        let reasons = namespaces.iter().flat_map(|namespace| keys::attentions(namespace)).collect();
         let one = BTreeSet::from([String::new()]);
         let names = |index: &Index| {
             let of = match index.each {
                 Each::Partition => &one,
                 Each::Namespace => &namespaces,
+                Each::Attention => &reasons,
                 Each::Blocker => &blockers,
                 Each::Lane => &lanes,
                 Each::Queue => &queues,

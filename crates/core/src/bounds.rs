@@ -11,6 +11,10 @@ pub const NAME_BYTES: usize = 64;
 pub const IDEMPOTENCY_KEY_BYTES: usize = 256;
 /// Longest name of an element beside a record, in bytes.
 pub const ELEMENT_NAME_BYTES: usize = 256;
+/// Most bytes of the elements beside a record that one read answers (it answers at least one element).
+pub const RANGE_BYTES: usize = 1 << 20;
+/// Longest value of a setting of a store, in bytes.
+pub const SETTING_BYTES: usize = 4_096;
 /// Longest tag value, in bytes.
 pub const TAG_VALUE_BYTES: usize = 256;
 /// Most tags on one execution.

@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::ELEMENT_NAME_BYTES;
+use crate::bounds::{ELEMENT_NAME_BYTES, MESSAGE_BYTES, RANGE_BYTES};
 use crate::id::ExecutionId;
 use crate::record::Attempt;
 use crate::refusal::Refusal;
@@ -92,6 +92,15 @@ impl Element {
             Content::Bytes(_) => None,
         }
     }
+
+    /// How much of a read it takes: its bytes, its name aside. An attempt counts as the longest message
+    /// that it can have, so that every store reads the same.
+    fn read_bytes(&self) -> usize {
+        match &self.content {
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Attempt(_) => MESSAGE_BYTES,
+        }
+    }
 }
 
 impl From<Attempt> for Element {
@@ -147,7 +156,8 @@ pub struct ElementKey {
     pub name: ElementName,
 }
 
-/// Elements in a row.
+/// Elements in a row. A read of them ends early at [`RANGE_BYTES`]; whoever wants more reads on after
+/// the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ElementRange {
     /// Beside which execution.
@@ -158,6 +168,22 @@ pub struct ElementRange {
     pub from: u64,
     /// How many at most.
     pub limit: usize,
+}
+
+/// How much one read of elements has answered.
+#[derive(Debug, Default)]
+pub struct RangeRead {
+    bytes: Option<usize>,
+}
+
+impl RangeRead {
+    /// Whether `element` is still part of the answer: the first one is, others up to [`RANGE_BYTES`].
+    pub fn takes(&mut self, element: &Element) -> bool {
+        let bytes = self.bytes.unwrap_or(0) + element.read_bytes();
+        let is_taken = self.bytes.is_none() || bytes <= RANGE_BYTES;
+        self.bytes = Some(bytes);
+        is_taken
+    }
 }
 
 /// Elements that are added without a change of their owner.

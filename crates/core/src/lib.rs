@@ -26,6 +26,7 @@ pub mod quota;
 pub mod record;
 pub mod refusal;
 pub mod resource;
+pub mod setting;
 pub mod state;
 pub mod table;
 pub mod time;
@@ -37,8 +38,8 @@ pub mod words;
 pub use capability::Capabilities;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId};
 pub use name::{
-    Category, Dimension, IdempotencyKey, Kind, Lane, Namespace, ResourceName, TagKey, TagValue,
-    WorkerId, WorkerInstanceId,
+    Category, Dimension, IdempotencyKey, Kind, Lane, Namespace, ResourceName, SettingName, TagKey,
+    TagValue, WorkerId, WorkerInstanceId,
 };
 pub use overrides::PolicyOverrides;
 pub use patch::Patch;
@@ -46,6 +47,7 @@ pub use payload::Payload;
 pub use record::{Description, Execution};
 pub use refusal::{Code, Full, Refusal};
 pub use resource::{Resource, ResourceKey, ResourceKind};
+pub use setting::Setting;
 pub use state::State;
 pub use time::{Millis, Time, When};
 pub use view::{PublicState, StateVector};

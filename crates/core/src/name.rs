@@ -103,6 +103,10 @@ text!(
     ResourceName, "name", plain_or_of_lane
 );
 text!(
+    /// The name of a setting of a store.
+    SettingName, "setting", plain
+);
+text!(
     /// What a budget counts: tokens, cents, seconds.
     Dimension, "dimension", plain
 );

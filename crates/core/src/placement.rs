@@ -99,37 +99,71 @@ impl AdmissionClass {
     }
 }
 
-/// Why an execution needs a person's attention.
+/// Why an execution needs a person's attention. An execution is listed by one reason at a time. The
+/// numbers and the words are stored formats; 0 is no reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Attention {
     /// It has failed.
-    Failed,
+    Failed = 1,
+    /// It is unfinished and has [an element](crate::machine::TOY_ATTENTION) that only tests write.
+    #[cfg(feature = "toy")]
+    Toy = 255,
 }
 
 impl Attention {
-    /// The word stored in the index.
+    /// Every reason.
+    pub const ALL: &[Attention] = &[
+        Attention::Failed,
+        #[cfg(feature = "toy")]
+        Attention::Toy,
+    ];
+
+    /// Why `record` is listed, if it is.
+    fn of(record: &Execution) -> Option<Attention> {
+        match &record.state {
+            State::Finished { outcome: Outcome::Failed { .. }, .. } => Some(Attention::Failed),
+            State::Finished { .. } => None,
+            #[cfg(feature = "toy")]
+            _ if record.counts.of(crate::machine::TOY_ATTENTION) > 0 => Some(Attention::Toy),
+            _ => None,
+        }
+    }
+
+    /// The stored number.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The stored word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Attention::Failed => "failed",
+            #[cfg(feature = "toy")]
+            Attention::Toy => "toy",
         }
+    }
+
+    /// The reason that was stored as this number.
+    pub fn from_number(number: u8) -> Option<Attention> {
+        Attention::ALL.iter().copied().find(|reason| reason.number() == number)
+    }
+
+    /// The reason that was stored as this word.
+    pub fn from_word(word: &str) -> Option<Attention> {
+        Attention::ALL.iter().copied().find(|reason| reason.as_str() == word)
     }
 }
 
 impl Placement {
     /// The entries that `record` should have.
     pub fn of(record: &Execution) -> Placement {
-        let (score, request, attention) = match &record.state {
-            State::Queued { .. } => {
-                (Some(Score::of(record.priority, record.queued_at)), None, None)
-            }
-            State::Delayed { .. } | State::Blocked { .. } => (None, None, None),
-            State::Granted { grant, .. } => (None, Some(grant.request), None),
-            State::Active { lease, .. } => (None, Some(lease.id.request), None),
-            State::Finished { outcome, .. } => match outcome {
-                Outcome::Failed { .. } => (None, None, Some(Attention::Failed)),
-                _ => (None, None, None),
-            },
+        let (score, request) = match &record.state {
+            State::Queued { .. } => (Some(Score::of(record.priority, record.queued_at)), None),
+            State::Delayed { .. } | State::Blocked { .. } | State::Finished { .. } => (None, None),
+            State::Granted { grant, .. } => (None, Some(grant.request)),
+            State::Active { lease, .. } => (None, Some(lease.id.request)),
         };
+        let attention = Attention::of(record);
         let blocked = match &record.state {
             State::Blocked { on, .. } => {
                 let score = Score::of(record.priority, record.queued_at);

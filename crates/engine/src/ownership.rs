@@ -3,8 +3,9 @@
 //! All services of a process act on the same share: a service with a separate share would leave
 //! partitions to processes that do not run it. The process sends a heartbeat every
 //! [`ENGINE_BEAT`]; the share of a process that dies goes to the others within
-//! [`ENGINE_TTL`](ff_store::partition_set::ENGINE_TTL), that of one that stops at once. While the
-//! store does not answer, the process keeps its share.
+//! [`ENGINE_TTL`](ff_store::partition_set::ENGINE_TTL), that of one that stops at once. Of a store with
+//! one partition, one process has it and the others stand by. While the store does not answer, the
+//! process keeps its share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use ff_store::partition_set::ENGINE_BEAT;
 use ff_store::{EngineBackend, EngineId, PartitionSet, outage};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,12 +26,17 @@ pub(crate) struct PartitionOwnership {
     present: Mutex<(PartitionSet, Option<Instant>)>,
     /// A service sends the heartbeats; otherwise the reader of the share does.
     is_kept: AtomicBool,
+    gained: Notify,
 }
 
 impl Default for PartitionOwnership {
     fn default() -> Self {
-        let present = Mutex::new((PartitionSet::All, None));
-        PartitionOwnership { engine: EngineId::random(), present, is_kept: AtomicBool::new(false) }
+        PartitionOwnership {
+            engine: EngineId::random(),
+            present: Mutex::new((PartitionSet::All, None)),
+            is_kept: AtomicBool::new(false),
+            gained: Notify::new(),
+        }
     }
 }
 
@@ -61,21 +68,26 @@ impl PartitionOwnership {
                 () = shutdown.cancelled() => break,
             }
         }
-        if backend.partitions() > 1 {
-            match tokio::time::timeout(LEAVE_TIMEOUT, backend.leave(self.engine)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => outage::failed(&error, "cannot deregister this process"),
-                Err(_) => tracing::warn!("could not deregister this process in time"),
-            }
+        match tokio::time::timeout(LEAVE_TIMEOUT, backend.leave(self.engine)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => outage::failed(&error, "cannot deregister this process"),
+            Err(_) => tracing::warn!("could not deregister this process in time"),
         }
+    }
+
+    /// Whether the process has any partition now.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.known().0.is_empty()
+    }
+
+    /// Waits until the process has a partition that it did not have before.
+    pub(crate) async fn gained(&self) {
+        self.gained.notified().await;
     }
 
     /// Sends a heartbeat, and learns the share.
     async fn beat(&self, backend: &dyn EngineBackend) {
         let partitions = backend.partitions();
-        if partitions == 1 {
-            return;
-        }
         match backend.engine_heartbeat(self.engine).await {
             Ok(alive) => {
                 let share = PartitionSet::of(self.engine, &alive, partitions);
@@ -83,7 +95,7 @@ impl PartitionOwnership {
                 let has_more = (0..partitions).any(|at| share.has(at) && !before.has(at));
                 *self.lock() = (share, Some(Instant::now()));
                 if has_more {
-                    backend.wakeups().wake_timers();
+                    self.gained.notify_one();
                 }
             }
             Err(error) => outage::failed(&error, "cannot send the heartbeat of this process"),

@@ -80,7 +80,6 @@ impl Timers {
     pub async fn run(&self, shutdown: CancellationToken) {
         let wakeups = self.backend.wakeups();
         loop {
-            wakeups.disarm_timer();
             let cycle = tokio::select! {
                 cycle = self.run_once() => cycle,
                 () = shutdown.cancelled() => return,
@@ -103,17 +102,23 @@ impl Timers {
             };
             tokio::select! {
                 () = tokio::time::sleep(sleep.min(self.options.longest_sleep)) => {}
-                () = wakeups.timer_changed() => {}
+                // A loop that has no partition leaves the announcement to the one that has.
+                () = wakeups.timer_changed(), if self.shares.has_any() => {}
+                () = self.shares.gained() => {}
                 () = shutdown.cancelled() => return,
             }
         }
     }
 
-    /// Fires every due timer once.
+    /// Fires every due timer of its share once.
     pub async fn run_once(&self) -> Result<Report, StoreError> {
         let mut report = Report::default();
         let mut after = None;
         let share = self.shares.present(&*self.backend).await;
+        if share.is_empty() {
+            return Ok(report);
+        }
+        self.backend.wakeups().disarm_timer();
         loop {
             let timers = self.backend.due(&share, after, self.options.batch).await?;
             let ids: Vec<_> = timers.due.iter().map(|(_, id)| *id).collect();

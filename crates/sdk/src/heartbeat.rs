@@ -1,13 +1,13 @@
 //! One heartbeat per worker renews all its leases in one call, learns of cancels, and stops
-//! attempts that are past their timeout.
+//! attempts that are past their timeout. What is stopped from outside is renewed at once.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ff_core::LeaseId;
 use ff_core::machine::Renewed;
+use ff_core::{ExecutionId, LeaseId, Namespace, WorkerInstanceId};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::background::Background;
 use crate::blocking::Handlers;
 use crate::lease::KeptLease;
+use crate::listen::listen;
 
 /// The least time between two heartbeats.
 pub(crate) const MIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -34,8 +35,9 @@ pub(crate) struct Heartbeat {
     _task: DropGuard,
 }
 
+/// The leases of one worker.
 #[derive(Debug, Default)]
-struct KeptLeases {
+pub(crate) struct KeptLeases {
     all: Mutex<HashMap<LeaseId, Arc<KeptLease>>>,
     changed: Notify,
     /// One with a timeout was added.
@@ -43,14 +45,20 @@ struct KeptLeases {
 }
 
 impl Heartbeat {
-    pub(crate) fn start(backend: Arc<dyn WorkerBackend>, background: Background) -> Heartbeat {
+    /// Begins to renew what the process of a worker will hold.
+    pub(crate) fn start(
+        backend: Arc<dyn WorkerBackend>,
+        background: Background,
+        who: (Namespace, WorkerInstanceId),
+    ) -> Heartbeat {
         let (leases, handlers) = (Arc::new(KeptLeases::default()), Arc::new(Handlers::new()));
         let stop = CancellationToken::new();
         let (beating, watching, stopped) = (leases.clone(), handlers.clone(), stop.clone());
         let called = backend.clone();
         background.spawn(async move {
             tokio::select! {
-                () = beat(called, &beating) => {}
+                () = beat(&*called, &beating) => {}
+                () = listen(&*called, &beating, who) => {}
                 () = time_out(&beating) => {}
                 () = watching.warn_of_blocked() => {}
                 () = stopped.cancelled() => {}
@@ -101,6 +109,16 @@ impl KeptLeases {
         self.all().values().filter(due).take(ff_core::bounds::BATCH).cloned().collect()
     }
 
+    /// Has the leases of these executions renewed now; `None` is all of them.
+    pub(crate) fn renew_now(&self, stopped: Option<&[ExecutionId]>) {
+        let all = self.all();
+        let named = |lease: &&Arc<KeptLease>| {
+            stopped.is_none_or(|stopped| stopped.contains(&lease.hold.target.execution))
+        };
+        all.values().filter(named).for_each(|lease| lease.renew_now());
+        self.changed.notify_one();
+    }
+
     /// When the next attempt is past its timeout.
     fn next_timeout(&self) -> Option<Instant> {
         self.all().values().filter_map(|lease| lease.times_out()).min()
@@ -124,7 +142,7 @@ async fn time_out(leases: &KeptLeases) {
     }
 }
 
-async fn beat(backend: Arc<dyn WorkerBackend>, leases: &KeptLeases) {
+async fn beat(backend: &dyn WorkerBackend, leases: &KeptLeases) {
     loop {
         match leases.next() {
             Some(at) => {
@@ -143,7 +161,7 @@ async fn beat(backend: Arc<dyn WorkerBackend>, leases: &KeptLeases) {
         if due.is_empty() {
             continue;
         }
-        match renew(&*backend, &due, sent).await {
+        match renew(backend, &due, sent).await {
             Ok(answers) => {
                 for (lease, answer) in due.iter().zip(answers) {
                     lease.record(sent, answer);

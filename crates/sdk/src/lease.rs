@@ -86,6 +86,11 @@ impl KeptLease {
         state.is_kept().then_some(state.renew_at)
     }
 
+    /// Has it renewed now.
+    pub(crate) fn renew_now(&self) {
+        self.state().renew_at = Instant::now();
+    }
+
     /// Whether it is to be renewed at `now`, or soon enough after to share the call.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.renew_at().is_some_and(|at| at <= now + self.ttl / 10)

@@ -43,6 +43,7 @@ mod handler;
 mod heartbeat;
 mod lease;
 mod limits;
+mod listen;
 mod payload;
 mod registration;
 mod round_robin;

@@ -54,6 +54,7 @@ impl FlowFabricWorker {
             Heartbeats::SameRuntime => config.backend.clone(),
         };
         let registration = register(&config, &background, &beats_to).await?;
+        let who = (config.namespace.clone(), config.instance.clone());
         tracing::info!(
             worker = %config.worker,
             instance = %config.instance,
@@ -63,7 +64,7 @@ impl FlowFabricWorker {
         );
         Ok(FlowFabricWorker {
             permits: Arc::new(Semaphore::new(config.concurrency)),
-            heartbeat: Arc::new(Heartbeat::start(beats_to, background)),
+            heartbeat: Arc::new(Heartbeat::start(beats_to, background, who)),
             drops: Arc::default(),
             registration,
             turns,

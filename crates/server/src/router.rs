@@ -15,7 +15,7 @@ use crate::auth::authenticate;
 use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
-    bulk, claim, executions, holder, lanes, limits, meta, operator, registry, workers,
+    bulk, claim, executions, holder, lanes, limits, meta, operator, registry, stops, workers,
 };
 use crate::state::AppState;
 
@@ -150,6 +150,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(registry::register))
         .routes(routes!(registry::heartbeat))
         .routes(routes!(registry::disconnect))
+        .routes(routes!(stops::stops))
         .routes(routes!(workers::grant))
         .routes(routes!(workers::claim_granted))
         .routes(routes!(lanes::list_lanes))

@@ -26,6 +26,8 @@ pub(crate) struct AppState {
     pub(crate) waiting: Arc<Semaphore>,
     /// A permit per client that waits for the end of an execution.
     pub(crate) waiting_clients: Arc<Semaphore>,
+    /// A permit per worker that waits for stops; as many as claims that wait.
+    pub(crate) listening: Arc<Semaphore>,
     /// Set when the server stops: whoever waits is answered at once.
     pub(crate) stopping: CancellationToken,
     /// Tasks that outlive their requests.
@@ -40,6 +42,7 @@ impl AppState {
     ) -> Result<AppState, SchedulerError> {
         let scheduler = Scheduler::new(backend.clone(), SchedulerConfig::default())?;
         let waiting = Arc::new(Semaphore::new(config.waiting_claims));
+        let listening = Arc::new(Semaphore::new(config.waiting_claims));
         let waiting_clients = Arc::new(Semaphore::new(config.waiting_clients));
         let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
         let (health, counting, tasks) = (Arc::default(), Arc::default(), TaskTracker::new());
@@ -51,6 +54,7 @@ impl AppState {
             counting,
             waiting,
             waiting_clients,
+            listening,
             stopping,
             tasks,
         })

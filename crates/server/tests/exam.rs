@@ -33,6 +33,7 @@ use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{
     Answer, Bulk, BulkSlice, Engine, LaneUpdate, LaneView, Registering, Session,
 };
+use ff_store::stops::{StopCursor, StopNews};
 use ff_store::{
     BulkBackend, ClientBackend, DueCursor, DueTimers, EngineId, LimitsBackend, MaintenanceBackend,
     PartitionSet, Repaired, Stats, StoreError, Wakeups, WorkerBackend,
@@ -116,6 +117,9 @@ pass!(WorkerBackend to http {
     grant(grant: GrantNext) -> Granted;
     claim_granted(claim: ClaimGranted) -> Claimed;
     renew(holds: Vec<LeaseRef>) -> Vec<Answer<Renewed>>;
+    stops(
+        namespace: &Namespace, instance: &WorkerInstanceId, after: Option<StopCursor>, wait: Millis
+    ) -> StopNews;
     progress(report: ReportProgress) -> ();
     complete(batch: Vec<Complete>) -> Vec<Answer<Exited>>;
     fail(fail: Fail) -> Exited;

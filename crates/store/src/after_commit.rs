@@ -14,6 +14,7 @@ use ff_core::placement::Entry;
 use crate::continuations::ContinuationQueue;
 use crate::lock::lock;
 use crate::metrics::{self, Counted};
+use crate::stops::Stop;
 use crate::wakeups::{Announcement, Wakeups};
 
 /// What follows from writes once they are durable.
@@ -44,6 +45,7 @@ impl AfterCommit {
         let over = |change: &&Change| change.after.as_ref().is_none_or(|r| r.outcome().is_some());
         let ended = write.changes.iter().filter(over);
         self.announcements.extend(ended.map(|change| Announcement::Ended(change.id)));
+        self.announcements.extend(Stop::all(write).map(Announcement::Stop));
         self.settlements.extend(write.settlements.iter().cloned());
         self.adds(write.continuations.iter().filter_map(|change| match change {
             ContinuationChange::Add(armed) => Some(*armed),

@@ -158,7 +158,8 @@ rules!(
     EntryOwned = "entry_owned",
     /// Every class with queued work is registered, and no other.
     ClassRegistered = "class_registered",
-    /// Unfinished work is in a queue, waits for a budget or a quota, or has a timer.
+    /// Unfinished work is placed where something finds it: in a queue, among those that wait for a budget
+    /// or a quota, behind a timer, or where a person looks.
     Reachable = "reachable",
     /// Payloads are there, with the length their record says.
     PayloadThere = "payload_there",
@@ -289,11 +290,9 @@ impl Auditor {
             let detail = format!("placed as {:?}, should be {should:?}", record.placed);
             self.broken(Rule::Placed, id.into(), Found::Wrong, detail);
         }
-        let unfinished = record.outcome().is_none();
-        let Placement { score, timer, blocked, .. } = &record.placed;
-        if unfinished && score.is_none() && timer.is_none() && blocked.is_none() {
-            let detail = "neither queued nor blocked nor with a timer".to_owned();
-            self.broken(Rule::Reachable, id.into(), Found::Missing, detail);
+        if record.outcome().is_none() && !is_found(&record.placed) {
+            let detail = "neither queued nor blocked nor with a timer nor listed for attention";
+            self.broken(Rule::Reachable, id.into(), Found::Missing, detail.to_owned());
         }
         for entry in EntryDiff::all(record) {
             if let Entry::Queue(place) = &entry
@@ -437,6 +436,13 @@ impl Auditor {
     }
 }
 
+/// Whether something finds an unfinished execution that is placed so: a claim, a release, time, or a
+/// person. What holds it (`request`) does not look for it.
+fn is_found(placed: &Placement) -> bool {
+    let Placement { score, timer, request: _, attention, blocked } = placed;
+    score.is_some() || timer.is_some() || attention.is_some() || blocked.is_some()
+}
+
 /// Audits all of `rows`.
 pub async fn audit(mut rows: Rows) -> Result<Report, StoreError> {
     let mut auditor = Auditor::default();
@@ -444,4 +450,52 @@ pub async fn audit(mut rows: Rows) -> Result<Report, StoreError> {
         auditor.row(row?);
     }
     Ok(auditor.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use ff_core::limits::Blocker;
+    use ff_core::machine::{self, Command, Loaded, Step, Submit};
+    use ff_core::placement::{AdmissionClass, Attention, Score};
+    use ff_core::{RequestId, ResourceKind};
+
+    use super::*;
+
+    /// The rules that a queued execution breaks when it is placed as `placed`.
+    fn broken_by(placed: Placement) -> Vec<Rule> {
+        let id = "018bcfe5-6800-7000-8b6f-000000000001".parse().unwrap();
+        let command = Command { entropy: 1, action: Submit::new(id).into() };
+        let loaded = Loaded::at(Time::from_ms(1_000));
+        let Step::Done(mut made) = machine::apply(&command, &loaded).unwrap() else {
+            panic!("a submit needs no more")
+        };
+        let mut write = made.items.remove(0).write.unwrap();
+        let mut record = write.changes.remove(0).after.unwrap();
+        record.placed = placed;
+        let mut auditor = Auditor::default();
+        auditor.row(Row::Record(Box::new(record)));
+        let violations = auditor.report.violations;
+        violations.into_iter().map(|violation| violation.rule).collect()
+    }
+
+    #[test]
+    fn unfinished_work_is_reached_from_any_place_that_something_reads() {
+        let nowhere = Placement::default();
+        let score = Score::from_stored(7);
+        let on = Blocker { kind: ResourceKind::Quota, name: "api".parse().unwrap() };
+        for placed in [
+            Placement { score: Some(score), ..nowhere.clone() },
+            Placement { timer: Some(Time::from_ms(7)), ..nowhere.clone() },
+            Placement { attention: Some(Attention::Failed), ..nowhere.clone() },
+            Placement { blocked: Some((on, AdmissionClass::FIRST, score)), ..nowhere.clone() },
+        ] {
+            assert_eq!(broken_by(placed.clone()), [Rule::Placed], "{placed:?}");
+        }
+        let held = Placement { request: Some(RequestId::new(7)), ..nowhere.clone() };
+        for placed in [nowhere, held] {
+            assert_eq!(broken_by(placed), [Rule::Placed, Rule::Reachable]);
+        }
+    }
 }

@@ -28,6 +28,7 @@ pub mod retry;
 pub mod roles;
 pub mod serial;
 pub mod steady;
+pub mod stops;
 pub mod store;
 mod violation;
 mod waiting;

@@ -21,7 +21,7 @@ pub struct EngineId(u128);
 
 impl EngineId {
     /// A name of 128 random bits.
-    pub fn new(random: u128) -> EngineId {
+    pub const fn new(random: u128) -> EngineId {
         EngineId(random)
     }
 
@@ -64,6 +64,11 @@ impl PartitionSet {
             others.iter().all(|other| self::weight(**other, *partition) < weight)
         };
         PartitionSet::Some((0..partitions).filter(mine).collect())
+    }
+
+    /// Whether it has no partition at all.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, PartitionSet::Some(partitions) if partitions.is_empty())
     }
 
     /// Whether `partition` belongs to it.

@@ -10,7 +10,7 @@ use ff_core::payload::BlobKey;
 use ff_core::placement::{AdmissionClass, Attention, QueueEntry, Score};
 use ff_core::{
     Description, Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, ResourceKind,
-    ResourceName, Time,
+    ResourceName, Setting, Time,
 };
 
 use crate::after_commit::SettlementQueue;
@@ -19,6 +19,7 @@ use crate::backlog::Backlog;
 use crate::continuations::ContinuationQueue;
 use crate::error::StoreError;
 use crate::partition_set::{EngineId, PartitionSet};
+use crate::steady::Mark;
 use crate::wakeups::Wakeups;
 
 /// How many blocked executions of one class are in order over all partitions; of more, only those of
@@ -37,8 +38,9 @@ pub trait Store: Send + Sync + 'static {
     /// Bytes stored beside a record.
     async fn blob(&self, key: BlobKey) -> Result<Option<Bytes>, StoreError>;
 
-    /// Elements beside a record, in the order of their numbers. What its owner does not count is not
-    /// among them.
+    /// Elements beside a record, in the order of their numbers, up to
+    /// [`RANGE_BYTES`](ff_core::bounds::RANGE_BYTES): fewer than asked for need not be the last. What their
+    /// owner does not count is not among them.
     async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError>;
 
     /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.
@@ -59,6 +61,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Resources of a namespace as its home has them, in the order of their names.
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
+
+    /// Gives a setting of the store its value if it has none, and answers the value that it has then.
+    /// What was answered once is always answered.
+    async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError>;
 
     /// The store's time.
     async fn now(&self) -> Result<Time, StoreError>;
@@ -91,8 +97,9 @@ pub trait Store: Send + Sync + 'static {
     /// require the same.
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
 
-    /// Says that `engine` is alive, and answers all that are. Whoever has been silent for
-    /// [`ENGINE_TTL`](crate::share::ENGINE_TTL) is not.
+    /// Says that `engine` is alive, and answers all that are. One that has been silent for
+    /// [`ENGINE_TTL`](crate::partition_set::ENGINE_TTL) is not. An engine that has only just come may be
+    /// missing: two that act on one partition for a while do no harm.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
     /// Says that `engine` is gone. The others hear of it, so that its share is theirs at once.
@@ -278,4 +285,19 @@ pub struct DueTimers {
     pub next: Option<Time>,
     /// How far the store's time is ahead of the system clock, because that was set back.
     pub offset: Millis,
+}
+
+impl DueTimers {
+    /// Nothing, at `time`.
+    pub fn none(time: Mark) -> DueTimers {
+        DueTimers {
+            now: time.now,
+            due: Vec::new(),
+            more: None,
+            resources: Vec::new(),
+            continuations: Vec::new(),
+            next: None,
+            offset: time.offset(),
+        }
+    }
 }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::ends::Ends;
 use crate::lock::lock;
+use crate::stops::{Stop, Stops};
 
 /// How often, at the latest, a queue with waiting claims is read without an announcement.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,6 +36,8 @@ pub enum Announcement {
     Timer(Time),
     /// An execution has ended, or is gone.
     Ended(ExecutionId),
+    /// A worker should look at what it holds.
+    Stop(Stop),
 }
 
 /// A queue that can be waited on.
@@ -49,6 +52,7 @@ pub struct Wakeups {
     armed: AtomicU64,
     engines: Notify,
     ends: Ends,
+    stops: Stops,
 }
 
 impl Default for Wakeups {
@@ -59,6 +63,7 @@ impl Default for Wakeups {
             armed: AtomicU64::new(u64::MAX),
             engines: Notify::new(),
             ends: Ends::default(),
+            stops: Stops::default(),
         }
     }
 }
@@ -114,6 +119,7 @@ impl Wakeups {
                     }
                 }
                 Announcement::Ended(id) => self.ends.hint(id),
+                Announcement::Stop(stop) => self.stops.announce(stop),
             }
         }
     }
@@ -132,19 +138,21 @@ impl Wakeups {
         &self.ends
     }
 
-    /// An engine process has come or gone.
+    /// What was stopped while a worker held it.
+    pub fn stops(&self) -> &Stops {
+        &self.stops
+    }
+
+    /// An engine process has come or gone: wakes every engine of this process.
     pub fn announce_engines(&self) {
+        self.engines.notify_waiters();
+        // One that is not waiting yet.
         self.engines.notify_one();
     }
 
     /// Waits until an engine process has come or gone.
     pub async fn engines_changed(&self) {
         self.engines.notified().await;
-    }
-
-    /// Has the timer loop read timers at once: what it acts on has changed.
-    pub fn wake_timers(&self) {
-        self.timer.notify_one();
     }
 
     /// Subscribes to work of `queue`. [Register](Subscription::register), read the store, then wait.

@@ -9,7 +9,7 @@ use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
 use ff_store::{
@@ -76,6 +76,7 @@ forward! {
     ) -> Result<DueTimers, StoreError>;
     async resource(key: &ResourceKey) -> Result<Option<Resource>, StoreError>;
     async resources(scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
+    async setting(setting: Setting) -> Result<Bytes, StoreError>;
     async now() -> Result<Time, StoreError>;
     async blocked(scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError>;
     async admission_candidates(

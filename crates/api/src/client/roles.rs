@@ -21,6 +21,7 @@ use ff_core::{
 };
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{self, Answer, LaneUpdate, Registering, Session};
+use ff_store::stops::{StopCursor, StopNews};
 use ff_store::{ClientBackend, StoreError, WorkerBackend, mint};
 use serde::de::DeserializeOwned;
 
@@ -31,8 +32,8 @@ use crate::http::{
     BatchAnswer, BatchComplete, CancelHeldRequest, CancelRequest, ClaimGrantedRequest,
     CompleteRequest, DelayRequest, ExitAnswers, FailRequest, GrantRequest, GrantedView,
     HeartbeatView, HoldBody, LaneRequest, Leases, PriorityRequest, ProgressRequest,
-    RegisterRequest, ReplayRequest, RevokeRequest, SessionBody, SubmitBatch, SubmitRequest,
-    TagsRequest, UsageRequest, UsedView,
+    RegisterRequest, ReplayRequest, RevokeRequest, SessionBody, StopsView, SubmitBatch,
+    SubmitRequest, TagsRequest, UsageRequest, UsedView,
 };
 use crate::{
     AttemptsView, CancelledView, ExecutionView, LanePageView, LaneView, ListPageView, ReplayedView,
@@ -303,6 +304,22 @@ impl WorkerBackend for HttpClient {
         check_batch(holds.len())?;
         let view: HeartbeatView = self.leases("heartbeat", &holds).await?;
         one_each(view.leases.into_iter().map(renewed).collect(), holds.len())
+    }
+
+    async fn stops(
+        &self,
+        namespace: &Namespace,
+        instance: &WorkerInstanceId,
+        after: Option<StopCursor>,
+        wait: Millis,
+    ) -> Result<StopNews, StoreError> {
+        let wait_ms = wait.within("wait", Millis::ZERO, END_WAIT_MAX)?.get();
+        let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
+        let path = format!(
+            "/v1/workers/any/stops?namespace={namespace}&instance={instance}&wait_ms={wait_ms}{cursor}"
+        );
+        let view: StopsView = self.get_in(&path, Duration::from_millis(wait_ms)).await?;
+        understood(view.news())
     }
 
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {

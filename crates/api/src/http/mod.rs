@@ -14,6 +14,7 @@ mod policy;
 mod problem;
 mod registration;
 pub mod schema;
+mod stops;
 mod strict;
 mod submit;
 mod tags;
@@ -33,6 +34,7 @@ pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest,
 pub use policy::{BackoffRequest, PolicyRequest};
 pub use problem::Problem;
 pub use registration::{BeatenView, Kept, RegisterRequest, RegisteredView, SessionBody};
+pub use stops::StopsView;
 pub use strict::Object;
 pub use submit::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest};
 pub use tags::{read_tags, write_tags};

@@ -2,8 +2,9 @@
 
 use crate::fixture::{self, Place, submit};
 use ff_backend_sqlite::{Options, SqliteStore};
+use ff_core::Setting;
 use ff_core::machine::Submit;
-use ff_store::{ClientBackend, StoreError};
+use ff_store::{ClientBackend, Store, StoreError};
 
 fn refused(place: &Place) -> String {
     match SqliteStore::open(place.options()).map(drop) {
@@ -78,6 +79,19 @@ async fn acknowledged_work_survives_reopening() {
     let again = place.open();
     assert_eq!(again.describe(&fixture::target(id)).await.unwrap().id, id);
     assert_eq!(fixture::violations(&**again.store()).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn settings_survive_reopening_and_are_one_for_all_processes() {
+    let place = Place::new();
+    let give = async |store: &SqliteStore, value: &'static str| {
+        store.setting(Setting::new("ring", value).unwrap()).await.unwrap()
+    };
+    let (one, other) = (place.open(), place.open());
+    assert_eq!(give(one.store(), "first").await, "first");
+    assert_eq!(give(other.store(), "second").await, "first");
+    drop((one, other));
+    assert_eq!(give(place.open().store(), "third").await, "first");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod backup;
 mod bytes;
 mod clock;
 mod damage;
+mod engines;
 mod file;
 mod fixture;
 mod format;

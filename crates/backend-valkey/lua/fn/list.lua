@@ -1,7 +1,7 @@
 -- A range of a listing of partitions, newest first.
 --
--- keys: routing keys. args: namespace, 'list' or 'attention', time and id after which to begin
---       ('' for the start), how many of each partition at most.
+-- keys: routing keys. args: namespace, the number of a reason for attention or 0 for every execution,
+--       time and id after which to begin ('' for the start), how many of each partition at most.
 -- reply: for each partition times and ids, one after the other.
 
 local function stretch(key, created, after_id, limit, into)
@@ -18,12 +18,15 @@ local function stretch(key, created, after_id, limit, into)
 end
 
 register('list', function(keys, args)
-  local ns, which, created, after_id, limit = unpack(args)
-  local key = which == 'list' and ff.key.list or ff.key.attention
+  local ns, reason, created, after_id, limit = unpack(args)
+  local key, name = ff.key.list, ns
+  if tonumber(reason) ~= C.ATTENTION_NONE then
+    key, name = ff.key.attention, ff.name.attention(ns, tonumber(reason))
+  end
   local reply = {}
   for i, route in ipairs(keys) do
     reply[i] = {}
-    stretch(key(ff.keys(route), ns), created, after_id, tonumber(limit), reply[i])
+    stretch(key(ff.keys(route), name), created, after_id, tonumber(limit), reply[i])
   end
   return reply
-end, {'no-writes', 'allow-cross-slot-keys'}, 5, nil, {5})
+end, {'no-writes', 'allow-cross-slot-keys'}, 5, nil, {2, 5})

@@ -50,7 +50,7 @@ local function submit(k, now, known, origin, packed, own_input)
   local bytes =
     struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(packed, rest_at))
   local own = input_place == C.PLACE_OWN_KEY and own_input
-  if not ff.save.create(k, id, bytes, ns, created, key, own, known) then
+  if not ff.save.create(k, id, bytes, ns, created, key, own, nil, known) then
     return ''
   end
   if timer ~= 0 then

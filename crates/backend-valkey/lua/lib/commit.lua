@@ -27,7 +27,8 @@ local function examined(k, id, before, new, packed)
     return was and {was, after, elements}
   end
   local is_new = before == '' and after
-  return is_new and (after.key == '' or not ff.save.owner(k, after.ns, after.key)) and {false, after}
+  return is_new and (after.key == '' or not ff.save.owner(k, after.ns, after.key))
+    and {false, after, elements}
 end
 
 -- Elements to append to their owner; nil if something has changed.
@@ -49,10 +50,10 @@ local function place(payload)
   return C.PLACE_OWN_KEY, ''
 end
 
-local function create(k, now, origin, id, r, payload)
+local function create(k, now, origin, id, r, payload, elements)
   r.input_place, r.input = place(payload)
   local own_input = r.input_place == C.PLACE_OWN_KEY and payload
-  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, own_input)
+  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, own_input, elements)
   return ff.save.enter(k, id, r, now, origin)
 end
 
@@ -162,7 +163,7 @@ local function decision(k, now, args, from, count, ended)
         ended[#ended + 1] = id
       end
     else
-      head = create(k, now, origin, id, after, args[at + 4])
+      head = create(k, now, origin, id, after, args[at + 4], change[3])
     end
     reply[i + 1] = head or ''
   end

@@ -120,22 +120,28 @@ function ff.elements.named(record, r, collection, name)
   return number and {number, call('HGET', key, number)}
 end
 
--- Elements in a row that the record counts, each behind its number.
+-- How much of a read an element takes: its bytes, its name aside. An attempt counts as the longest
+-- message that it can have.
+local function read_bytes(collection, bytes)
+  if collection == C.COLLECTION_ATTEMPTS then
+    return C.MESSAGE_BYTES
+  end
+  local whole, _, _, at = pcall(struct.unpack, HEAD, bytes)
+  return whole and #bytes - at + 1 or #bytes
+end
+
+-- Elements in a row that the record counts, each behind its number: the first, and others up to
+-- RANGE_BYTES. One at a time is read, because a page of the longest ones would be a gigabyte.
 function ff.elements.range(record, r, collection, from, limit)
-  local last = math.min(ff.elements.counted(r, collection), from + limit) - 1
-  local numbers, found = {}, {}
-  for number = from, last do
-    numbers[#numbers + 1] = string.format('%.0f', number)
-  end
-  if #numbers == 0 then
-    return found
-  end
-  local values = call('HMGET', ff.key.collection(record, collection), unpack(numbers))
-  for i, bytes in ipairs(values) do
-    if not bytes then
+  local key, found, read = ff.key.collection(record, collection), {}, 0
+  for number = from, math.min(ff.elements.counted(r, collection), from + limit) - 1 do
+    local field = string.format('%.0f', number)
+    local bytes = call('HGET', key, field)
+    read = read + (bytes and read_bytes(collection, bytes) or 0)
+    if not bytes or (#found > 0 and read > C.RANGE_BYTES) then
       break
     end
-    found[#found + 1], found[#found + 2] = numbers[i], bytes
+    found[#found + 1], found[#found + 2] = field, bytes
   end
   return found
 end

@@ -85,7 +85,7 @@ function ff.key.tally(record)
   return record .. ':tally'
 end
 
--- Of a namespace: its executions, those that failed, and those with an idempotency key.
+-- Of a namespace: its executions, and those with an idempotency key.
 function ff.key.list(k, ns)
   local key = k.lists[ns]
   if not key then
@@ -96,12 +96,13 @@ function ff.key.list(k, ns)
   return key
 end
 
-function ff.key.attention(k, ns)
-  return k.idx .. 'attention:' .. ns .. ':failed'
-end
-
 function ff.key.idempotency(k, ns)
   return k.idx .. 'keys:' .. ns
+end
+
+-- Executions that need attention for one reason, by NAMESPACE:REASON.
+function ff.key.attention(k, name)
+  return k.idx .. 'attention:' .. name
 end
 
 -- The classes of a lane that hold something, but for the one without requirements.

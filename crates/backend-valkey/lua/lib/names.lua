@@ -17,6 +17,12 @@ function ff.name.parts(queue)
   return string.match(queue, '^([^:]*):([^:]*):?(.*)$')
 end
 
+-- The name under which an execution of a namespace is listed for attention, NAMESPACE:REASON, from the
+-- number of the reason in its record. One that a newer release has written is its number.
+function ff.name.attention(ns, reason)
+  return ns .. ':' .. (C.ATTENTION[reason] or reason)
+end
+
 -- The name under which an execution of a namespace waits, NAMESPACE:KIND:NAME:CLASS, from that in its
 -- record, KIND:NAME:CLASS.
 function ff.name.blocked(ns, blocked)

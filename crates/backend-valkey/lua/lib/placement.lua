@@ -38,8 +38,11 @@ ff.indexes = {
     put = function(k, id, r)
       return call('SADD', k.namespaces, r.ns) + call('ZADD', ff.key.list(k, r.ns), 'CH', r.created, id)
     end},
-  -- Failed executions.
-  {letter = 'a', kind = 'ordered', key = ff.key.attention, of = of_namespace,
+  -- Executions that need attention, by the reason.
+  {letter = 'a', kind = 'ordered', key = ff.key.attention,
+    of = function(r)
+      return ff.name.attention(r.ns, r.attention)
+    end,
     entry = function(r, id)
       if r.attention ~= C.ATTENTION_NONE then
         return id, r.created
@@ -66,7 +69,11 @@ ff.indexes = {
       return 1
     end,
     close = function(k, ns)
-      if call('EXISTS', ff.key.idempotency(k, ns), ff.key.list(k, ns), ff.key.attention(k, ns)) == 0 then
+      local keys = {ff.key.idempotency(k, ns), ff.key.list(k, ns)}
+      for reason in pairs(C.ATTENTION) do
+        keys[#keys + 1] = ff.key.attention(k, ff.name.attention(ns, reason))
+      end
+      if call('EXISTS', unpack(keys)) == 0 then
         call('SREM', k.namespaces, ns)
       end
     end},

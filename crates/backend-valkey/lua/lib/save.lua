@@ -20,10 +20,11 @@ function ff.save.ended(k, ids)
 end
 
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a separate
--- key. Answers false, with nothing written, if the id is taken. The idempotency key is written before
--- the record: no fault lets another submit with that key create a second execution. registered, if given,
--- has the namespaces that the call has registered.
-function ff.save.create(k, id, bytes, ns, created, key, own_input, registered)
+-- key, elements what is to be stored next to it, if there is any. Answers false, with nothing written, if
+-- the id is taken. The idempotency key is written before the record: no fault lets another submit with
+-- that key create a second execution. registered, if given, has the namespaces that the call has
+-- registered.
+function ff.save.create(k, id, bytes, ns, created, key, own_input, elements, registered)
   local record = ff.key.record(k, id)
   if (own_input or key ~= '') and call('EXISTS', record) == 1 then
     return false
@@ -38,6 +39,9 @@ function ff.save.create(k, id, bytes, ns, created, key, own_input, registered)
   end
   if own_input then
     call('SET', ff.key.input(record), own_input)
+  end
+  if elements then
+    ff.elements.write(record, elements)
   end
   if not call('SET', record, bytes, 'NX') then
     -- The record belongs to another namespace, or existed before.
@@ -103,12 +107,12 @@ function ff.save.names(k, id, runs)
 end
 
 -- Removes the record of a finished execution and everything that names it: of the indexes, a finished one
--- is in its list, its timer, and among those that failed or have a key. Its timer is removed last: until
+-- is in its list, its timer, and among those that need attention or have a key. Its timer is removed last: until
 -- then it leads back here.
 function ff.save.remove(k, id, ns, attention, key, run)
   call('ZREM', ff.key.list(k, ns), id)
   if attention ~= C.ATTENTION_NONE then
-    call('ZREM', ff.key.attention(k, ns), id)
+    call('ZREM', ff.key.attention(k, ff.name.attention(ns, attention)), id)
   end
   if key ~= '' then
     ff.save.disown(k, id, ns, key)

@@ -4,7 +4,7 @@
 use ff_core::collection::{Collection, Counts};
 use ff_core::digest::Digest;
 use ff_core::machine::{self, Command, Loaded, Step, Submit};
-use ff_core::placement::Score;
+use ff_core::placement::{Attention, Score};
 use ff_core::record::{Attempt, Execution, Exit, Exited, Version};
 use ff_core::state::{CancelRequest, Lease, State, Worker};
 use ff_core::{
@@ -156,7 +156,12 @@ fn the_numbers_of_states_and_flags_are_kept() {
     assert_eq!(outcomes, [0, 1, 2, 3]);
     let exits = [exit::COMPLETED, exit::RETRYING, exit::FAILED, exit::DELAYED, exit::CANCELLED];
     assert_eq!((exits, exit::HANDED_BACK, exit::REVOKED), ([0, 1, 2, 3, 4], 5, 6));
-    assert_eq!([attention::NONE, attention::FAILED], [0, 1]);
+    assert_eq!(attention::NONE, 0);
+    assert_eq!((Attention::Failed.number(), Attention::Failed.as_str()), (1, "failed"));
+    for reason in Attention::ALL {
+        assert_eq!(Attention::from_number(reason.number()), Some(*reason));
+        assert_eq!(Attention::from_word(reason.as_str()), Some(*reason));
+    }
     assert_eq!([place::NONE, place::HERE, place::OWN_KEY], [0, 1, 2]);
     assert_eq!([limits::NAMED, limits::ADMITTED], [1, 2]);
     assert_eq!([gate::PAUSED, gate::DRAINING, gate::LIMITED, gate::DEFAULTS], [1, 2, 4, 8]);

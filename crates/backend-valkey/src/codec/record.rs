@@ -78,7 +78,7 @@ pub(crate) fn encode(
         format: FORMAT,
         state,
         why,
-        attention: placed.attention.map_or(attention::NONE, |Attention::Failed| attention::FAILED),
+        attention: placed.attention.map_or(attention::NONE, |reason| reason.number().into()),
         counter,
         salt,
         timer: ms(placed.timer),
@@ -166,12 +166,11 @@ impl Stored {
         let state = state::decode(&fields, holder, blocked_on, newest.as_ref())?;
         let priority = i16::try_from(fields.priority).map_err(|_| Short)?;
         let queued_at = time(fields.queued_at);
-        let attention = (fields.attention != attention::NONE).then_some(Attention::Failed);
         let placed = Placement {
             score: (fields.score != NO_SCORE).then(|| Score::from_stored(fields.score)),
             timer: maybe_time(fields.timer),
             request: holder.map(|held| held.request),
-            attention,
+            attention: reason(fields.attention)?,
             blocked: blocked.map(|(on, class)| (on, class, Score::of(priority, queued_at))),
         };
         let description = Description {
@@ -217,6 +216,16 @@ impl Stored {
         let result = Inline::at(fields.result_place, fields.result)?;
         Ok(Stored { record, input, result })
     }
+}
+
+/// The reason for attention that was stored as this number.
+fn reason(number: u64) -> Result<Option<Attention>, Unreadable> {
+    if number == attention::NONE {
+        return Ok(None);
+    }
+    let known = u8::try_from(number).ok().and_then(Attention::from_number);
+    let unknown = || Unreadable::new(format!("attention {number} is unknown to this release"));
+    known.map(Some).ok_or_else(unknown)
 }
 
 fn version(fields: &format::Record<'_>) -> Version {

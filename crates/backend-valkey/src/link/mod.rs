@@ -150,11 +150,12 @@ impl Link {
 
     /// A plain command, routed by its first argument, which is its key if it has one.
     pub(crate) async fn send(&self, command: Cmd) -> Result<Value, StoreError> {
-        let key = match command.args_iter().nth(1) {
-            Some(redis::Arg::Simple(key)) => slot::of(key),
-            _ => 0,
-        };
-        Ok(self.run(&command, key).await?)
+        Ok(self.run(&command, slot_of(&command)).await?)
+    }
+
+    /// Like [`Link::send`], and answers once as many replicas as the options require have what it wrote.
+    pub(crate) async fn send_confirmed(&self, command: Cmd) -> Result<Value, StoreError> {
+        Ok(self.run_confirmed(&command, slot_of(&command)).await?)
     }
 
     /// Everything published on these channels from now on. It goes on until the receiver is dropped.
@@ -239,6 +240,14 @@ impl Link {
             command.arg(&**arg);
         }
         command
+    }
+}
+
+/// Where a plain command goes: to the slot of its first argument.
+fn slot_of(command: &Cmd) -> u16 {
+    match command.args_iter().nth(1) {
+        Some(redis::Arg::Simple(key)) => slot::of(key),
+        _ => 0,
     }
 }
 

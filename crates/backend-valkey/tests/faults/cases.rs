@@ -191,6 +191,7 @@ pub(crate) fn commit() -> Vec<Case> {
         once(case("commit", "a grant in a lane that was paused", held, [command(grant(1))])),
         case("commit", "a submit to a full lane", full(), [command(laden(1))]),
         case("commit", "a submit to a lane with defaults", defaults(), [command(open_work(1))]),
+        case("commit", "a submit with elements", [], [command(with_elements(laden(1)))]),
         once(case("commit", "a grant", [run(laden(1))], [command(grant(1))])),
         once(case("commit", "a claim past a deadline", late, [command(claim(1, 2))])),
         once(case("commit", "a grant of a second attempt", retried, [command(grant(2))])),
@@ -315,6 +316,12 @@ pub(crate) fn settle() -> Vec<Case> {
             [run(work(1)), run(later(1)), run(continue_(added(1, 0, 2)))],
             one(slice(1)),
         )),
+        case(
+            "commit_freeing",
+            "a failure of what needed attention before",
+            [held(), vec![run(ask_for_attention(1))]].concat(),
+            one(command(fail(mine(), false))),
+        ),
     ]
 }
 

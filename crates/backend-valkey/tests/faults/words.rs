@@ -8,8 +8,8 @@ use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
     ClaimGranted, ClaimRequest, Command, Complete, Continue, Delay, Fail, GrantNext, HandBack,
     Home, LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay,
-    ReportProgress, Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, Target, Tick, Toy,
-    ToyLater, ToyPart, Unblock,
+    ReportProgress, Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, TOY_ATTENTION,
+    Target, Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
@@ -266,6 +266,22 @@ pub(crate) fn step(n: u32, name: &'static str) -> Toy {
     let name = Some(ElementName::new("name", name).unwrap());
     let parts = vec![ToyPart::Bytes("result".into())];
     Toy { target: target(n), into: Collection::Steps, name, parts, follower: None }
+}
+
+/// An element by which an unfinished execution needs attention.
+pub(crate) fn ask_for_attention(n: u32) -> Toy {
+    Toy { target: target(n), into: TOY_ATTENTION, name: None, parts: Vec::new(), follower: None }
+}
+
+/// A submit with elements beside its record.
+pub(crate) fn with_elements(submit: Submit) -> ToySubmit {
+    let name = |name: &'static str| Some(ElementName::new("name", name).unwrap());
+    let elements = vec![
+        (Collection::Steps, name("a"), "first".into()),
+        (Collection::Steps, name("a"), "second".into()),
+        (Collection::Signals, None, "signal".into()),
+    ];
+    ToySubmit { submit, elements }
 }
 
 /// An element that is appended, unless it is the first.

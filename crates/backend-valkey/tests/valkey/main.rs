@@ -26,5 +26,6 @@ mod retention;
 mod slow_path;
 mod stale;
 mod stopped;
+mod stops;
 mod together;
 mod wake;

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use ff_core::bounds::PRIORITY;
 use ff_core::machine::{ClaimRequest, Submit};
-use ff_core::{ExecutionId, Millis};
-use ff_store::{ClientBackend, WorkerBackend};
+use ff_core::{ExecutionId, Millis, Setting};
+use ff_store::{ClientBackend, Store, WorkerBackend};
 use ff_testkit::report;
 use ff_testkit::valkey::Server;
 use tokio::task::JoinSet;
@@ -193,4 +193,21 @@ async fn a_retried_claim_finds_its_leases_in_all_partitions() {
         let more = second.claim(fresh, Millis::ZERO).await.unwrap().assignments;
         assert_eq!(more.len(), 200, "a claim that has nothing takes as any other");
     }
+}
+
+#[tokio::test]
+async fn settings_are_one_for_all_processes_and_survive_them() {
+    let home = Home::on(Server::shared(), 4);
+    let give = async |process: &Process, value: &'static str| {
+        let setting = Setting::new("ring", value).unwrap();
+        process.store().setting(setting).await.unwrap()
+    };
+    let (one, other) = (home.open().await, home.open().await);
+    assert_eq!(give(&one, "first").await, "first");
+    assert_eq!(give(&other, "second").await, "first");
+    drop((one, other));
+    let partitions = Setting::new("partitions", "7").unwrap();
+    let again = home.open().await;
+    assert_eq!(give(&again, "third").await, "first");
+    assert_eq!(again.store().setting(partitions).await.unwrap(), "4", "it is a setting too");
 }

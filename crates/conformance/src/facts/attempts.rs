@@ -1,6 +1,7 @@
 //! Attempts: numbered without gaps, each with one end.
 
-use ff_core::policy::Policy;
+use ff_core::bounds::{MESSAGE_BYTES, RANGE_BYTES};
+use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::EndReason;
 use ff_core::{Code, When};
 
@@ -93,6 +94,22 @@ pub(crate) async fn attempts_are_read_in_pages(g: Fixture) {
         let numbers: Vec<_> = page.iter().map(|attempt| attempt.number).collect();
         assert_eq!(numbers, expected, "{limit} from {from}");
     }
+}
+
+pub(crate) async fn a_page_of_attempts_is_whole_when_it_takes_several_reads(g: Fixture) {
+    let in_one_read = (RANGE_BYTES / MESSAGE_BYTES) as u32;
+    let all = in_one_read + 3;
+    let retry = Retry { max_attempts: all, backoff: Backoff::none(), ..steady().retry };
+    let id = g.waiting_under(Policy { retry, ..steady() }).await;
+    for _ in 0..all {
+        g.fail(&g.claimed().await, failure("broken")).await.unwrap();
+    }
+    let numbers = async |from, limit| {
+        let page = g.backend().attempts(&g.target(id), from, limit).await.unwrap();
+        page.iter().map(|attempt| attempt.number).collect::<Vec<_>>()
+    };
+    assert!(numbers(0, 1_000).await.into_iter().eq(0..all));
+    assert!(numbers(1, in_one_read as usize + 1).await.into_iter().eq(1..in_one_read + 2));
 }
 
 pub(crate) async fn a_page_of_no_or_too_many_attempts_is_refused(g: Fixture) {

@@ -1,8 +1,9 @@
 //! Elements beside a record: counted by it, guarded by its version, gone with it.
 
 use bytes::Bytes;
+use ff_core::bounds::RANGE_BYTES;
 use ff_core::collection::{Collection, Content, Element, ElementName, ElementRange};
-use ff_core::machine::{Toy, ToyPart};
+use ff_core::machine::{Submit, Toy, ToyPart, ToySubmit};
 use ff_core::payload::BlobPart;
 use ff_core::policy::Policy;
 use ff_core::{ExecutionId, When};
@@ -169,4 +170,72 @@ pub(crate) async fn elements_outlive_attempts_and_end_with_their_execution(g: Fi
     }
     let snapshot = g.snapshot().await;
     assert!(snapshot.naming(id).is_empty(), "{:?}", snapshot.naming(id));
+}
+
+/// Bytes of this length, as a toy writes them.
+fn of_length(length: usize) -> ToyPart {
+    ToyPart::Bytes(Bytes::from(vec![b'x'; length - 4]))
+}
+
+pub(crate) async fn a_read_of_elements_ends_at_a_number_of_bytes(g: Fixture) {
+    let id = g.waiting().await;
+    let half = RANGE_BYTES / 2;
+    for (collection, lengths) in [
+        (Collection::Steps, [half, half, 4]),
+        (Collection::Signals, [half, half + 1, 4]),
+        (Collection::Next, [RANGE_BYTES + 1, 4, 4]),
+        (Collection::Frames, [4, RANGE_BYTES, 4]),
+    ] {
+        for length in lengths {
+            let name = (collection == Collection::Steps).then(|| name("a name is not counted"));
+            g.toy(id, collection, name, vec![of_length(length)]).await;
+        }
+    }
+    let read = async |collection, from| {
+        let range = ElementRange { owner: id, collection, from, limit: 10 };
+        let found = g.store().elements(range).await.unwrap();
+        found.iter().map(|element| element.number).collect::<Vec<_>>()
+    };
+    assert_eq!(read(Collection::Steps, 0).await, [0, 1], "exactly as many bytes");
+    assert_eq!(read(Collection::Signals, 0).await, [0], "one byte more");
+    assert_eq!(read(Collection::Signals, 1).await, [1, 2]);
+    assert_eq!(read(Collection::Next, 0).await, [0], "the first, however long it is");
+    assert_eq!(read(Collection::Next, 1).await, [1, 2]);
+    assert_eq!(read(Collection::Frames, 0).await, [0]);
+    // A command reads as much.
+    let range = |collection| ToyPart::Range(collection, 0, 10);
+    g.toy(id, Collection::After, None, vec![range(Collection::Next)]).await;
+    let lengths: Vec<_> = g.contents(id, Collection::After).await.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [4 + RANGE_BYTES + 1]);
+}
+
+pub(crate) async fn a_record_is_made_with_the_elements_beside_it(g: Fixture) {
+    let mut submit = Submit::new(g.new_id());
+    submit.namespace = g.namespace.clone();
+    let id = submit.id;
+    let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
+    let elements = vec![
+        (Collection::Steps, Some(name("charge")), bytes("first")),
+        (Collection::Steps, Some(name("charge")), bytes("second")),
+        (Collection::Signals, None, bytes("signal")),
+        (Collection::Frames, None, bytes("frame")),
+    ];
+    let toy = ToySubmit { submit, elements };
+    g.run(toy.clone()).await.unwrap();
+    let all = async || {
+        let mut all = Vec::new();
+        for collection in [Collection::Steps, Collection::Signals, Collection::Frames] {
+            all.extend(g.contents(id, collection).await);
+        }
+        all
+    };
+    assert_eq!(all().await, ["first", "second", "signal", "frame"].map(|text| text.as_bytes()));
+    assert_eq!(g.audit().await.violations, []);
+    let named = ToyPart::Named(Collection::Steps, name("charge"));
+    g.toy(id, Collection::Next, None, vec![named]).await;
+    assert_eq!(g.contents(id, Collection::Next).await, [part("second")]);
+    // The same call again makes nothing.
+    let before = g.snapshot().await;
+    g.run(toy).await.unwrap();
+    g.snapshot().await.assert_same(&before);
 }

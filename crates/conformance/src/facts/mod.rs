@@ -9,6 +9,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod attempts;
+pub(crate) mod attention;
 pub(crate) mod audit;
 pub(crate) mod backlog;
 pub(crate) mod bad_input;
@@ -23,6 +24,7 @@ pub(crate) mod continuations;
 pub(crate) mod delay;
 pub(crate) mod delete;
 pub(crate) mod elements;
+pub(crate) mod engines;
 pub(crate) mod exit;
 pub(crate) mod explain;
 pub(crate) mod fail;
@@ -44,6 +46,8 @@ pub(crate) mod release;
 pub(crate) mod replay;
 pub(crate) mod retention;
 pub(crate) mod revoke;
+pub(crate) mod setting;
+pub(crate) mod stops;
 pub(crate) mod submit;
 pub(crate) mod tags;
 pub(crate) mod tick;

@@ -168,7 +168,10 @@ impl Generator {
             3 => {
                 let record = view.held.record(id).filter(|_| rng.bool());
                 let after = record.map(|record| Position::of(record));
-                let which = one(rng, &[ListIndex::All, ListIndex::Attention(Attention::Failed)]);
+                let which = match rng.bool() {
+                    true => ListIndex::All,
+                    false => ListIndex::Attention(one(rng, Attention::ALL)),
+                };
                 Read::List(ListScan { namespace: make::namespace(rng), which, after, limit })
             }
             _ => {

@@ -36,6 +36,8 @@ mod tick_resource;
 mod toy;
 #[cfg(feature = "toy")]
 mod toy_later;
+#[cfg(feature = "toy")]
+mod toy_submit;
 mod usage;
 mod worker;
 
@@ -74,9 +76,11 @@ pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
 #[cfg(feature = "toy")]
-pub use toy::{Follower, Toy, ToyPart};
+pub use toy::{Follower, TOY_ATTENTION, Toy, ToyPart};
 #[cfg(feature = "toy")]
 pub use toy_later::ToyLater;
+#[cfg(feature = "toy")]
+pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;
 pub use worker::{Disconnect, Heartbeat, Register};
 
@@ -204,6 +208,8 @@ actions!(
     Toy,
     #[cfg(feature = "toy")]
     ToyLater,
+    #[cfg(feature = "toy")]
+    ToySubmit,
 );
 
 /// What a command decides with.

@@ -40,7 +40,7 @@ pub struct ReadSet {
     pub blobs: Vec<BlobKey>,
     /// Elements beside records, by name.
     pub elements: Vec<ElementKey>,
-    /// Elements beside records, by number.
+    /// Elements beside records, by number. An answer that is shorter than asked for need not be the last.
     pub ranges: Vec<ElementRange>,
     /// Continuations.
     pub continuations: Vec<Continuation>,

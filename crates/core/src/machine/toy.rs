@@ -11,8 +11,13 @@ use crate::collection::{
     Append, Collection, Content, Element, ElementKey, ElementName, ElementRange,
 };
 use crate::payload::{BlobKey, BlobPart};
+use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::table::Verb;
+
+/// An unfinished execution with elements of this collection needs attention
+/// ([`Attention::Toy`](crate::placement::Attention)), so that tests see one reason replaced by another.
+pub const TOY_ATTENTION: Collection = Collection::Members;
 
 /// Reads, writes one element of what it has read, and makes another execution follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,22 +99,22 @@ impl Decide for Toy {
         let record = context.unfinished(&self.target, "a toy")?;
         let follower = self.follower.as_ref().map(|one| one.moved(context)).transpose()?;
         let bytes = self.made_of(context);
-        let next = ElementRange {
-            owner: record.id,
-            collection: self.into,
-            from: record.counts.of(self.into),
-            limit: crate::bounds::PAGE,
-        };
-        if !self.into.grows_alone() || next.from == 0 {
-            let update = context.update(record, record.clone(), None);
-            let write = update.with_element(self.into, self.name.clone(), bytes);
+        let mut number = record.counts.of(self.into);
+        if !self.into.grows_alone() || number == 0 {
+            let write = context.with_element(record, self.into, self.name.clone(), bytes);
             return Ok(Step::write(write.and(follower), Reply::Done));
         }
-        let Some(later) = context.loaded.ranges.get(&next) else {
-            let more = ReadSet { ranges: vec![next], ..ReadSet::default() };
-            return Ok(Step::NeedMore(more));
-        };
-        let number = later.last().map_or(next.from, |last| last.number + 1);
+        // A read may end early, so the end is where nothing follows.
+        loop {
+            let (owner, collection, limit) = (record.id, self.into, crate::bounds::PAGE);
+            let next = ElementRange { owner, collection, from: number, limit };
+            let Some(later) = context.loaded.ranges.get(&next) else {
+                let more = ReadSet { ranges: vec![next], ..ReadSet::default() };
+                return Ok(Step::NeedMore(more));
+            };
+            let Some(last) = later.last() else { break };
+            number = last.number + 1;
+        }
         let element = Element { number, name: None, content: Content::Bytes(bytes) };
         let append = Append {
             owner: record.id,
@@ -132,26 +137,28 @@ impl Follower {
     }
 }
 
-impl WriteSet {
-    /// Changes another record too.
-    fn and(mut self, other: Option<Change>) -> WriteSet {
-        self.changes.extend(other);
-        self
-    }
-
-    /// Stores one more element beside the one record of this write, and counts it there.
+impl Context<'_> {
+    /// `record` with one more element beside it, which it counts.
     pub(super) fn with_element(
-        mut self,
+        &self,
+        record: &Execution,
         collection: Collection,
         name: Option<ElementName>,
         bytes: Bytes,
     ) -> WriteSet {
-        let change = &mut self.changes[0];
-        if let Some(record) = &mut change.after {
-            let number = record.counts.add(collection);
-            let element = Element { number, name, content: Content::Bytes(bytes) };
-            change.elements.push((collection, element));
-        }
+        let mut after = record.clone();
+        let number = after.counts.add(collection);
+        let element = Element { number, name, content: Content::Bytes(bytes) };
+        let mut write = self.update(record, after, None);
+        write.changes[0].elements.push((collection, element));
+        write
+    }
+}
+
+impl WriteSet {
+    /// Changes another record too.
+    fn and(mut self, other: Option<Change>) -> WriteSet {
+        self.changes.extend(other);
         self
     }
 }

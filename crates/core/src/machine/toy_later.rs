@@ -49,8 +49,8 @@ impl Decide for ToyLater {
         let mut write = match self.changes {
             true => {
                 let record = context.unfinished(&self.target, "a toy")?;
-                let update = context.update(record, record.clone(), None);
-                update.with_element(Collection::Steps, None, Bytes::from_static(b"later"))
+                let bytes = Bytes::from_static(b"later");
+                context.with_element(record, Collection::Steps, None, bytes)
             }
             false => WriteSet::default(),
         };
@@ -95,8 +95,7 @@ impl Work for Elements {
         };
         let latch = context.loaded.tallies.get(&owner).map_or(0, |tally| tally.of(LATCH));
         let bytes = [from.to_be_bytes(), latch.to_be_bytes()].concat().into();
-        let update = context.update(record, record.clone(), None);
-        let write = update.with_element(Collection::Signals, None, bytes);
+        let write = context.with_element(record, Collection::Signals, None, bytes);
         let next = from + 1;
         ControlFlow::Continue((write, (next < u64::from(member)).then_some(next)))
     }

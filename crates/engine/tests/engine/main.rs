@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod continuations;
+mod owners;
 mod repair;
 mod scanners;
 mod supervisor;

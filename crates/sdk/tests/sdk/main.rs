@@ -6,6 +6,7 @@ mod fixture;
 mod grants;
 mod registration;
 mod runtime;
+mod stops;
 mod usage;
 mod work;
 mod worker;

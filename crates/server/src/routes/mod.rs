@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod meta;
 pub(crate) mod operator;
 pub(crate) mod registry;
+pub(crate) mod stops;
 pub(crate) mod workers;
 
 use ff_api::http::Problem;

@@ -221,19 +221,26 @@ impl<S: Store + ?Sized> ClientBackend for Engine<S> {
             return Err(Refusal::invalid("limit", why).into());
         }
         let record = self.describe(target).await?;
-        let range = ElementRange {
-            owner: target.execution,
-            collection: Collection::Attempts,
-            from: from.into(),
-            limit,
+        let (owner, collection) = (target.execution, Collection::Attempts);
+        let Some(newest) = record.attempt.filter(|newest| newest.number >= from) else {
+            return Ok(Vec::new());
         };
-        let earlier = self.store().elements(range).await?.into_iter();
-        let mut attempts: Vec<_> = earlier.filter_map(Element::into_attempt).collect();
-        // The record was read first: an attempt that has ended since is in both places.
-        if let Some(newest) = record.attempt.filter(|newest| newest.number >= from)
-            && attempts.len() < limit
-            && attempts.iter().all(|attempt| attempt.number < newest.number)
-        {
+        let mut attempts = Vec::new();
+        let mut next = from;
+        // A read may end early. The record was read first: what has ended since is not asked for.
+        while next < newest.number && attempts.len() < limit {
+            let left = (newest.number - next) as usize;
+            let limit = left.min(limit - attempts.len());
+            let range = ElementRange { owner, collection, from: next.into(), limit };
+            let page = self.store().elements(range).await?.into_iter();
+            let before = attempts.len();
+            attempts.extend(page.filter_map(Element::into_attempt));
+            if attempts.len() == before {
+                break;
+            }
+            next = attempts.last().map_or(next, |last: &Attempt| last.number + 1);
+        }
+        if next == newest.number && attempts.len() < limit {
             attempts.push(newest);
         }
         Ok(attempts)

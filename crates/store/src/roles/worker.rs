@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_core::bounds::CLAIM_WAIT_MAX;
+use ff_core::bounds::{CLAIM_WAIT_MAX, END_WAIT_MAX};
 use ff_core::limits::Amounts;
 use ff_core::machine::{
     CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
@@ -18,6 +18,7 @@ use ff_core::{Capabilities, Lane, Millis, Namespace, RequestId, ResourceKey, Wor
 use super::{Answer, Engine, done, only};
 use crate::admission::{claim, settle};
 use crate::error::StoreError;
+use crate::stops::{StopCursor, StopNews};
 use crate::store::Store;
 use crate::{metrics, waiting};
 
@@ -39,6 +40,16 @@ pub trait WorkerBackend: Send + Sync {
 
     /// Keeps leases; each gets its own answer.
     async fn renew(&self, holds: Vec<LeaseRef>) -> Result<Vec<Answer<Renewed>>, StoreError>;
+
+    /// What was cancelled, revoked or has expired after `after` while the process of a worker held it;
+    /// waits up to `wait` for something. A hint: the worker renews what it holds of that.
+    async fn stops(
+        &self,
+        namespace: &Namespace,
+        instance: &WorkerInstanceId,
+        after: Option<StopCursor>,
+        wait: Millis,
+    ) -> Result<StopNews, StoreError>;
 
     /// Tells how far the work is.
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError>;
@@ -167,6 +178,17 @@ impl<S: Store + ?Sized> WorkerBackend for Engine<S> {
         let renewed = requests.into_iter().zip(&answers).filter(|(_, answer)| answer.is_ok());
         renewed.for_each(|(request, _)| self.0.claimers.renews(request));
         Ok(answers)
+    }
+
+    async fn stops(
+        &self,
+        namespace: &Namespace,
+        instance: &WorkerInstanceId,
+        after: Option<StopCursor>,
+        wait: Millis,
+    ) -> Result<StopNews, StoreError> {
+        let wait = wait.within("wait", Millis::ZERO, END_WAIT_MAX)?;
+        Ok(self.store().wakeups().stops().after(namespace, instance, after, wait).await)
     }
 
     async fn progress(&self, report: ReportProgress) -> Result<(), StoreError> {

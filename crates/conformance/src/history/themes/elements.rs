@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use ff_core::collection::{Collection, ElementName, ElementRange};
-use ff_core::machine::{Action, Follower, Target, Toy, ToyPart};
+use ff_core::machine::{Action, Follower, TOY_ATTENTION, Target, Toy, ToyPart};
 use ff_core::payload::BlobPart;
 use ff_core::table::Verb;
 use ff_core::{Execution, ExecutionId};
@@ -23,8 +23,10 @@ pub(super) const THEME: Theme = Theme {
     kinds: &[(1, |g, v| g.toy(v))],
 };
 
-/// Those that a toy writes: by name, without one, and without a change of its owner.
-const COLLECTIONS: [Collection; 3] = [Collection::Steps, Collection::Signals, Collection::Frames];
+/// Those that a toy writes: by name, without one, without a change of its owner, and such that its owner
+/// needs attention.
+const COLLECTIONS: [Collection; 4] =
+    [Collection::Steps, Collection::Signals, Collection::Frames, TOY_ATTENTION];
 
 impl Generator {
     /// Writes an element of what it reads.
