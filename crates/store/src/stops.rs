@@ -79,7 +79,7 @@ impl FromStr for StopCursor {
         let parts = (number(text.get(..16)), number(text.get(16..)));
         match (plain, parts) {
             (true, (Some(process), Some(known))) => Ok(StopCursor { process, known }),
-            _ => Err(Refusal::invalid("cursor", "is not one that was answered; leave it out")),
+            _ => Err(Refusal::invalid("after", "is not one that was answered; leave it out")),
         }
     }
 }
@@ -149,6 +149,11 @@ impl Stops {
         recent.forgotten += recent.stops.len() as u64 + 1;
         recent.stops.clear();
         self.count.send_replace(recent.count());
+    }
+
+    /// How many workers wait for stops.
+    pub fn waiting(&self) -> usize {
+        self.count.receiver_count()
     }
 
     /// What this process stops from now on, for a store that tells others. There is one such store.

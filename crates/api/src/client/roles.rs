@@ -314,9 +314,9 @@ impl WorkerBackend for HttpClient {
         wait: Millis,
     ) -> Result<StopNews, StoreError> {
         let wait_ms = wait.within("wait", Millis::ZERO, END_WAIT_MAX)?.get();
-        let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
+        let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
         let path = format!(
-            "/v1/workers/any/stops?namespace={namespace}&instance={instance}&wait_ms={wait_ms}{cursor}"
+            "/v1/workers/any/stops?namespace={namespace}&instance={instance}&wait_ms={wait_ms}{after}"
         );
         let view: StopsView = self.get_in(&path, Duration::from_millis(wait_ms)).await?;
         understood(view.news())

@@ -281,7 +281,7 @@ pub(crate) fn with_elements(submit: Submit) -> ToySubmit {
         (Collection::Steps, name("a"), "second".into()),
         (Collection::Signals, None, "signal".into()),
     ];
-    ToySubmit { submit, elements }
+    ToySubmit { submit: Box::new(submit), elements }
 }
 
 /// An element that is appended, unless it is the first.

@@ -220,7 +220,7 @@ pub(crate) async fn a_record_is_made_with_the_elements_beside_it(g: Fixture) {
         (Collection::Signals, None, bytes("signal")),
         (Collection::Frames, None, bytes("frame")),
     ];
-    let toy = ToySubmit { submit, elements };
+    let toy = ToySubmit { submit: Box::new(submit), elements };
     g.run(toy.clone()).await.unwrap();
     let all = async || {
         let mut all = Vec::new();

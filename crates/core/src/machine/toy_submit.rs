@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToySubmit {
     /// The execution.
-    pub submit: Submit,
+    pub submit: Box<Submit>,
     /// What goes beside it, in order; those of one collection in a row.
     pub elements: Vec<(Collection, Option<ElementName>, Bytes)>,
 }

@@ -30,7 +30,7 @@ pub(crate) struct StopsQuery {
     instance: WorkerInstanceId,
     /// The cursor of the last answer; absent in the first call, which answers at once.
     #[param(pattern = "^[0-9a-f]{32}$")]
-    cursor: Option<String>,
+    after: Option<String>,
     /// How long to wait for something to be stopped; 0 when absent. A server that stops answers sooner.
     #[serde(default)]
     #[param(maximum = 30000)]
@@ -52,8 +52,8 @@ pub(crate) async fn stops(
     Params(query): Params<StopsQuery>,
 ) -> Result<JsonBody<StopsView>, ApiError> {
     WorkerId::new(worker)?;
-    let StopsQuery { namespace, instance, cursor, wait_ms } = query;
-    let after = cursor.map(|cursor| cursor.parse::<StopCursor>()).transpose()?;
+    let StopsQuery { namespace, instance, after, wait_ms } = query;
+    let after = after.map(|cursor| cursor.parse::<StopCursor>()).transpose()?;
     let wait = Millis::new(wait_ms).within("wait_ms", Millis::ZERO, END_WAIT_MAX)?;
     let _permit = match wait {
         Millis::ZERO => None,

@@ -26,6 +26,7 @@ mod registry;
 mod requests;
 mod shutdown;
 mod slow;
+mod stops;
 mod tls;
 mod usage;
 mod waiting;

@@ -8,11 +8,7 @@ use ff_core::limits::ExecutionLimits;
 use ff_core::machine::{Complete, ReportUsage, Submit};
 use ff_core::quota::QuotaLimits;
 use ff_core::{Lane, Millis, Namespace};
-use ff_engine::audit::AuditScanner;
-use ff_engine::scanner::Scanning;
-use ff_engine::supervisor::Supervisor;
-use ff_engine::timers::{Options, Timers};
-use ff_engine::unblock::UnblockScanner;
+use ff_engine::services::Services;
 use ff_store::metrics::MetricKind;
 use ff_store::{
     ClientBackend, Clock, EngineBackend, LimitsBackend, MaintenanceBackend, PartitionSet,
@@ -91,14 +87,10 @@ async fn live(server: &Fixture) -> String {
     client.reset_budget(&namespace, &"team".parse().unwrap()).await.unwrap();
 
     let backend: Arc<dyn EngineBackend> = Arc::new(server.store.clone());
-    let supervisor = Supervisor::default();
-    let timed = backend.clone();
-    supervisor.start("timers", move |stop| {
-        let timers = Timers::new(timed.clone(), Options::default());
-        async move { timers.run(stop).await }
-    });
-    Scanning::new(UnblockScanner::default(), backend.clone()).run_once().await.unwrap();
-    Scanning::new(AuditScanner::default(), backend).run_once().await.unwrap();
+    let services = Services::new(backend);
+    services.unblock.run_once().await.unwrap();
+    services.audit.run_once().await.unwrap();
+    let supervisor = services.start();
     ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     within(async {
         while !scraped(server).await.contains("ff_timers_total") {
