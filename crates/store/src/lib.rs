@@ -26,6 +26,7 @@ pub mod partition_set;
 mod process;
 pub mod retry;
 pub mod roles;
+mod rows;
 pub mod serial;
 pub mod steady;
 pub mod stops;

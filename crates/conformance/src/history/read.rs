@@ -33,7 +33,7 @@ pub(crate) enum Seen {
     Blob(Option<Bytes>),
     Elements(Vec<Element>),
     List(Vec<Listed>),
-    DueAction(DueTimers),
+    DueAction(Box<DueTimers>),
     Resources(Vec<Resource>),
     Ahead(u64),
     Blocked(Vec<BlockedClass>),
@@ -47,7 +47,7 @@ impl Read {
             Read::Elements(range) => Seen::Elements(store.elements(range).await?),
             Read::List(scan) => Seen::List(store.list(scan).await?),
             Read::DueAction { after, limit } if store.partitions() > 1 => {
-                Seen::DueAction(all_due(store, after, limit).await?)
+                Seen::DueAction(Box::new(all_due(store, after, limit).await?))
             }
             Read::DueAction { after, limit } => {
                 let after =
@@ -61,7 +61,7 @@ impl Read {
                     more.resource = None;
                 }
                 timers.resources.sort();
-                Seen::DueAction(timers)
+                Seen::DueAction(Box::new(timers))
             }
             Read::Resources(scan) => Seen::Resources(store.resources(scan).await?),
             Read::Ahead { place, id } => Seen::Ahead(store.ahead(&place, id).await?),
