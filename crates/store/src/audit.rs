@@ -364,7 +364,7 @@ mod tests {
     use ff_core::limits::Blocker;
     use ff_core::machine::{self, Command, Loaded, Step, Submit};
     use ff_core::placement::{AdmissionClass, Attention, Score};
-    use ff_core::{RequestId, ResourceKind};
+    use ff_core::{RequestId, ResourceKind, Time};
 
     use super::*;
 
