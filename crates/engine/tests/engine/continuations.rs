@@ -69,8 +69,8 @@ async fn slices(backend: &Engine<Forwarding<Broken>>, owner: ExecutionId) -> usi
     backend.store().elements(range).await.unwrap().len()
 }
 
-async fn cycle(backend: &Arc<Engine<Forwarding<Broken>>>) -> Report {
-    let report = Timers::new(backend.clone(), Options::default()).run_once().await.unwrap();
+async fn cycle(backend: &Engine<Forwarding<Broken>>, timers: &Timers) -> Report {
+    let report = timers.run_once().await.unwrap();
     backend.drain().await;
     report
 }
@@ -83,14 +83,15 @@ async fn a_cycle_runs_more_than_one_page_and_the_process_runs_the_rest() {
     let all: Vec<_> =
         owners.iter().map(|id| (*id, vec![(ContinuationKind::TOY, 3); 100])).collect();
     let backend = left(&clock, new_id(), &all).await;
-    assert_eq!(cycle(&backend).await.fired, 0, "nothing is due");
+    let timers = Timers::new(backend.clone(), Options::default());
+    assert_eq!(cycle(&backend, &timers).await.fired, 0, "nothing is due");
     clock.advance(TAKEOVER);
-    let report = cycle(&backend).await;
+    let report = cycle(&backend, &timers).await;
     assert_eq!((report.fired, report.errors), (100 * OWNERS as u64, 0));
     for id in owners {
         assert_eq!(slices(&backend, id).await, 300, "to their end");
     }
-    assert_eq!(cycle(&backend).await, Report::default(), "nothing is left");
+    assert_eq!(cycle(&backend, &timers).await, Report::default(), "nothing is left");
 }
 
 #[tokio::test]
@@ -104,9 +105,10 @@ async fn one_that_fails_or_is_unknown_costs_itself_alone() {
         (sound, one(ContinuationKind::TOY)),
     ];
     let backend = left(&clock, broken, &all).await;
+    let timers = Timers::new(backend.clone(), Options::default());
     clock.advance(TAKEOVER);
     for fired in [1, 0] {
-        let report = cycle(&backend).await;
+        let report = cycle(&backend, &timers).await;
         assert_eq!((report.fired, report.stale, report.errors), (fired, 0, 2));
     }
     assert_eq!(slices(&backend, sound).await, 1);

@@ -1,12 +1,11 @@
 //! The audit scanner: violations are reported, and left as they are.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ff_core::Namespace;
 use ff_core::machine::Submit;
 use ff_engine::audit::AuditScanner;
-use ff_engine::scanner::{Scanned, Scanner, Scanning};
+use ff_engine::scanner::{Scanned, Scanner};
 use ff_store::roles::Engine;
 use ff_store::{ClientBackend, PartitionSet};
 use ff_testkit::Forwarding;
@@ -24,7 +23,7 @@ async fn with_work(count: u64) -> Engine<Forwarding<Broken>> {
 }
 
 async fn audit(backend: &Engine<Forwarding<Broken>>, scanner: AuditScanner) -> Scanned {
-    Scanning::new(scanner, Arc::new(backend.clone())).run_once().await.unwrap()
+    scanner.scan(backend, &PartitionSet::All).await.unwrap()
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use ff_core::{
     Capabilities, Dimension, ExecutionId, Lane, Millis, Namespace, ResourceKey, ResourceKind,
     ResourceName,
 };
-use ff_engine::scanner::{Scanned, Scanning};
+use ff_engine::scanner::{Scanned, Scanner, Scanning};
 use ff_engine::services::Services;
 use ff_engine::unblock::UnblockScanner;
 use ff_store::roles::Engine;
@@ -174,8 +174,10 @@ async fn two_processes_at_once_release_the_same_as_one() {
         waiting(&backend, counts_against("api"), 8).await;
         bare_budget(&backend, "team").await;
         bare_quota(&backend, "api", 5).await;
-        let (one, other) = (scanning(&backend), scanning(&backend));
-        let scans = tokio::join!(one.run_once(), other.run_once());
+        // Each still believes that all of it is its own.
+        let (one, other) = (UnblockScanner::default(), UnblockScanner::default());
+        let all = PartitionSet::All;
+        let scans = tokio::join!(one.scan(&backend, &all), other.scan(&backend, &all));
         let errors = scans.0.unwrap().errors + scans.1.unwrap().errors;
         assert_eq!(errors, 0, "seed {seed}");
         assert_eq!(claimed(&backend).await.len(), 4 + 5, "seed {seed}");
