@@ -101,6 +101,13 @@ impl Tally {
     }
 }
 
+/// A theme, the counts of its histories, and how often each of its moves was made.
+struct Counted<'a> {
+    theme: &'static Theme,
+    own: &'a Tally,
+    moves: Vec<(u64, &'static Arrow)>,
+}
+
 /// Counts over the histories of each theme.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies(BTreeMap<&'static str, Tally>);
@@ -120,15 +127,15 @@ impl Tallies {
         all
     }
 
-    /// Each theme that has histories, their counts, and how often each of its moves was made in them. The
-    /// moves of the theme that every history has commands of count in all of them.
-    fn themes(&self) -> Vec<(&'static Theme, &Tally, Vec<(u64, &'static Arrow)>)> {
+    /// Each theme that has histories. Its moves count in these; those of the theme that every history has
+    /// commands of, in all of them.
+    fn themes(&self) -> Vec<Counted<'_>> {
         let all = self.all();
         let counted = THEMES.iter().filter_map(|theme| {
             let own = self.0.get(theme.name)?;
             let counts = if theme.is_everywhere() { &all } else { own };
             let moves = theme.moves().map(|arrow| (counts.times(arrow), arrow)).collect();
-            Some((*theme, own, moves))
+            Some(Counted { theme, own, moves })
         });
         counted.collect()
     }
@@ -149,14 +156,14 @@ impl Tallies {
             all.arrows.len(),
             every_move().count()
         );
-        for (theme, tally, moves) in self.themes() {
+        for Counted { theme, own, moves } in self.themes() {
             let taken = moves.iter().filter(|(times, _)| *times > 0).count();
             eprintln!(
                 "  {}: {} histories, {} commands, {} accepted, {taken} of its {} moves, the rarest {:?}",
                 theme.name,
-                tally.histories,
-                tally.commands,
-                tally.accepted,
+                own.histories,
+                own.commands,
+                own.accepted,
                 moves.len(),
                 moves.iter().min()
             );
@@ -166,16 +173,16 @@ impl Tallies {
 
     /// Panics unless enough happened in each theme.
     pub(crate) fn assert_not_vacuous(&self, name: &str) {
-        for (theme, tally, moves) in self.themes() {
+        for Counted { theme, own, moves } in self.themes() {
             let (about, least) = (theme.name, theme.least);
             let rare: Vec<_> = moves.into_iter().filter(|(times, _)| *times < least).collect();
             assert!(rare.is_empty(), "{name}: {about} made less than {least} times: {rare:#?}");
-            let unseen = theme.refusals.iter().filter(|code| !tally.codes.contains_key(code));
+            let unseen = theme.refusals.iter().filter(|code| !own.codes.contains_key(code));
             let unseen: Vec<_> = unseen.collect();
             assert!(unseen.is_empty(), "{name}: {about} was not refused with {unseen:?}");
-            let (accepted, commands) = (tally.accepted, tally.commands);
+            let (accepted, commands) = (own.accepted, own.commands);
             assert!(
-                tally.accepts_half(),
+                own.accepts_half(),
                 "{name}: of {about} {accepted} of {commands} commands were accepted, less than half"
             );
         }

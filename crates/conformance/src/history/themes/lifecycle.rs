@@ -133,7 +133,12 @@ impl Generator {
             return Some(ClaimGranted { target, request: offer.request, worker }.into());
         }
         let granted = |record: &Execution| matches!(record.state, State::Granted { .. });
-        let record = self.some(view, granted)?;
+        let withheld = |record: &Execution| {
+            let (at, spec) = (view.partition(record.id), &record.spec);
+            let settings = view.lane(at, &spec.namespace, &spec.lane);
+            granted(record) && settings.is_some_and(|lane| lane.paused)
+        };
+        let record = self.some(view, withheld).or_else(|| self.some(view, granted))?;
         let State::Granted { grant, .. } = &record.state else { return None };
         let (request, worker) = (grant.request, grant.to.clone());
         Some(ClaimGranted { target: self.target_of(record), request, worker }.into())
