@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use ff_core::bounds::BATCH_BYTES;
 use ff_core::machine::{Action, Admissions, Admitted, Claimed, Command, Granted, Reply};
 use ff_core::{Capabilities, ExecutionId, Lane, Namespace, Partition, RequestId};
 
@@ -82,11 +83,13 @@ pub(crate) struct Asking {
     /// What is still wanted.
     pub(crate) command: Command,
     so_far: Option<Reply>,
+    /// How many bytes of input that has.
+    bytes: usize,
 }
 
 impl Asking {
     pub(crate) fn new(command: &Command) -> Asking {
-        Asking { command: command.clone(), so_far: None }
+        Asking { command: command.clone(), so_far: None, bytes: 0 }
     }
 
     /// Takes the answer of one partition. Tells whether the next one is asked.
@@ -98,7 +101,14 @@ impl Asking {
                 claim.max = claim.max.saturating_sub(taken);
                 claim.first = claim.first.saturating_add(taken);
                 claim.retry = false;
-                claim.max > 0 && !again && withheld.is_none() && needs_admission.is_empty()
+                self.bytes += assignments.iter().map(|one| one.input.bytes.len()).sum::<usize>();
+                // The answer of another partition may be as large as an answer can be.
+                let has_room = self.bytes <= BATCH_BYTES / 2;
+                claim.max > 0
+                    && has_room
+                    && !again
+                    && withheld.is_none()
+                    && needs_admission.is_empty()
             }
             (_, Reply::Granted(granted)) => *granted == Granted::default(),
             _ => false,
