@@ -156,7 +156,7 @@ fn read(
         Action::Complete(complete) => complete::read(store, complete, shared, answer),
         Action::Renew(_) => renew::read(answer),
         Action::Tick(tick) => retire::read(store, tick, &answer),
-        Action::Unblock(_) => unblock::read(store, partition, answer),
+        Action::Unblock(_) => unblock::read(store, partition, shared, &answer),
         _ => Ok(None),
     };
     match read.transpose() {

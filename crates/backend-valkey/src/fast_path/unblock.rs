@@ -31,14 +31,19 @@ pub(super) fn push(
 pub(super) fn read(
     store: &Shared,
     partition: u16,
-    answer: Value,
+    shared: &[Value],
+    answer: &Value,
 ) -> Result<Option<Reply>, StoreError> {
-    let answer = reply::list(answer)?;
-    let Ok([_, namespace, lane, requires, head]) = <[Value; 5]>::try_from(answer) else {
-        return Ok(None);
+    let number = reply::number(answer)?;
+    let Some(place) = number.unsigned_abs().checked_sub(1) else { return Ok(None) };
+    let Some(Value::Array(queues)) = shared.first() else { return Err(reply::missing()) };
+    let queue = queues.get(place as usize).cloned().ok_or_else(reply::missing)?;
+    let Ok([namespace, lane, requires, head]) = <[Value; 4]>::try_from(reply::list(queue)?) else {
+        return Err(reply::missing());
     };
     let queue = (Namespace::new(reply::text(namespace)?)?, Lane::new(reply::text(lane)?)?);
     let requires = Capabilities::parse(&reply::text(requires)?)?;
-    store.has_joined(partition, &queue, &requires, reply::maybe_number(&head)?);
+    let head = if number < 0 { reply::maybe_number(&head)? } else { None };
+    store.has_joined(partition, &queue, &requires, head);
     Ok(Some(Reply::Applied(true)))
 }

@@ -76,11 +76,12 @@ impl Way {
         }
     }
 
-    /// How many values at the beginning of an answer are for every caller. Of claims: that they are
+    /// How many values at the beginning of an answer are for every caller. Of completions: the time. Of
+    /// executions that return to their queues: these. Of claims: that they are
     /// answered, the time, whether the lane has a limit, heads, and what must be admitted.
     pub(crate) fn shared(&self) -> usize {
         match self {
-            Way::Commands { verb: Verb::Complete, .. } => 1,
+            Way::Commands { verb: Verb::Complete | Verb::Unblock, .. } => 1,
             Way::Commands { .. } => 0,
             Way::Claims { .. } => 5,
         }
