@@ -89,6 +89,7 @@ pub(crate) async fn each_execution_of_a_claim_has_its_own_lease(g: Fixture) {
 }
 
 pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Fixture) {
+    let g = g.in_one_partition();
     let input = Payload::bytes(Bytes::from(vec![7; 400 * 1_024]));
     for _ in 0..3 {
         g.submit(Submit { input: input.clone(), ..g.work() }).await;
@@ -102,6 +103,7 @@ pub(crate) async fn a_claim_stops_at_a_mebibyte_of_input(g: Fixture) {
 }
 
 pub(crate) async fn a_claim_takes_one_execution_however_large_its_input(g: Fixture) {
+    let g = g.in_one_partition();
     let input = Payload::bytes(Bytes::from(vec![7; ff_core::bounds::PAYLOAD_BYTES]));
     for _ in 0..2 {
         g.submit(Submit { input: input.clone(), ..g.work() }).await;
