@@ -41,7 +41,17 @@ async fn optimistic_4_partitions() -> Subject {
 
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
-ff_conformance::exam!(memory_4_partitions, serial_4_partitions);
+// What does not depend on the order of work, which a queue has only within a partition.
+ff_conformance::exam!(
+    memory_4_partitions,
+    serial_4_partitions,
+    continuations,
+    elements,
+    follow,
+    lane,
+    lane_defaults,
+    worker
+);
 ff_conformance::exam!(memory_clock, serial, own_clock);
 ff_conformance::clock_histories!(memory_clock_histories, serial);
 ff_conformance::histories!(
