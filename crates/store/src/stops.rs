@@ -59,7 +59,7 @@ impl Stop {
 /// Up to where a worker knows what was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopCursor {
-    /// The process that has told it.
+    /// The process that answered it.
     process: u64,
     known: u64,
 }
@@ -79,7 +79,10 @@ impl FromStr for StopCursor {
         let parts = (number(text.get(..16)), number(text.get(16..)));
         match (plain, parts) {
             (true, (Some(process), Some(known))) => Ok(StopCursor { process, known }),
-            _ => Err(Refusal::invalid("after", "is not one that was answered; leave it out")),
+            _ => Err(Refusal::invalid(
+                "after",
+                "is not the cursor of an earlier answer; leave it out to begin anew",
+            )),
         }
     }
 }
@@ -93,7 +96,7 @@ pub struct StopNews {
     pub stopped: Option<Vec<ExecutionId>>,
 }
 
-/// The stops that a process has heard of.
+/// The stops that a process knows of.
 #[derive(Debug)]
 pub struct Stops {
     process: u64,
@@ -180,7 +183,7 @@ impl Stops {
             if news.stopped.as_ref().is_none_or(|stopped| !stopped.is_empty()) {
                 return news;
             }
-            // What was told of others need not be read again.
+            // Stops of other workers need not be read again.
             cursor = Some(news.cursor);
             if timeout_at(give_up, counted.changed()).await.is_err() {
                 return news;
