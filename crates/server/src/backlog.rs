@@ -1,20 +1,18 @@
 //! How many executions wait, for what, and how many run: counted in the store for each scrape.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ff_core::ResourceKind;
 use ff_store::backlog::Backlog;
 use ff_store::metrics::lane_label;
 use ff_store::{StoreError, outage};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 /// How long a scrape waits for a count; after that it reports the last one.
 const WAIT: Duration = Duration::from_secs(3);
-
-/// Lanes that were reported, so that one that has become empty is reported as empty.
-static SHOWN: Mutex<BTreeMap<Arc<str>, Shown>> = Mutex::new(BTreeMap::new());
 
 /// What is reported about a lane.
 #[derive(Debug, Default)]
@@ -26,9 +24,12 @@ struct Shown {
 }
 
 /// Counts the backlog, one count at a time for any number of scrapes. A count that takes long
-/// continues without the scrapes that started it.
+/// continues without the scrapes that started it. It keeps the lanes that it reported, so that one
+/// that has become empty is reported as empty.
 #[derive(Debug, Default)]
-pub(crate) struct Counting(Arc<tokio::sync::Mutex<()>>);
+pub(crate) struct Counting(Arc<Mutex<Lanes>>);
+
+type Lanes = BTreeMap<Arc<str>, Shown>;
 
 impl Counting {
     /// Counts and reports, or waits for the count in progress.
@@ -37,16 +38,15 @@ impl Counting {
         count: impl Future<Output = Result<Backlog, StoreError>> + Send + 'static,
     ) {
         let counted = async {
-            let Ok(turn) = self.0.clone().try_lock_owned() else {
+            let Ok(mut shown) = self.0.clone().try_lock_owned() else {
                 drop(self.0.lock().await);
                 return;
             };
             let counting = tokio::spawn(async move {
                 match count.await {
-                    Ok(backlog) => show(&backlog),
+                    Ok(backlog) => show(&backlog, &mut shown),
                     Err(error) => outage::failed(&error, "the backlog cannot be counted"),
                 }
-                drop(turn);
             });
             // A count that panicked reports nothing, like one that failed.
             let _ = counting.await;
@@ -57,8 +57,7 @@ impl Counting {
 }
 
 /// Sets the gauges to `backlog`.
-fn show(backlog: &Backlog) {
-    let mut lanes = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+fn show(backlog: &Backlog, lanes: &mut Lanes) {
     lanes.values_mut().for_each(|shown| *shown = Shown::default());
     for ((_, lane), queued) in &backlog.queues {
         let shown = lanes.entry(lane_label(lane)).or_default();
