@@ -13,6 +13,10 @@ pub const IDEMPOTENCY_KEY_BYTES: usize = 256;
 pub const ELEMENT_NAME_BYTES: usize = 256;
 /// Most bytes of the elements beside a record that one read answers (it answers at least one element).
 pub const RANGE_BYTES: usize = 1 << 20;
+/// Most entries in the journal of one execution, those hidden by a replay included.
+pub const STEPS: u64 = 10_000;
+/// Most bytes of the results of all steps of one execution.
+pub const JOURNAL_BYTES: u64 = 64 << 20;
 /// Longest value of a setting of a store, in bytes.
 pub const SETTING_BYTES: usize = 4_096;
 /// Longest tag value, in bytes.
@@ -55,6 +59,20 @@ pub const PAGE: usize = 1_000;
 pub const PAGE_SCAN: usize = 10_000;
 /// Most partitions: what the 12 bits of an id can name.
 pub const PARTITIONS: u16 = 4_096;
+/// Most waitpoints that one execution has open.
+pub const WAITPOINTS: usize = 16;
+/// Most levels of the condition of a suspension.
+pub const CONDITION_DEPTH: usize = 4;
+/// Most nodes of the condition of a suspension.
+pub const CONDITION_NODES: usize = 32;
+/// Most that all counts of a condition come to.
+pub const CONDITION_COUNT: usize = 256;
+/// Most signals that one waitpoint takes.
+pub const SIGNALS_PER_WAITPOINT: u32 = 1_000;
+/// Most signals that one execution takes.
+pub const SIGNALS: u64 = 10_000;
+/// Most signals of one execution that wait at pending waitpoints for a suspension.
+pub const EARLY_SIGNALS: usize = 256;
 
 /// Longest delay, backoff or absolute distance of a timer.
 pub const DELAY: Millis = Millis::from_days(3_650);
@@ -96,6 +114,18 @@ pub const PERIOD_MIN: Millis = Millis::from_secs(1);
 pub const WINDOW_MAX: Millis = Millis::from_days(3_650);
 /// Longest jitter of a quota.
 pub const JITTER_MAX: Millis = Millis::from_secs(60);
+/// Most secrets of one token that are kept, those that are not accepted any more included.
+pub const TOKEN_SECRETS: usize = 4;
+/// Most namespaces of one token, unless it reaches every one.
+pub const TOKEN_NAMESPACES: usize = 64;
+/// Shortest time after which a token expires.
+pub const TOKEN_TTL_MIN: Millis = Millis::from_secs(1);
+/// Longest time after which a token expires.
+pub const TOKEN_TTL_MAX: Millis = Millis::from_days(3_650);
+/// How far apart the uses of a token are that a store is told of.
+pub const TOKEN_USE_STEP: Millis = Millis::from_secs(60);
+/// How long a server accepts a token by what it read of it: after so long a revocation holds everywhere.
+pub const TOKEN_TRUST: Millis = Millis::from_secs(5);
 /// Most lanes that one worker serves.
 pub const WORKER_LANES: usize = 64;
 /// Shortest time after which a silent worker counts as gone.
@@ -106,6 +136,17 @@ pub const WORKER_TTL_MAX: Millis = Millis::from_hours(24);
 pub const CLAIM_WAIT_MAX: Millis = Millis::from_secs(60);
 /// Longest wait for the end of an execution in one call: shorter than proxies allow a request to take.
 pub const END_WAIT_MAX: Millis = Millis::from_secs(30);
+
+/// Longest name of a signing key, in bytes.
+pub const KID_BYTES: usize = 16;
+/// Longest subject that a token is made for, in bytes.
+pub const SUBJECT_BYTES: usize = 128;
+/// Most signing keys of a store that verify at once.
+pub const VERIFYING_KEYS: usize = 16;
+/// Most signing keys that a store remembers, and that a file of keys has.
+pub const KEYS_KEPT: usize = 64;
+/// Longest time for which a signing key that was replaced verifies.
+pub const KEY_GRACE_MAX: Millis = Millis::from_days(3_650);
 
 /// One documented bound.
 #[derive(Debug, Clone, Copy)]
@@ -126,10 +167,13 @@ pub const ALL: &[Limit] = &[
         "bytes",
     ),
     limit("idempotency key", IDEMPOTENCY_KEY_BYTES as u64, "bytes"),
+    limit("name of a step", ELEMENT_NAME_BYTES as u64, "bytes"),
+    limit("entries in the journal of one execution", STEPS, "entries"),
+    limit("results of all steps of one execution", JOURNAL_BYTES, "bytes"),
     limit("tag value", TAG_VALUE_BYTES as u64, "bytes"),
     limit("tags on one execution", TAGS as u64, "tags"),
     limit("content type", CONTENT_TYPE_BYTES as u64, "bytes"),
-    limit("input or result", PAYLOAD_BYTES as u64, "bytes"),
+    limit("input, or result of an execution or a step", PAYLOAD_BYTES as u64, "bytes"),
     limit("failure, progress or cancel message", MESSAGE_BYTES as u64, "bytes"),
     limit("capability set, tokens", CAPABILITY_TOKENS as u64, "tokens"),
     limit("capability set, joined by commas", CAPABILITY_BYTES as u64, "bytes"),
@@ -145,7 +189,14 @@ pub const ALL: &[Limit] = &[
     limit("entries on one page of a listing", PAGE as u64, "entries"),
     limit("records examined for one page of a listing", PAGE_SCAN as u64, "records"),
     limit("partitions", PARTITIONS as u64, "partitions"),
-    limit("delay or backoff", DELAY.get(), "ms"),
+    limit("open waitpoints of one execution", WAITPOINTS as u64, "waitpoints"),
+    limit("levels of a condition", CONDITION_DEPTH as u64, "levels"),
+    limit("nodes of a condition", CONDITION_NODES as u64, "nodes"),
+    limit("sum of the counts of a condition", CONDITION_COUNT as u64, ""),
+    limit("signals to one waitpoint", SIGNALS_PER_WAITPOINT as u64, "signals"),
+    limit("signals to one execution", SIGNALS, "signals"),
+    limit("signals of one execution that came early", EARLY_SIGNALS as u64, "signals"),
+    limit("delay, backoff or timeout of a suspension", DELAY.get(), "ms"),
     limit("lease, shortest", LEASE_TTL_MIN.get(), "ms"),
     limit("lease, longest", LEASE_TTL_MAX.get(), "ms"),
     limit("grant", GRANT_TTL_MAX.get(), "ms"),
@@ -165,8 +216,18 @@ pub const ALL: &[Limit] = &[
     limit("lanes that one worker serves", WORKER_LANES as u64, "lanes"),
     limit("silence of a registered worker, shortest", WORKER_TTL_MIN.get(), "ms"),
     limit("silence of a registered worker, longest", WORKER_TTL_MAX.get(), "ms"),
+    limit("secrets of one token", TOKEN_SECRETS as u64, "secrets"),
+    limit("namespaces of one token, unless every one", TOKEN_NAMESPACES as u64, "namespaces"),
+    limit("time after which a token expires, shortest", TOKEN_TTL_MIN.get(), "ms"),
+    limit("time after which a token expires, longest", TOKEN_TTL_MAX.get(), "ms"),
+    limit("time until the revocation of a token holds", TOKEN_TRUST.get(), "ms"),
     limit("wait of a waiting claim", CLAIM_WAIT_MAX.get(), "ms"),
     limit("wait for the end of an execution in one call", END_WAIT_MAX.get(), "ms"),
+    limit("name of a signing key", KID_BYTES as u64, "bytes"),
+    limit("subject that a token is made for", SUBJECT_BYTES as u64, "bytes"),
+    limit("signing keys that verify at once", VERIFYING_KEYS as u64, "keys"),
+    limit("signing keys that a store remembers", KEYS_KEPT as u64, "keys"),
+    limit("grace of a signing key that was replaced", KEY_GRACE_MAX.get(), "ms"),
 ];
 
 const fn limit(what: &'static str, most: u64, unit: &'static str) -> Limit {

@@ -5,6 +5,7 @@
 
 use crate::id::ExecutionId;
 use crate::name::Namespace;
+use crate::suspension::SuspendReason;
 use crate::time::Time;
 use crate::view::PublicState;
 
@@ -57,6 +58,18 @@ pub enum EventKind {
         /// Not before.
         until: Option<Time>,
     },
+    /// Its holder suspended it.
+    Suspended {
+        /// What kind of answer it waits for.
+        reason: SuspendReason,
+    },
+    /// A signal came that did not end its suspension.
+    Signalled,
+    /// Its suspension has ended, and it continues.
+    Resumed {
+        /// Its time was over.
+        timed_out: bool,
+    },
     /// Its holder is asked to stop.
     Cancelling,
     /// It was cancelled.
@@ -96,7 +109,9 @@ pub fn fold(before: Option<PublicState>, what: EventKind) -> Option<PublicState>
         | EventKind::Woken { resumes: false }
         | EventKind::Reclaimed
         | EventKind::Replayed => Some(P::Waiting),
+        EventKind::Suspended { .. } => Some(P::Suspended),
         EventKind::Delayed { until: None }
+        | EventKind::Resumed { .. }
         | EventKind::Unblocked { resumes: true }
         | EventKind::Woken { resumes: true }
         | EventKind::HandedBack
@@ -106,7 +121,7 @@ pub fn fold(before: Option<PublicState>, what: EventKind) -> Option<PublicState>
         EventKind::Failed => Some(P::Failed),
         EventKind::Cancelled => Some(P::Cancelled),
         EventKind::Expired => Some(P::Expired),
-        EventKind::Granted | EventKind::GrantExpired => before,
+        EventKind::Granted | EventKind::GrantExpired | EventKind::Signalled => before,
         EventKind::Retired => None,
     }
 }

@@ -7,6 +7,7 @@ use crate::phrase::words;
 use crate::record::Description;
 use crate::resource::{Body, LaneState, Registration, Resource, ResourceKind};
 use crate::state::{DelayReason, State, Worker};
+use crate::suspension::{OnTimeout, SuspendReason};
 use crate::time::Time;
 use crate::view::{BlockingReason, EligibilityState, PublicState, StateVector};
 
@@ -148,6 +149,17 @@ pub enum Reason {
         /// How many may; `None` is any number.
         max_active: Option<u32>,
     },
+    /// It is suspended.
+    Suspended {
+        /// What kind of answer it waits for.
+        reason: SuspendReason,
+        /// What is asked, in its holder's words.
+        message: Option<Box<str>>,
+        /// When its time is over.
+        until: Option<Time>,
+        /// What happens then.
+        on_timeout: OnTimeout,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// For whom.
@@ -185,6 +197,7 @@ impl Reason {
                 _ => "quota",
             },
             Reason::LaneLimit { .. } => "lane_limit",
+            Reason::Suspended { .. } => "suspended",
             Reason::Reserved { .. } => "reserved",
             Reason::Held { .. } => "held",
             Reason::Finished { .. } => "finished",
@@ -206,7 +219,13 @@ pub fn explain(record: &Description, now: Time, around: &ExplainInputs) -> Expla
 pub(crate) fn own_reason(record: &Description) -> Option<Reason> {
     match &record.state {
         State::Queued { .. } | State::Blocked { .. } => None,
-        State::Delayed { until, why } => Some(Reason::NotBefore { until: *until, why: *why }),
+        State::Delayed { until, why, .. } => Some(Reason::NotBefore { until: *until, why: *why }),
+        State::Suspended { suspension } => Some(Reason::Suspended {
+            reason: suspension.reason,
+            message: suspension.message.clone(),
+            until: suspension.until,
+            on_timeout: suspension.on_timeout,
+        }),
         State::Granted { grant, .. } => {
             Some(Reason::Reserved { worker: grant.to.clone(), until: grant.until })
         }

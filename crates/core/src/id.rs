@@ -192,6 +192,46 @@ impl fmt::Debug for RequestId {
     }
 }
 
+/// The random name of one waitpoint, which its token carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WaitpointId(Uuid);
+
+impl WaitpointId {
+    /// A waitpoint named by 128 random bits.
+    pub fn new(random: u128) -> WaitpointId {
+        WaitpointId(Uuid::from_u128(random))
+    }
+
+    /// The sixteen bytes of the name.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+impl FromStr for WaitpointId {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let uuid = Uuid::try_parse(text).map_err(|_| {
+            Refusal::invalid("waitpoint", "is not the id of a waitpoint; repeat the one you have")
+        })?;
+        Ok(WaitpointId(uuid))
+    }
+}
+
+impl fmt::Display for WaitpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_hyphenated().fmt(f)
+    }
+}
+
+impl fmt::Debug for WaitpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// The random name of one lease: the claim that took it, its place in that claim, and which lease of
 /// its execution it is. So a claim that is sent again after its leases have ended never gives one of
 /// them out under the same name.

@@ -4,15 +4,20 @@
 //! what it [reads](machine::reads), [decides](machine::apply) on what was loaded, and answers with
 //! a [`Transition`](machine::Transition) to write or a [`Refusal`]. Every store runs this one machine.
 
+pub mod approval;
 pub mod bounds;
 pub mod budget;
 pub mod capability;
 pub mod collection;
+pub mod condition;
 pub mod continuation;
+pub mod credential;
 pub mod digest;
 pub mod event;
 pub mod explain;
+mod full;
 pub mod id;
+pub mod journal;
 pub mod limits;
 pub mod machine;
 pub mod name;
@@ -27,7 +32,10 @@ pub mod record;
 pub mod refusal;
 pub mod resource;
 pub mod setting;
+pub mod signal;
+pub mod signing;
 pub mod state;
+pub mod suspension;
 pub mod table;
 pub mod time;
 pub mod timer;
@@ -36,10 +44,12 @@ pub mod warning;
 pub mod words;
 
 pub use capability::Capabilities;
-pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId};
+pub use condition::Condition;
+pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId, WaitpointId};
 pub use name::{
-    Category, Dimension, IdempotencyKey, Kind, Lane, Namespace, ResourceName, SettingName, TagKey,
-    TagValue, WorkerId, WorkerInstanceId,
+    Actor, Category, Dimension, IdempotencyKey, Kid, Kind, Lane, Namespace, ResourceName,
+    SettingName, SignalName, Source, StepName, Subject, TagKey, TagValue, TokenName, WaitpointKey,
+    WorkerId, WorkerInstanceId,
 };
 pub use overrides::PolicyOverrides;
 pub use patch::Patch;

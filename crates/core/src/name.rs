@@ -2,16 +2,20 @@
 //!
 //! The alphabet of a name is ASCII letters, digits, `_`, `-` and `.`, beginning with a letter or
 //! digit, at most [`NAME_BYTES`] long: no name can break a key, a path or a URL. The name of a
-//! lane's own quota has an `@` before that, so that no user can take it.
+//! lane's own quota, and that of the namespace of what is the store's own, begin with an `@`, so
+//! that no user can take them.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::bounds::{IDEMPOTENCY_KEY_BYTES, NAME_BYTES, TAG_VALUE_BYTES};
+use crate::bounds::{
+    ELEMENT_NAME_BYTES, IDEMPOTENCY_KEY_BYTES, KID_BYTES, NAME_BYTES, SUBJECT_BYTES,
+    TAG_VALUE_BYTES,
+};
 use crate::id::ExecutionId;
 use crate::refusal::Refusal;
 
@@ -103,8 +107,25 @@ text!(
     ResourceName, "name", plain_or_of_lane
 );
 text!(
+    /// The name of a token: who shows it is known by this name.
+    TokenName, "token", not_reserved
+);
+text!(
+    /// Who changed something: the name of the token that was shown, [`root`](Actor::root),
+    /// [`local`](Actor::local) or [`engine`](Actor::engine).
+    Actor, "by", plain
+);
+text!(
     /// The name of a setting of a store.
     SettingName, "setting", plain
+);
+text!(
+    /// The name of a signing key: 1 to 16 letters, digits, `_` and `-`.
+    Kid, "kid", kid
+);
+text!(
+    /// Who a token was made for, such as an approver: 1 to 128 bytes of text without control characters.
+    Subject, "subject", subject
 );
 text!(
     /// What a budget counts: tokens, cents, seconds.
@@ -113,6 +134,18 @@ text!(
 text!(
     /// The key of a tag.
     TagKey, "tag key", plain
+);
+text!(
+    /// A holder's name for a waitpoint.
+    WaitpointKey, "waitpoint", plain
+);
+text!(
+    /// What a signal is called; a condition chooses by it.
+    SignalName, "signal name", plain
+);
+text!(
+    /// Who sent a signal, as the engine knows it: text without control characters, 1 to 256 bytes.
+    Source, "source", step
 );
 text!(
     /// The kind of a failure; a retry policy chooses by it.
@@ -125,6 +158,10 @@ text!(
 text!(
     /// The value of a tag: text without control characters, at most 256 bytes, may be empty.
     TagValue, "tag value", printable
+);
+text!(
+    /// The name of a durable step, sleep or wait: 1 to 256 bytes of text without control characters.
+    StepName, "step", step
 );
 
 macro_rules! resource_names {
@@ -143,12 +180,50 @@ macro_rules! resource_names {
     };
 }
 
-resource_names!(Lane, WorkerInstanceId);
+resource_names!(Lane, WorkerInstanceId, TokenName);
+
+/// The actors that are no tokens.
+const RESERVED: [&str; 3] = ["root", "local", "engine"];
+
+impl Actor {
+    /// Who showed the token that a server was started with.
+    pub fn root() -> Self {
+        Self(RESERVED[0].into())
+    }
+
+    /// Who had the store itself, as a program that embeds the engine or a command on a store has, or
+    /// called a server on this machine that requires no token.
+    pub fn local() -> Self {
+        Self(RESERVED[1].into())
+    }
+
+    /// The engine, by a rule that an operator has set, such as a budget that cancels.
+    pub fn engine() -> Self {
+        Self(RESERVED[2].into())
+    }
+}
+
+impl From<Actor> for Source {
+    fn from(actor: Actor) -> Source {
+        Source(actor.0)
+    }
+}
+
+impl From<&TokenName> for Actor {
+    fn from(name: &TokenName) -> Actor {
+        Actor(name.0.clone())
+    }
+}
 
 /// What the name of a lane's own quota begins with.
 const OF_LANE: char = '@';
 
 impl ResourceName {
+    /// The name of something that the store has one of.
+    pub(crate) fn of_store(name: &'static str) -> ResourceName {
+        ResourceName(name.into())
+    }
+
     /// The quota that keeps the limit of `lane`.
     pub fn of_lane(lane: &Lane) -> ResourceName {
         ResourceName(format!("{OF_LANE}{lane}").into())
@@ -175,6 +250,37 @@ impl ResourceName {
 impl From<ExecutionId> for ResourceName {
     fn from(id: ExecutionId) -> ResourceName {
         ResourceName(id.to_string().into())
+    }
+}
+
+/// The namespace of what belongs to the store and to no tenant.
+const SYSTEM: &str = "@system";
+
+impl Namespace {
+    /// The namespace of what belongs to the store and to no tenant, such as its credentials. No
+    /// input can name it: [`Namespace::new`] refuses its text.
+    pub fn system() -> Self {
+        Self(SYSTEM.into())
+    }
+
+    /// Whether it belongs to the store instead of a tenant.
+    pub fn is_system(&self) -> bool {
+        &*self.0 == SYSTEM
+    }
+
+    /// The namespace that a store has kept as `text`. Only what reads a store's own keys may use it:
+    /// it accepts [`Namespace::system`] too.
+    pub fn stored(text: &str) -> Result<Self, Refusal> {
+        match text {
+            SYSTEM => Ok(Self::system()),
+            text => Self::new(text),
+        }
+    }
+
+    /// [`Namespace::stored`], for a field of a stored format.
+    pub fn deserialize_stored<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Arc::<str>::deserialize(from)?;
+        Self::stored(&text).map_err(serde::de::Error::custom)
     }
 }
 
@@ -222,6 +328,11 @@ impl Category {
         Self("panic".into())
     }
 
+    /// What an execution failed of whose suspension was not ended in time.
+    pub fn suspension_timeout() -> Self {
+        Self("suspension_timeout".into())
+    }
+
     /// What an attempt that ran past its timeout is called.
     pub fn timeout() -> Self {
         Self("timeout".into())
@@ -243,6 +354,14 @@ fn plain(field: &'static str, text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+fn not_reserved(field: &'static str, text: &str) -> Result<(), Refusal> {
+    plain(field, text)?;
+    match RESERVED.iter().any(|reserved| text.eq_ignore_ascii_case(reserved)) {
+        true => Err(Refusal::invalid(field, format!("is {text}, which no token may be called"))),
+        false => Ok(()),
+    }
+}
+
 fn plain_or_of_lane(field: &'static str, text: &str) -> Result<(), Refusal> {
     plain(field, text.strip_prefix(OF_LANE).unwrap_or(text))
 }
@@ -255,56 +374,43 @@ fn visible(field: &'static str, text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn printable(field: &'static str, text: &str) -> Result<(), Refusal> {
-    Refusal::cap(field, text.len(), TAG_VALUE_BYTES, "bytes")?;
-    if text.chars().any(char::is_control) {
-        return Err(Refusal::invalid(field, "has a control character; remove it"));
+fn kid(field: &'static str, text: &str) -> Result<(), Refusal> {
+    Refusal::cap(field, text.len(), KID_BYTES, "bytes")?;
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if text.is_empty() || !text.bytes().all(allowed) {
+        return Err(Refusal::invalid(field, "must be 1 to 16 of a-z A-Z 0-9 _ -"));
     }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_could_break_a_key_or_a_url_are_refused() {
-        for bad in
-            ["", " ", "a b", "a:b", "{a}", "a/b", "ä", "-a", ".a", "a\0", "a\n", "a,b", "a%20"]
-        {
-            assert!(Lane::new(bad).is_err(), "{bad:?} passed");
-        }
-        for good in ["a", "A-1.b_c", &"x".repeat(64)] {
-            assert!(Lane::new(good).is_ok(), "{good:?} refused");
-        }
-        let long = Lane::new("x".repeat(65)).unwrap_err();
-        assert_eq!(long.code(), crate::Code::TooLarge);
-        assert_eq!(long.field(), Some("lane"));
+fn subject(field: &'static str, text: &str) -> Result<(), Refusal> {
+    Refusal::cap(field, text.len(), SUBJECT_BYTES, "bytes")?;
+    if text.trim().is_empty() {
+        return Err(Refusal::invalid(field, "is empty; name a person or a system"));
     }
+    printable(field, text)
+}
 
-    #[test]
-    fn the_quota_of_a_lane_has_a_name_of_its_own() {
-        let lane = Lane::new("mine").unwrap();
-        let name = ResourceName::of_lane(&lane);
-        assert_eq!(ResourceName::new(name.as_str()).unwrap(), name);
-        assert_eq!(name.lane(), Some(lane));
-        assert_eq!(name.check_free("name").unwrap_err().code(), crate::Code::InvalidArgument);
-        assert!(ResourceName::new("mine").unwrap().check_free("name").is_ok());
-        for bad in ["@", "@@a", "a@", "@ a"] {
-            assert!(ResourceName::new(bad).is_err(), "{bad:?} passed");
-        }
-        assert!(ResourceName::of_lane(&Lane::new("x".repeat(64)).unwrap()).lane().is_some());
-    }
+fn printable(field: &'static str, text: &str) -> Result<(), Refusal> {
+    Refusal::cap(field, text.len(), TAG_VALUE_BYTES, "bytes")?;
+    without_control(field, text)
+}
 
-    #[test]
-    fn a_refused_name_is_refused_when_decoded_too() {
-        assert!(Lane::try_from(Arc::<str>::from("a b")).is_err());
-    }
-
-    #[test]
-    fn tag_values_take_any_text_without_control_characters() {
-        assert!(TagValue::new("").is_ok());
-        assert!(TagValue::new("größe: 3 {x}").is_ok());
-        assert!(TagValue::new("a\tb").is_err());
+fn step(field: &'static str, text: &str) -> Result<(), Refusal> {
+    Refusal::cap(field, text.len(), ELEMENT_NAME_BYTES, "bytes")?;
+    match text.is_empty() {
+        true => Err(Refusal::invalid(field, "is empty; give 1 to 256 bytes of text")),
+        false => without_control(field, text),
     }
 }
+
+fn without_control(field: &'static str, text: &str) -> Result<(), Refusal> {
+    match text.chars().any(char::is_control) {
+        true => Err(Refusal::invalid(field, "has a control character; remove it")),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "name_tests.rs"]
+mod tests;

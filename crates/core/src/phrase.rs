@@ -6,6 +6,7 @@
 use crate::explain::{Reason, own_reason};
 use crate::record::{Description, EndReason};
 use crate::state::{DelayReason, Intent, Outcome, State};
+use crate::suspension::{OnTimeout, SuspendReason};
 use crate::time::{Millis, Time};
 
 /// Why `record` ended as it did, or what it waits for; `None` when it completed.
@@ -16,7 +17,10 @@ pub fn short_reason(record: &Description) -> Option<String> {
         State::Blocked { on, detail, .. } => {
             Reason::Blocked { on: on.clone(), detail: detail.clone(), until: None }
         }
-        State::Delayed { .. } | State::Granted { .. } | State::Active { .. } => own_reason(record)?,
+        State::Delayed { .. }
+        | State::Suspended { .. }
+        | State::Granted { .. }
+        | State::Active { .. } => own_reason(record)?,
     };
     Some(words(&reason, record, None))
 }
@@ -76,9 +80,13 @@ pub(crate) fn words(reason: &Reason, record: &Description, now: Option<Time>) ->
             DelayReason::Backoff => {
                 format!("waits to try again{}{}", within(*until), after_last_end(record))
             }
-            DelayReason::Hold => {
-                format!("waits to continue{}, as its worker asked", within(*until))
-            }
+            DelayReason::Hold => match &record.state {
+                State::Delayed { step: Some(step), .. } => {
+                    let then = now.map(|_| format!(" and continues{}", within(*until)));
+                    format!("sleeps in step {step}{}", then.unwrap_or_default())
+                }
+                _ => format!("waits to continue{}, as its worker asked", within(*until)),
+            },
         },
         Reason::Blocked { on, detail, until } => {
             let what = match on.name.lane() {
@@ -93,6 +101,25 @@ pub(crate) fn words(reason: &Reason, record: &Description, now: Option<Time>) ->
         }
         Reason::LaneLimit { lane, .. } => {
             format!("waits because lane {lane} was full; there is room again")
+        }
+        Reason::Suspended { reason, message, until, on_timeout } => {
+            let what = match reason {
+                SuspendReason::Signal => "a signal",
+                SuspendReason::Approval => "an approval",
+                SuspendReason::Callback => "a callback",
+                SuspendReason::ToolResult => "the result of a tool",
+            };
+            let then = match on_timeout {
+                OnTimeout::Resume => "continues",
+                OnTimeout::Fail => "fails",
+                OnTimeout::Cancel => "is cancelled",
+                OnTimeout::Expire => "expires",
+            };
+            let asked = message.as_ref().map(|asked| format!(": {asked}")).unwrap_or_default();
+            let ends = until
+                .filter(|_| now.is_some())
+                .map(|until| format!(", and {then}{} without one", within(until)));
+            format!("waits for {what}{}{asked}", ends.unwrap_or_default())
         }
         Reason::Reserved { worker, until } => {
             let returns =
@@ -132,7 +159,7 @@ fn queued(record: &Description, why: Intent) -> String {
         Intent::Retry => format!(", to try again{}", after_last_end(record)),
         Intent::Reclaim => ", to try again after a lost lease".to_owned(),
         Intent::Replay => format!(", to start run {}", record.run.number),
-        Intent::Resume => ", to continue after its delay".to_owned(),
+        Intent::Resume => ", to continue its attempt".to_owned(),
         Intent::HandBack => ", to continue what its holder handed back".to_owned(),
         Intent::Revoke => ", to continue after an operator revoked its lease".to_owned(),
     };

@@ -105,6 +105,14 @@ impl AdmissionClass {
 pub enum Attention {
     /// It has failed.
     Failed = 1,
+    /// It is suspended and waits for a signal.
+    Signal = 2,
+    /// It is suspended and waits for the decision of a person.
+    Approval = 3,
+    /// It is suspended and waits for the call of another system.
+    Callback = 4,
+    /// It is suspended and waits for the result of a tool.
+    ToolResult = 5,
     /// It is unfinished and has [an element](crate::machine::TOY_ATTENTION) that only tests write.
     #[cfg(feature = "toy")]
     Toy = 255,
@@ -114,6 +122,10 @@ impl Attention {
     /// Every reason.
     pub const ALL: &[Attention] = &[
         Attention::Failed,
+        Attention::Signal,
+        Attention::Approval,
+        Attention::Callback,
+        Attention::ToolResult,
         #[cfg(feature = "toy")]
         Attention::Toy,
     ];
@@ -123,6 +135,7 @@ impl Attention {
         match &record.state {
             State::Finished { outcome: Outcome::Failed { .. }, .. } => Some(Attention::Failed),
             State::Finished { .. } => None,
+            State::Suspended { suspension } => Some(suspension.reason.attention()),
             #[cfg(feature = "toy")]
             _ if record.counts.of(crate::machine::TOY_ATTENTION) > 0 => Some(Attention::Toy),
             _ => None,
@@ -138,6 +151,10 @@ impl Attention {
     pub const fn as_str(self) -> &'static str {
         match self {
             Attention::Failed => "failed",
+            Attention::Signal => "signal",
+            Attention::Approval => "approval",
+            Attention::Callback => "callback",
+            Attention::ToolResult => "tool_result",
             #[cfg(feature = "toy")]
             Attention::Toy => "toy",
         }
@@ -159,7 +176,10 @@ impl Placement {
     pub fn of(record: &Execution) -> Placement {
         let (score, request) = match &record.state {
             State::Queued { .. } => (Some(Score::of(record.priority, record.queued_at)), None),
-            State::Delayed { .. } | State::Blocked { .. } | State::Finished { .. } => (None, None),
+            State::Delayed { .. }
+            | State::Blocked { .. }
+            | State::Suspended { .. }
+            | State::Finished { .. } => (None, None),
             State::Granted { grant, .. } => (None, Some(grant.request)),
             State::Active { lease, .. } => (None, Some(lease.id.request)),
         };

@@ -12,12 +12,14 @@ use crate::capability::Capabilities;
 use crate::collection::{Collection, Counts};
 use crate::digest::Digest;
 use crate::id::{AdmissionId, ExecutionId, Fence, LeaseId};
+use crate::journal::Journal;
 use crate::limits::{Amounts, ExecutionLimits};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace, TagKey, TagValue};
 use crate::payload::PayloadShape;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::state::{Failure, Outcome, State, Worker};
+use crate::suspension::Waits;
 use crate::time::{Millis, Time};
 
 /// Executions are removed at moments this far apart.
@@ -47,6 +49,12 @@ pub struct Execution {
     /// How many elements are stored beside it.
     #[serde(default)]
     pub counts: Counts,
+    /// What of its journal is visible.
+    #[serde(default)]
+    pub journal: Journal,
+    /// Its suspensions and waitpoints.
+    #[serde(default)]
+    pub waits: Waits,
 }
 
 impl Execution {
@@ -268,6 +276,11 @@ pub enum Exited {
     Delayed {
         /// When it may continue.
         until: Time,
+    },
+    /// The execution is suspended.
+    Suspended {
+        /// When its time is over.
+        until: Option<Time>,
     },
     /// The execution is cancelled.
     Cancelled,

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use crate::full::Full;
+use crate::name::Kid;
 use crate::time::Millis;
 use crate::view::PublicState;
 
@@ -97,50 +99,48 @@ pub enum Refusal {
     /// An operator has said that the lane takes no new work.
     #[error("the lane is draining and takes no new work; use another lane, or resume this one")]
     LaneDraining,
+    /// The journal has another result, a sleep or a wait under this name.
+    #[error(
+        "the journal has an entry with another content under this name, and the first one stands; \
+         give each step, sleep and wait of an execution a name of its own"
+    )]
+    StepConflict,
+    /// The journal shows no entry of this name.
+    #[error("the journal shows no entry of this name; read it, and name one that is kept")]
+    NoSuchStep,
     /// There is no such budget, quota or lane in the caller's namespace.
     #[error("no such {what} in this namespace; check its name and the namespace")]
     NoSuch {
         /// What was named.
         what: &'static str,
     },
+    /// A signed token is malformed, forged, expired or of a key that no longer verifies: one answer to
+    /// all of them.
+    #[error("the token is not valid; ask for a new one")]
+    InvalidToken,
+    /// This process has no key to sign a token with.
+    #[error(
+        "there is no signing key here, so no token can be made; start the server with --signing-keys \
+         FILE"
+    )]
+    NoSigningKey,
+    /// A signing key cannot become current, or be retired.
+    #[error("signing key {kid} {why}")]
+    KeyConflict {
+        /// Which.
+        kid: Kid,
+        /// Why not, and what to do.
+        why: &'static str,
+    },
+    /// The waitpoint is closed: by its time, by its holder, or because what waited for it has ended.
+    #[error("the waitpoint is closed; nothing waits for this signal any more")]
+    WaitpointClosed,
     /// A bounded collection is full.
     #[error("{what}")]
     LimitReached {
         /// Which, and of how much.
         what: Full,
     },
-}
-
-/// A bounded collection that is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
-    /// The runs of an execution.
-    Runs {
-        /// The bound.
-        most: u32,
-    },
-    /// The distinct capability sets that the queued work of a lane requires.
-    CapabilitySets {
-        /// The bound.
-        most: u64,
-    },
-}
-
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Full::Runs { most } => write!(
-                f,
-                "the execution has already been run {most} times, and no more are kept; submit the \
-                 work again"
-            ),
-            Full::CapabilitySets { most } => write!(
-                f,
-                "the lane already queues {most} distinct capability sets; reuse one, or use another \
-                 lane"
-            ),
-        }
-    }
 }
 
 /// How a lease ended, seen from its former holder.
@@ -199,13 +199,23 @@ pub enum Code {
     LanePaused,
     /// See [`Refusal::LaneDraining`].
     LaneDraining,
+    /// See [`Refusal::WaitpointClosed`].
+    WaitpointClosed,
     /// See [`Refusal::LimitReached`].
     LimitReached,
+    /// See [`Refusal::StepConflict`].
+    StepConflict,
+    /// See [`Refusal::InvalidToken`].
+    InvalidToken,
+    /// See [`Refusal::NoSigningKey`].
+    NoSigningKey,
+    /// See [`Refusal::KeyConflict`].
+    KeyConflict,
 }
 
 impl Code {
     /// Every code, in the order of the reference page.
-    pub const ALL: [Code; 17] = [
+    pub const ALL: [Code; 22] = [
         Code::InvalidArgument,
         Code::TooLarge,
         Code::NotFound,
@@ -222,7 +232,12 @@ impl Code {
         Code::NotRegistered,
         Code::LanePaused,
         Code::LaneDraining,
+        Code::WaitpointClosed,
         Code::LimitReached,
+        Code::StepConflict,
+        Code::InvalidToken,
+        Code::NoSigningKey,
+        Code::KeyConflict,
     ];
 
     /// The code as it is written everywhere: snake case, never changed.
@@ -244,7 +259,12 @@ impl Code {
             Code::NotRegistered => "not_registered",
             Code::LanePaused => "lane_paused",
             Code::LaneDraining => "lane_draining",
+            Code::WaitpointClosed => "waitpoint_closed",
             Code::LimitReached => "limit_reached",
+            Code::StepConflict => "step_conflict",
+            Code::InvalidToken => "invalid_token",
+            Code::NoSigningKey => "no_signing_key",
+            Code::KeyConflict => "key_conflict",
         }
     }
 
@@ -314,8 +334,29 @@ impl Code {
             Code::LaneDraining => {
                 "An operator is draining the lane: existing executions still run, and new ones are refused. Submit to another lane, or resume this one."
             }
+            Code::WaitpointClosed => {
+                "The waitpoint takes no more signals: its time is over, its holder closed it, the suspension that waited for it has ended, or the execution has. A closed waitpoint is never opened again."
+            }
             Code::LimitReached => {
-                "A bounded collection is full (see the limits page): runs of one execution, or distinct required capability sets queued in one lane."
+                "A bounded collection is full (see the limits page): runs of one execution, its journal, open waitpoints or signals, distinct required capability sets queued in one lane, or secrets of one token."
+            }
+            Code::StepConflict => {
+                "The execution's journal already has an entry of this name that says something else. \
+                 The first one stands: the same result again gets the first answer again. Give each \
+                 step, sleep and wait a name of its own."
+            }
+            Code::InvalidToken => {
+                "The signed token is malformed, was changed, has expired, or its key no longer \
+                 verifies. All of these give this one answer, and nothing was read or changed. Ask \
+                 for a new token."
+            }
+            Code::NoSigningKey => {
+                "The process that was asked for a signed token has no signing key, or not the current \
+                 one. An operator gives it the file of keys (see docs/keys.md)."
+            }
+            Code::KeyConflict => {
+                "A signing key cannot become current because its name was used before, or cannot be \
+                 retired because it is the current one. Make a key with a new name."
             }
         }
     }
@@ -351,7 +392,7 @@ impl Refusal {
         match self {
             Refusal::Invalid { .. } => Code::InvalidArgument,
             Refusal::TooLarge { .. } => Code::TooLarge,
-            Refusal::NotFound | Refusal::NoSuch { .. } => Code::NotFound,
+            Refusal::NotFound | Refusal::NoSuch { .. } | Refusal::NoSuchStep => Code::NotFound,
             Refusal::IdConflict => Code::IdConflict,
             Refusal::IdempotencyConflict => Code::IdempotencyConflict,
             Refusal::StaleLease { .. } => Code::StaleLease,
@@ -365,7 +406,12 @@ impl Refusal {
             Refusal::NotRegistered => Code::NotRegistered,
             Refusal::LanePaused => Code::LanePaused,
             Refusal::LaneDraining => Code::LaneDraining,
+            Refusal::WaitpointClosed => Code::WaitpointClosed,
             Refusal::LimitReached { .. } => Code::LimitReached,
+            Refusal::StepConflict => Code::StepConflict,
+            Refusal::InvalidToken => Code::InvalidToken,
+            Refusal::NoSigningKey => Code::NoSigningKey,
+            Refusal::KeyConflict { .. } => Code::KeyConflict,
         }
     }
 

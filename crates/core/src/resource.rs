@@ -1,5 +1,5 @@
 //! What a namespace has besides executions: workers, the state of lanes, budgets, quotas, and the
-//! tickets of what these have admitted.
+//! tickets of what these have admitted; and what a store has: the named tokens.
 //!
 //! A resource is a record of its own, with a version and at most one timer, in one partition. All
 //! resources of a namespace share the partition that is its [home](Partition::home), so that one
@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::capability::Capabilities;
+use crate::credential::Credential;
 use crate::id::{AdmissionId, ExecutionId, Partition, RequestId};
 use crate::limits::{Amounts, subtract};
-use crate::name::{Lane, Namespace, ResourceName, WorkerInstanceId};
+use crate::name::{Lane, Namespace, ResourceName, TokenName, WorkerInstanceId};
 use crate::overrides::PolicyOverrides;
 use crate::quota::Quota;
 use crate::record::Version;
+use crate::signing::SigningKeys;
 use crate::state::Worker;
 use crate::time::{Millis, Time};
 use crate::words;
@@ -27,15 +29,22 @@ use crate::words;
 /// partitions may differ.
 const TICKET_GRACE: Millis = Millis::from_secs(5);
 
+/// The name of the one resource that has all signing keys.
+const SIGNING: &str = "signing";
+
 words!(
     /// The kind of a resource.
     ResourceKind {
         /// A budget.
         Budget = "budget",
+        /// A named token.
+        Credential = "credential",
         /// The state of a lane.
         Lane = "lane",
         /// A quota.
         Quota = "quota",
+        /// The signing keys of the store.
+        SigningKeys = "signing_keys",
         /// What an execution holds in quotas and budgets.
         Ticket = "ticket",
         /// A registered worker.
@@ -50,7 +59,8 @@ pub struct ResourceKey {
     pub partition: Partition,
     /// Its kind.
     pub kind: ResourceKind,
-    /// The tenant.
+    /// The tenant, or the store itself.
+    #[serde(deserialize_with = "Namespace::deserialize_stored")]
     pub namespace: Namespace,
     /// Its name among those of its kind and tenant.
     pub name: ResourceName,
@@ -78,10 +88,22 @@ impl ResourceKey {
         ResourceKey { partition, kind, namespace: namespace.clone(), name: name.clone() }
     }
 
+    /// A token, in a store of this many partitions.
+    pub fn credential(name: &TokenName, partitions: u16) -> Self {
+        let namespace = Namespace::system();
+        Self::at_home(ResourceKind::Credential, &namespace, &name.into(), partitions)
+    }
+
     /// The quota that keeps the limit of the lane whose state lies here.
     pub fn limit_of_lane(&self) -> Self {
         let name = ResourceName::of_lane(&(&self.name).into());
         ResourceKey { kind: ResourceKind::Quota, name, ..self.clone() }
+    }
+
+    /// The signing keys of a store of this many partitions.
+    pub fn signing_keys(partitions: u16) -> Self {
+        let name = ResourceName::of_store(SIGNING);
+        Self::at_home(ResourceKind::SigningKeys, &Namespace::system(), &name, partitions)
     }
 
     /// The state of a lane as its home has it, in a store of this many partitions.
@@ -119,10 +141,14 @@ pub struct Resource {
 pub enum Body {
     /// A budget.
     Budget(Budget),
+    /// A named token.
+    Credential(Credential),
     /// The state of a lane.
     Lane(LaneState),
     /// A quota.
     Quota(Quota),
+    /// The signing keys of the store.
+    SigningKeys(SigningKeys),
     /// What an execution holds in quotas and budgets.
     Ticket(Ticket),
     /// A registered worker.
@@ -134,8 +160,10 @@ impl Resource {
     pub fn timer(&self) -> Option<Time> {
         match &self.body {
             Body::Budget(budget) => budget.resets_at(),
+            Body::Credential(_) => None,
             Body::Lane(lane) => lane.spread_by,
             Body::Quota(quota) => quota.release_at,
+            Body::SigningKeys(_) => None,
             Body::Ticket(ticket) => Some(ticket.until),
             Body::Worker(worker) => Some(worker.until()),
         }
@@ -159,10 +187,14 @@ macro_rules! bodies {
 bodies! {
     /// A budget, if that is what it is.
     as_budget: Budget(Budget);
+    /// A named token, if that is what it is.
+    as_credential: Credential(Credential);
     /// The state of a lane, if that is what it is.
     as_lane: Lane(LaneState);
     /// A quota, if that is what it is.
     as_quota: Quota(Quota);
+    /// Signing keys, if that is what it is.
+    as_signing_keys: SigningKeys(SigningKeys);
     /// A ticket, if that is what it is.
     as_ticket: Ticket(Ticket);
     /// A worker, if that is what it is.

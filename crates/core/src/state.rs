@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{LeaseId, RequestId};
 use crate::limits::Blocker;
-use crate::name::{Category, WorkerId, WorkerInstanceId};
+use crate::name::{Category, StepName, WorkerId, WorkerInstanceId};
 use crate::payload::PayloadShape;
+use crate::suspension::Suspension;
 use crate::time::Time;
 use crate::words;
 
@@ -23,6 +24,9 @@ pub enum State {
         until: Time,
         /// What it waits for.
         why: DelayReason,
+        /// The sleep of its journal that this is.
+        #[serde(default)]
+        step: Option<StepName>,
     },
     /// Out of the queue until a budget or a quota has room for it.
     Blocked {
@@ -47,6 +51,11 @@ pub enum State {
         /// The holder is asked to stop.
         cancel: Option<CancelRequest>,
     },
+    /// Parked without a worker until signals have come or its time is over.
+    Suspended {
+        /// What it waits for.
+        suspension: Box<Suspension>,
+    },
     /// Ended.
     Finished {
         /// How.
@@ -67,7 +76,7 @@ words!(
         Reclaim = "reclaim",
         /// Start a new run.
         Replay = "replay",
-        /// Continue its attempt after the delay its holder asked for.
+        /// Continue its attempt after the delay or the suspension its holder asked for.
         Resume = "resume",
         /// Continue its attempt, which its holder handed back.
         HandBack = "hand_back",
@@ -91,6 +100,7 @@ impl State {
                 Some(*why)
             }
             State::Delayed { why, .. } => Some(why.then()),
+            State::Suspended { .. } => Some(Intent::Resume),
             State::Active { .. } | State::Finished { .. } => None,
         }
     }

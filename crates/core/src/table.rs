@@ -22,6 +22,8 @@ pub enum Node {
     Delayed,
     /// [`State::Blocked`].
     Blocked,
+    /// [`State::Suspended`].
+    Suspended,
     /// [`State::Granted`].
     Granted,
     /// [`State::Active`].
@@ -48,6 +50,7 @@ impl Node {
             State::Queued { .. } => Node::Queued,
             State::Delayed { .. } => Node::Delayed,
             State::Blocked { .. } => Node::Blocked,
+            State::Suspended { .. } => Node::Suspended,
             State::Granted { .. } => Node::Granted,
             State::Active { cancel: None, .. } => Node::Active,
             State::Active { cancel: Some(_), .. } => Node::Cancelling,
@@ -67,6 +70,7 @@ impl Node {
             Node::Queued => "queued",
             Node::Delayed => "delayed",
             Node::Blocked => "blocked",
+            Node::Suspended => "suspended",
             Node::Granted => "granted",
             Node::Active => "active",
             Node::Cancelling => "cancelling",
@@ -99,6 +103,16 @@ pub enum Verb {
     Fail,
     /// Put it off.
     Delay,
+    /// Park it until signals have come.
+    Suspend,
+    /// Open a waitpoint.
+    OpenWaitpoint,
+    /// Close a waitpoint.
+    CloseWaitpoint,
+    /// Deliver a signal.
+    Signal,
+    /// End a suspension from outside.
+    Resume,
     /// Cancel what is held.
     CancelHeld,
     /// Give it back.
@@ -121,6 +135,8 @@ pub enum Verb {
     Unblock,
     /// Tell what was used.
     Usage,
+    /// Keep the result of a step.
+    RecordStep,
     /// Let time pass.
     Tick(DueAction),
     /// Move because another did: the command that moves it concerns something else.
@@ -157,6 +173,11 @@ impl fmt::Display for Verb {
             Verb::Complete => "complete",
             Verb::Fail => "fail",
             Verb::Delay => "delay",
+            Verb::Suspend => "suspend",
+            Verb::OpenWaitpoint => "open waitpoint",
+            Verb::CloseWaitpoint => "close waitpoint",
+            Verb::Signal => "signal",
+            Verb::Resume => "resume",
             Verb::CancelHeld => "cancel by holder",
             Verb::HandBack => "hand back",
             Verb::Cancel => "cancel",
@@ -168,11 +189,13 @@ impl fmt::Display for Verb {
             Verb::Block => "block",
             Verb::Unblock => "unblock",
             Verb::Usage => "report usage",
+            Verb::RecordStep => "record step",
             Verb::Tick(DueAction::Deadline) => "deadline",
             Verb::Tick(DueAction::CancelGrace) => "grace over",
             Verb::Tick(DueAction::AttemptTimeout) => "attempt timeout",
             Verb::Tick(DueAction::LeaseExpired) => "lease expired",
             Verb::Tick(DueAction::DelayOver) => "delay over",
+            Verb::Tick(DueAction::SuspensionOver) => "suspension over",
             Verb::Tick(DueAction::GrantExpired) => "grant expired",
             Verb::Tick(DueAction::Retention) => "retention over",
             Verb::Follow => "follow",
@@ -186,8 +209,8 @@ pub type Arrow = (Node, Verb, Node);
 /// Every move, and no other.
 #[rustfmt::skip]
 pub const ARROWS: &[Arrow] = {
-    use Node::{Absent, Active, Blocked, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued};
-    use DueAction::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention};
+    use Node::{Absent, Active, Blocked, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued, Suspended};
+    use DueAction::{AttemptTimeout, CancelGrace, Deadline, DelayOver, GrantExpired, LeaseExpired, Retention, SuspensionOver};
     use Verb::Tick;
     &[
         (Absent, Verb::Submit, Queued),
@@ -216,6 +239,25 @@ pub const ARROWS: &[Arrow] = {
         (Delayed, Tick(DelayOver), Queued),
         (Delayed, Tick(Deadline), Expired),
 
+        (Suspended, Verb::Signal, Suspended),
+        (Suspended, Verb::Signal, Queued),
+        (Suspended, Verb::Resume, Queued),
+        (Suspended, Verb::Cancel, Cancelled),
+        (Suspended, Verb::SetPriority, Suspended),
+        (Suspended, Verb::SetTags, Suspended),
+        (Suspended, Tick(SuspensionOver), Queued),
+        (Suspended, Tick(SuspensionOver), Failed),
+        (Suspended, Tick(SuspensionOver), Cancelled),
+        (Suspended, Tick(SuspensionOver), Expired),
+        (Suspended, Tick(Deadline), Expired),
+
+        (Queued, Verb::Signal, Queued),
+        (Delayed, Verb::Signal, Delayed),
+        (Blocked, Verb::Signal, Blocked),
+        (Granted, Verb::Signal, Granted),
+        (Active, Verb::Signal, Active),
+        (Cancelling, Verb::Signal, Cancelling),
+
         (Granted, Verb::ClaimGranted, Active),
         (Granted, Verb::Cancel, Cancelled),
         (Granted, Verb::SetPriority, Granted),
@@ -226,6 +268,7 @@ pub const ARROWS: &[Arrow] = {
         (Active, Verb::Renew, Active),
         (Active, Verb::Progress, Active),
         (Active, Verb::Usage, Active),
+        (Active, Verb::RecordStep, Active),
         (Active, Verb::SetPriority, Active),
         (Active, Verb::SetTags, Active),
         (Active, Verb::Complete, Completed),
@@ -234,6 +277,11 @@ pub const ARROWS: &[Arrow] = {
         (Active, Verb::Fail, Failed),
         (Active, Verb::Delay, Delayed),
         (Active, Verb::Delay, Queued),
+        (Active, Verb::Suspend, Suspended),
+        (Active, Verb::Suspend, Queued),
+        (Active, Verb::Suspend, Active),
+        (Active, Verb::OpenWaitpoint, Active),
+        (Active, Verb::CloseWaitpoint, Active),
         (Active, Verb::CancelHeld, Cancelled),
         (Active, Verb::HandBack, Queued),
         (Active, Verb::Cancel, Cancelled),
@@ -249,12 +297,16 @@ pub const ARROWS: &[Arrow] = {
         (Cancelling, Verb::Renew, Cancelling),
         (Cancelling, Verb::Progress, Cancelling),
         (Cancelling, Verb::Usage, Cancelling),
+        (Cancelling, Verb::RecordStep, Cancelling),
         (Cancelling, Verb::SetPriority, Cancelling),
         (Cancelling, Verb::SetTags, Cancelling),
         (Cancelling, Verb::Cancel, Cancelling),
         (Cancelling, Verb::Complete, Completed),
         (Cancelling, Verb::Fail, Cancelled),
         (Cancelling, Verb::Delay, Cancelled),
+        (Cancelling, Verb::Suspend, Cancelled),
+        (Cancelling, Verb::OpenWaitpoint, Cancelling),
+        (Cancelling, Verb::CloseWaitpoint, Cancelling),
         (Cancelling, Verb::CancelHeld, Cancelled),
         (Cancelling, Verb::HandBack, Cancelled),
         (Cancelling, Verb::Cancel, Cancelled),
@@ -286,6 +338,7 @@ pub const TOY_ARROWS: &[Arrow] = &[
     (Node::Queued, Verb::Follow, Node::Queued),
     (Node::Delayed, Verb::Follow, Node::Delayed),
     (Node::Blocked, Verb::Follow, Node::Blocked),
+    (Node::Suspended, Verb::Follow, Node::Suspended),
     (Node::Granted, Verb::Follow, Node::Granted),
     (Node::Active, Verb::Follow, Node::Active),
     (Node::Cancelling, Verb::Follow, Node::Cancelling),

@@ -20,6 +20,8 @@ words!(
         LeaseExpired = "lease_expired",
         /// A delay is over: it joins its queue.
         DelayOver = "delay_over",
+        /// A suspension was not ended in time: what it asked for happens.
+        SuspensionOver = "suspension_over",
         /// A grant was not used: it returns to its place.
         GrantExpired = "grant_expired",
         /// Its retention is over: it is removed.
@@ -32,6 +34,9 @@ pub fn next(record: &Description) -> Option<(Time, DueAction)> {
     let own = match &record.state {
         State::Queued { .. } | State::Blocked { .. } => None,
         State::Delayed { until, .. } => Some((*until, DueAction::DelayOver)),
+        State::Suspended { suspension } => {
+            suspension.until.map(|until| (until, DueAction::SuspensionOver))
+        }
         State::Granted { grant, .. } => Some((grant.until, DueAction::GrantExpired)),
         State::Active { lease, cancel } => {
             let grace = cancel.as_ref().map(|request| (request.by, DueAction::CancelGrace));

@@ -19,6 +19,8 @@ words!(
         Delayed = "delayed",
         /// Not claimable before a budget or a quota has room.
         RateLimited = "rate_limited",
+        /// Parked until signals have come or its time is over.
+        Suspended = "suspended",
         /// Held by a worker.
         Active = "active",
         /// In its queue, to continue an attempt.
@@ -39,6 +41,8 @@ words!(
     LifecyclePhase {
         /// Could run.
         Runnable = "runnable",
+        /// Parked until signals have come or its time is over.
+        Suspended = "suspended",
         /// Runs.
         Active = "active",
         /// Has ended.
@@ -97,6 +101,14 @@ words!(
         WaitingForBudget = "waiting_for_budget",
         /// Room in a quota.
         WaitingForQuota = "waiting_for_quota",
+        /// A signal.
+        WaitingForSignal = "waiting_for_signal",
+        /// The decision of a person.
+        WaitingForApproval = "waiting_for_approval",
+        /// The call of another system.
+        WaitingForCallback = "waiting_for_callback",
+        /// The result of a tool.
+        WaitingForToolResult = "waiting_for_tool_result",
         /// A worker that offers all that it requires.
         WaitingForCapableWorker = "waiting_for_capable_worker",
         /// An operator, who has paused its lane.
@@ -186,6 +198,8 @@ words!(
         Failed = "failed",
         /// It continues its attempt later.
         Delayed = "delayed",
+        /// It is suspended.
+        Suspended = "suspended",
         /// It is cancelled.
         Cancelled = "cancelled",
         /// It is back in its queue.
@@ -203,6 +217,7 @@ impl Exited {
             Exited::Retrying { .. } => ExitOutcome::Retrying,
             Exited::Failed => ExitOutcome::Failed,
             Exited::Delayed { .. } => ExitOutcome::Delayed,
+            Exited::Suspended { .. } => ExitOutcome::Suspended,
             Exited::Cancelled => ExitOutcome::Cancelled,
             Exited::HandedBack => ExitOutcome::HandedBack,
             Exited::Revoked => ExitOutcome::Revoked,
@@ -273,6 +288,13 @@ impl Description {
                     _ => BlockingReason::WaitingForQuota,
                 },
                 attempt_state: pending(*why),
+                ..waiting
+            },
+            State::Suspended { suspension } => StateVector {
+                lifecycle_phase: LifecyclePhase::Suspended,
+                eligibility_state: EligibilityState::NotApplicable,
+                blocking_reason: suspension.reason.blocking(),
+                attempt_state: AttemptState::AttemptInterrupted,
                 ..waiting
             },
             State::Active { .. } => StateVector {
@@ -346,6 +368,7 @@ impl State {
             },
             State::Delayed { .. } => PublicState::Delayed,
             State::Blocked { .. } => PublicState::RateLimited,
+            State::Suspended { .. } => PublicState::Suspended,
             State::Active { .. } => PublicState::Active,
             State::Finished { outcome, .. } => outcome.public(),
         }

@@ -58,6 +58,7 @@ impl Decide for Complete {
                 what: EventKind::Completed,
                 answer: Exited::Completed,
                 result: Some((BlobPart::Result(held.record.run.number), self.result.bytes.clone())),
+                entry: None,
             }
         })
     }

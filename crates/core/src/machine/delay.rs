@@ -1,10 +1,13 @@
 //! Delay: a holder puts its execution off and gives the worker free.
 
 use super::guard::Leave;
+use super::journal::entry_of;
 use super::{Context, Decide, Facts, LeaseRef, ReadSet, Step};
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::id::LeaseId;
+use crate::journal::Recorded;
+use crate::name::StepName;
 use crate::record::{Execution, Exited};
 use crate::refusal::Refusal;
 use crate::state::{DelayReason, Intent, State};
@@ -12,24 +15,28 @@ use crate::table::Verb;
 use crate::time::When;
 
 /// Ends the lease and continues the same attempt later. A moment in the past means at once, behind
-/// what is already queued.
+/// what is already queued. With a step it is a durable sleep: whatever ends it writes its entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delay {
     /// What is held.
     pub hold: LeaseRef,
     /// When it is to continue.
     pub until: When,
+    /// The name of the sleep that this is: its end is written to the journal.
+    pub step: Option<StepName>,
 }
 
 impl Delay {
     fn leave(&self, before: &Execution, context: &Context<'_>) -> Leave {
         let until = self.until.resolve(context.now);
         let mut after = before.clone();
+        let (mut entry, step) = (None, self.step.clone());
         match until {
-            Some(until) => after.state = State::Delayed { until, why: DelayReason::Hold },
+            Some(until) => after.state = State::Delayed { until, why: DelayReason::Hold, step },
             None => {
                 after.queued_at = context.now;
                 after.state = State::Queued { why: Intent::Resume };
+                entry = step.map(|step| after.record_entry(step, context.now, Recorded::Sleep));
             }
         }
         Leave {
@@ -37,6 +44,7 @@ impl Delay {
             what: EventKind::Delayed { until },
             answer: Exited::Delayed { until: until.unwrap_or(context.now) },
             result: None,
+            entry,
         }
     }
 }
@@ -55,17 +63,25 @@ impl Decide for Delay {
     }
 
     fn reads(&self) -> ReadSet {
-        ReadSet::record(self.hold.target.execution)
+        let execution = self.hold.target.execution;
+        let elements = self.step.iter().map(|step| entry_of(execution, step)).collect();
+        ReadSet { elements, ..ReadSet::record(execution) }
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let digest = Digest::of(|fields| {
             fields.text("delay");
             self.until.fingerprint(fields);
+            self.step.iter().for_each(|step| fields.text(step.as_str()));
         });
-        context.exit(&self.hold, digest, |held| match held.cancel {
-            Some(request) => context.cancelled(held.record, request.reason.clone()),
-            None => self.leave(held.record, context),
+        context.try_exit(&self.hold, digest, |held| {
+            if let Some(request) = held.cancel {
+                return Ok(context.cancelled(held.record, request.reason.clone()));
+            }
+            if let Some(step) = &self.step {
+                context.check_unrecorded(held.record, step)?;
+            }
+            Ok(self.leave(held.record, context))
         })
     }
 }

@@ -27,6 +27,7 @@ impl Context<'_> {
             what: EventKind::Cancelled,
             answer: Exited::Cancelled,
             result: None,
+            entry: None,
         }
     }
 
@@ -43,7 +44,7 @@ impl Context<'_> {
         let from = self.now + retry.backoff.wait(after.run.failures, self.jitter);
         let later = from > self.now;
         if later {
-            after.state = State::Delayed { until: from, why: DelayReason::Backoff };
+            after.state = State::Delayed { until: from, why: DelayReason::Backoff, step: None };
         } else {
             after.queued_at = self.now;
             after.state = State::Queued { why: Intent::Retry };
@@ -53,6 +54,7 @@ impl Context<'_> {
             what: EventKind::Retrying { from: later.then_some(from) },
             answer: Exited::Retrying { from },
             result: None,
+            entry: None,
         }
     }
 
@@ -75,12 +77,13 @@ impl Context<'_> {
             what: EventKind::Reclaimed,
             answer: Exited::Retrying { from: self.now },
             result: None,
+            entry: None,
         }
     }
 
     fn failed_for_good(&self, mut after: Execution, failure: Failure) -> Leave {
         after.state = State::Finished { outcome: Outcome::Failed { failure }, at: self.now };
-        Leave { after, what: EventKind::Failed, answer: Exited::Failed, result: None }
+        Leave { after, what: EventKind::Failed, answer: Exited::Failed, result: None, entry: None }
     }
 
     fn attempt_ended(&self, before: &Execution, reason: EndReason) -> Execution {

@@ -1,6 +1,7 @@
 //! The guards that commands share: is it there, is it yours, did you ask that before.
 
 use super::{Context, LeaseRef, Step, Target, revoke};
+use crate::collection::Element;
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::id::Fence;
@@ -64,20 +65,43 @@ impl<'a> Context<'a> {
         digest: Digest,
         leave: impl FnOnce(&HeldExecution<'a>) -> Leave,
     ) -> Result<Step, Refusal> {
+        self.try_exit(hold, digest, |held| Ok(leave(held)))
+    }
+
+    /// Ends a hold unless `leave` refuses: answers a repeated call as the first time.
+    pub(super) fn try_exit(
+        &self,
+        hold: &LeaseRef,
+        digest: Digest,
+        leave: impl FnOnce(&HeldExecution<'a>) -> Result<Leave, Refusal>,
+    ) -> Result<Step, Refusal> {
         let record = self.found(&hold.target)?;
+        if let Some(answer) = self.repeated(record, hold, digest)? {
+            return Ok(Step::answer(answer));
+        }
+        let held = self.held(hold)?;
+        Ok(self.leave(record, held.lease, digest, leave(&held)?))
+    }
+
+    /// What the same call by the same lease was answered before, if it was made.
+    pub(super) fn repeated(
+        &self,
+        record: &Execution,
+        hold: &LeaseRef,
+        digest: Digest,
+    ) -> Result<Option<Exited>, Refusal> {
         let exit = record.last_exit.as_ref().filter(|exit| exit.lease == hold.fence.lease);
         // A retried claim can take an execution again under the name of a lease that has ended, so
         // the present lease is never mistaken for the one that ended.
         if let Some(exit) = exit.filter(|_| record.fence() != Some(hold.fence)) {
             if exit.digest == digest {
-                return Ok(Step::answer(exit.answer));
+                return Ok(Some(exit.answer));
             }
             if exit.digest != revoke::digest() {
                 return Err(Refusal::ExitConflict);
             }
         }
-        let held = self.held(hold)?;
-        Ok(self.leave(record, held.lease, digest, leave(&held)))
+        Ok(None)
     }
 
     /// Writes the end of `lease` and remembers how it was answered.
@@ -88,13 +112,13 @@ impl<'a> Context<'a> {
         digest: Digest,
         leave: Leave,
     ) -> Step {
-        let Leave { mut after, what, answer, result } = leave;
+        let Leave { mut after, what, answer, result, entry } = leave;
         after.last_exit = Some(Exit { lease: lease.id, digest, answer });
         let mut write = self.update(record, after, what);
         if let Some((part, bytes)) = result {
             write = write.with_blob(part, bytes);
         }
-        Step::write(write, answer)
+        Step::write(write.with_entry(entry), answer)
     }
 }
 
@@ -111,6 +135,8 @@ pub(super) struct Leave {
     pub(super) what: EventKind,
     pub(super) answer: Exited,
     pub(super) result: Option<(crate::payload::BlobPart, bytes::Bytes)>,
+    /// The entry of the journal that this writes.
+    pub(super) entry: Option<Element>,
 }
 
 /// Whether `fence` is of the last lease that ran the newest attempt.

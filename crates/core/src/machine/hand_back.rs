@@ -43,6 +43,7 @@ impl Decide for HandBack {
                 what: EventKind::HandedBack,
                 answer: Exited::HandedBack,
                 result: None,
+                entry: None,
             },
         })
     }

@@ -88,6 +88,8 @@ impl Assignment {
             budgets: record.spec.limits.budgets.clone(),
             used: record.used.clone(),
             progress: record.attempt.as_ref().and_then(|attempt| attempt.progress.clone()),
+            steps: record.journal.visible() as u32,
+            generation: record.journal.generation(),
             input: Payload { content_type: record.spec.input.content_type.clone(), bytes: input },
         })
     }

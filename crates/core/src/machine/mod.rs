@@ -10,6 +10,7 @@ mod cancel;
 mod claim;
 mod complete;
 mod continue_;
+mod credential;
 mod delay;
 mod delete;
 mod ending;
@@ -19,16 +20,22 @@ mod grant;
 mod guard;
 mod hand_back;
 mod hold;
+mod journal;
 mod lane;
 mod limit;
 mod priority;
 mod progress;
 mod readwrite;
+mod record_step;
 mod renew;
 mod replay;
 mod reply;
+mod resume;
 mod revoke;
+mod signal;
+mod signing;
 mod submit;
+mod suspend;
 mod tags;
 mod tick;
 mod tick_resource;
@@ -39,6 +46,7 @@ mod toy_later;
 #[cfg(feature = "toy")]
 mod toy_submit;
 mod usage;
+mod waitpoint;
 mod worker;
 
 pub use admission::{
@@ -50,6 +58,7 @@ pub use cancel::{Cancel, CancelHeld};
 pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
 pub use complete::Complete;
 pub use continue_::{Continue, Continued, Slice};
+pub use credential::{IssueToken, NoteTokenUse, RevokeToken};
 pub use delay::Delay;
 pub use delete::Delete;
 pub use facts::{Facts, Moves, Subject};
@@ -64,14 +73,19 @@ pub use readwrite::{
     Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, ResourceChange, Step,
     Transition, WriteSet,
 };
+pub use record_step::RecordStep;
 pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
-    Assignment, Cancelled, Claimed, GrantOffer, Granted, Registered, Renewed, Reply, Submitted,
-    Used, Withheld,
+    Assignment, Cancelled, Claimed, GrantOffer, Granted, RecordedStep, Registered, Renewed, Reply,
+    Signalled, Submitted, Suspended, Used, WaitpointOpened, Withheld,
 };
+pub use resume::Resume;
 pub use revoke::Revoke;
+pub use signal::{Signal, WaitpointRef};
+pub use signing::{RegisterKey, RetireKey, RotateKey};
 pub use submit::Submit;
+pub use suspend::Suspend;
 pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
 pub use tick_resource::{ResourceTicked, TickResource};
@@ -82,6 +96,7 @@ pub use toy_later::ToyLater;
 #[cfg(feature = "toy")]
 pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;
+pub use waitpoint::{CloseWaitpoint, NewWaitpoint, OpenWaitpoint};
 pub use worker::{Disconnect, Heartbeat, Register};
 
 use crate::id::{ExecutionId, Fence, LeaseId};
@@ -177,6 +192,11 @@ actions!(
     Complete,
     Fail,
     Delay,
+    OpenWaitpoint,
+    CloseWaitpoint,
+    Suspend,
+    Signal,
+    Resume,
     CancelHeld,
     HandBack,
     Cancel,
@@ -203,7 +223,14 @@ actions!(
     SetWaiters,
     Recount,
     ReportUsage,
+    RecordStep,
     Continue,
+    RegisterKey,
+    RotateKey,
+    RetireKey,
+    IssueToken,
+    RevokeToken,
+    NoteTokenUse,
     #[cfg(feature = "toy")]
     Toy,
     #[cfg(feature = "toy")]

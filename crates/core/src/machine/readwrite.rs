@@ -17,6 +17,7 @@ use crate::payload::{BlobKey, BlobPart};
 use crate::placement::{EntryDiff, Placement};
 use crate::record::{Attempt, Execution, Version};
 use crate::resource::{Body, LaneState, Resource, ResourceKey};
+use crate::state::State;
 use crate::time::{Millis, Time};
 use crate::timer;
 
@@ -192,6 +193,16 @@ impl Step {
     pub(super) fn write(write: WriteSet, reply: impl Into<Reply>) -> Step {
         Step::Done(Transition { items: vec![Item { write: Some(write), reply: reply.into() }] })
     }
+
+    /// The same, with another answer.
+    pub(super) fn answering(mut self, reply: impl Into<Reply>) -> Step {
+        if let Step::Done(Transition { items }) = &mut self
+            && let Some(item) = items.first_mut()
+        {
+            item.reply = reply.into();
+        }
+        self
+    }
 }
 
 /// What a command decided: items that commit one by one, each whole.
@@ -290,6 +301,9 @@ impl Context<'_> {
     ) -> WriteSet {
         let mut write = WriteSet::default();
         self.end_admission(before, &after, &mut write);
+        if matches!(after.state, State::Finished { .. }) {
+            after.waits.close(|_| false);
+        }
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
         WriteSet {
@@ -373,6 +387,12 @@ impl WriteSet {
     pub(super) fn with_past_attempt(mut self, attempt: Option<Attempt>) -> WriteSet {
         let element = attempt.map(|attempt| (Collection::Attempts, attempt.into()));
         self.changes[0].elements.extend(element);
+        self
+    }
+
+    /// Stores an entry of the journal of the one record of this write, which counts it.
+    pub(super) fn with_entry(mut self, entry: Option<Element>) -> WriteSet {
+        self.changes[0].elements.extend(entry.map(|entry| (Collection::Steps, entry)));
         self
     }
 }

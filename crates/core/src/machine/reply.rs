@@ -6,6 +6,8 @@ use crate::id::{ExecutionId, Fence, RequestId};
 use crate::name::{Kind, Lane, Namespace, ResourceName};
 use crate::payload::Payload;
 use crate::record::{Exited, Progress, Tags};
+use crate::signal::SignalEffect;
+use crate::suspension::Waitpoint;
 use crate::time::{Millis, Time};
 use crate::view::PublicState;
 use crate::warning::Warning;
@@ -16,9 +18,11 @@ use super::continue_::Continued;
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
+use crate::credential::Credential;
 use crate::limits::Amounts;
 use crate::quota::Quota;
 use crate::resource::LaneState;
+use crate::signing::SigningKeys;
 
 /// The answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +55,24 @@ pub enum Reply {
     Budget(Box<Budget>),
     /// To a change of a quota: its new state.
     Quota(Box<Quota>),
+    /// The token as it is then.
+    Credential(Box<Credential>),
     /// To an admission.
     AdmitReply(AdmitReply),
     /// To a command that applies or not: whether it did.
     Applied(bool),
+    /// To a suspend.
+    Suspended(Suspended),
+    /// To a signal.
+    Signalled(Signalled),
+    /// To the opening of a waitpoint.
+    WaitpointOpened(WaitpointOpened),
     /// To a report of usage: all that was used.
     Used(Used),
+    /// To the result of a step.
+    RecordedStep(RecordedStep),
+    /// To a change of the signing keys: all of them.
+    SigningKeys(SigningKeys),
     /// To a change without a result.
     Done,
 }
@@ -83,7 +99,11 @@ from_answers!(
     Registered,
     ResourceTicked,
     AdmitReply,
-    Used
+    Used,
+    Suspended,
+    Signalled,
+    WaitpointOpened,
+    RecordedStep
 );
 
 impl Reply {
@@ -108,6 +128,13 @@ impl Reply {
     }
 }
 
+/// The entry of a step, made by this call or by an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedStep {
+    /// Its place in the journal.
+    pub number: u64,
+}
+
 /// What an execution has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Used {
@@ -115,6 +142,31 @@ pub struct Used {
     pub amounts: Amounts,
     /// How many writes the execution has had by then.
     pub revision: u64,
+}
+
+/// What a suspend did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspended {
+    /// How the lease ended; `None` if the condition is satisfied already and the holder keeps it.
+    pub exited: Option<Exited>,
+    /// Those of its waitpoints that are open.
+    pub waitpoints: Vec<Waitpoint>,
+}
+
+/// What a signal did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signalled {
+    /// What.
+    pub effect: SignalEffect,
+    /// Its number among the signals of the execution, if it is recorded.
+    pub number: Option<u64>,
+}
+
+/// A waitpoint that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitpointOpened {
+    /// Which.
+    pub waitpoint: Waitpoint,
 }
 
 /// The execution that a submit made or found.
@@ -218,6 +270,10 @@ pub struct Assignment {
     pub used: Amounts,
     /// What was last reported of this attempt, if an earlier hold of it was.
     pub progress: Option<Progress>,
+    /// How many entries of its journal are visible: with none there is nothing to read.
+    pub steps: u32,
+    /// How many replays have hidden entries of its journal.
+    pub generation: u32,
     /// What it was submitted with.
     pub input: Payload,
 }

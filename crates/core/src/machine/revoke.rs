@@ -52,6 +52,7 @@ impl Decide for Revoke {
                         what: EventKind::Revoked,
                         answer: Exited::Revoked,
                         result: None,
+                        entry: None,
                     },
                 };
                 Ok(context.leave(record, lease, digest(), leave))

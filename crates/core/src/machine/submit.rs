@@ -7,6 +7,7 @@ use crate::collection::Counts;
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::id::{ExecutionId, Partition};
+use crate::journal::Journal;
 use crate::limits::{Amounts, ExecutionLimits};
 use crate::name::{IdempotencyKey, Kind, Lane, Namespace};
 use crate::overrides::PolicyOverrides;
@@ -16,6 +17,7 @@ use crate::policy::Policy;
 use crate::record::{Description, Execution, Run, Spec, Tags, Version};
 use crate::refusal::{Full, Refusal};
 use crate::state::{DelayReason, Intent, State};
+use crate::suspension::Waits;
 use crate::table::Verb;
 use crate::time::{Millis, When};
 
@@ -116,7 +118,7 @@ impl Submit {
     fn record(&self, context: &Context<'_>) -> Execution {
         let now = context.now;
         let state = match self.start.resolve(now) {
-            Some(until) => State::Delayed { until, why: DelayReason::Start },
+            Some(until) => State::Delayed { until, why: DelayReason::Start, step: None },
             None => State::Queued { why: Intent::Fresh },
         };
         let lane = context.loaded.lane_state().and_then(|lane| lane.defaults.as_deref());
@@ -154,6 +156,8 @@ impl Submit {
             reports: Vec::new(),
             description,
             counts: Counts::default(),
+            journal: Journal::default(),
+            waits: Waits::default(),
         }
     }
 }

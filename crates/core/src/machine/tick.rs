@@ -1,12 +1,15 @@
 //! Tick: let time do what is due.
 
 use super::{Context, Decide, Facts, ReadSet, Step, WriteSet};
+use crate::collection::Element;
 use crate::event::EventKind;
 use crate::id::ExecutionId;
+use crate::journal::Recorded;
 use crate::name::Category;
 use crate::record::{EndReason, Execution};
 use crate::refusal::Refusal;
 use crate::state::{Failure, Outcome, State};
+use crate::suspension::OnTimeout;
 use crate::time::Time;
 use crate::timer::{self, DueAction};
 
@@ -62,14 +65,20 @@ impl Context<'_> {
 
     /// The write that does what is due to `record`, and when time next does something to it.
     pub(super) fn fire(&self, record: &Execution, due: DueAction) -> (WriteSet, Option<Time>) {
-        let Some((after, what)) = self.fired(record, due) else {
+        let Some((after, what, entry)) = self.fired(record, due) else {
             return (self.remove(record), None);
         };
         let next = timer::next(&after).map(|(at, _)| at);
-        (self.update(record, after, what), next)
+        (self.update(record, after, what).with_entry(entry), next)
     }
 
-    fn fired(&self, record: &Execution, due: DueAction) -> Option<(Execution, EventKind)> {
+    /// `record` after what is due, what happened, and the entry of its journal that this writes; `None`
+    /// removes it.
+    fn fired(
+        &self,
+        record: &Execution,
+        due: DueAction,
+    ) -> Option<(Execution, EventKind, Option<Element>)> {
         let cancel = match &record.state {
             State::Active { cancel: Some(request), .. } => Some(request),
             _ => None,
@@ -78,10 +87,11 @@ impl Context<'_> {
             (DueAction::Retention, _) => return None,
             (DueAction::Deadline, _) => {
                 let after = self.finished(record, Outcome::Expired, EndReason::Expired);
-                return Some((after, EventKind::Expired));
+                return Some((after, EventKind::Expired, None));
             }
-            (DueAction::DelayOver, _) => return Some(woken(record)),
+            (DueAction::DelayOver, _) => return Some(self.woken(record)),
             (DueAction::GrantExpired, _) => return Some(ungranted(record)),
+            (DueAction::SuspensionOver, _) => return Some(self.suspension_over(record)),
             (
                 DueAction::CancelGrace | DueAction::AttemptTimeout | DueAction::LeaseExpired,
                 Some(request),
@@ -97,25 +107,58 @@ impl Context<'_> {
             }
             (DueAction::LeaseExpired, None) => self.reclaimed(record),
         };
-        Some((leave.after, leave.what))
+        Some((leave.after, leave.what, leave.entry))
+    }
+
+    /// `before` back in its queue; what it slept in is over.
+    fn woken(&self, before: &Execution) -> (Execution, EventKind, Option<Element>) {
+        let mut after = before.clone();
+        let (mut resumes, mut entry) = (false, None);
+        if let State::Delayed { until, why, step } = &before.state {
+            after.queued_at = *until;
+            after.state = State::Queued { why: why.then() };
+            resumes = !why.then().starts_attempt();
+            let slept = step.clone();
+            entry = slept.map(|step| after.record_entry(step, self.now, Recorded::Sleep));
+        }
+        (after, EventKind::Woken { resumes }, entry)
+    }
+
+    /// `before`, which its suspension ends because no signal came in time.
+    fn suspension_over(&self, before: &Execution) -> (Execution, EventKind, Option<Element>) {
+        let State::Suspended { suspension } = &before.state else {
+            return (before.clone(), EventKind::Resumed { timed_out: true }, None);
+        };
+        let mut ended = before.clone();
+        ended.waits.end(suspension.number, true);
+        let message = "its suspension was not ended in time";
+        let leave = match suspension.on_timeout {
+            OnTimeout::Resume => {
+                let (after, entry) = self.resumed(before, true);
+                return (after, EventKind::Resumed { timed_out: true }, entry);
+            }
+            OnTimeout::Cancel => self.cancelled(&ended, Some(message.into())),
+            OnTimeout::Expire => {
+                let after = self.finished(&ended, Outcome::Expired, EndReason::Expired);
+                return (after, EventKind::Expired, None);
+            }
+            OnTimeout::Fail => {
+                let failure = Failure {
+                    category: Category::suspension_timeout(),
+                    retryable: false,
+                    message: message.into(),
+                };
+                self.failed(&ended, failure.clone(), EndReason::Failed(failure))
+            }
+        };
+        (leave.after, leave.what, None)
     }
 }
 
-fn woken(before: &Execution) -> (Execution, EventKind) {
-    let mut after = before.clone();
-    let mut resumes = false;
-    if let State::Delayed { until, why } = before.state {
-        after.queued_at = until;
-        after.state = State::Queued { why: why.then() };
-        resumes = !why.then().starts_attempt();
-    }
-    (after, EventKind::Woken { resumes })
-}
-
-fn ungranted(before: &Execution) -> (Execution, EventKind) {
+fn ungranted(before: &Execution) -> (Execution, EventKind, Option<Element>) {
     let mut after = before.clone();
     if let State::Granted { why, .. } = before.state {
         after.state = State::Queued { why };
     }
-    (after, EventKind::GrantExpired)
+    (after, EventKind::GrantExpired, None)
 }

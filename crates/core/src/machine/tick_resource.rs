@@ -54,6 +54,8 @@ impl Decide for TickResource {
             return Ok(Step::answer(ResourceTicked::Nothing));
         };
         Ok(match &resource.body {
+            // Keys have no timer: each says until when it verifies.
+            Body::SigningKeys(_) => Step::answer(ResourceTicked::Nothing),
             Body::Worker(_) => Step::write(context.discard(resource), ResourceTicked::WorkerGone),
             Body::Quota(quota) => {
                 let mut after = quota.clone();
@@ -74,6 +76,8 @@ impl Decide for TickResource {
                 let answer = ResourceTicked::CheckTicket(Box::new(after.clone()));
                 Step::write(context.put(&self.key, before, Body::Ticket(after)), answer)
             }
+            // It has no timer.
+            Body::Credential(_) => Step::answer(ResourceTicked::Nothing),
             Body::Lane(lane) => {
                 let after = LaneState { spread_by: Some(context.now + SPREAD), ..lane.clone() };
                 let answer = ResourceTicked::Spread(after.clone());

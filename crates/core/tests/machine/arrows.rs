@@ -11,7 +11,7 @@ use crate::fixture::make::{brief, cancel, complete, id, replay, submit};
 use crate::fixture::random::{Move, Script};
 use crate::fixture::{Fixture, report};
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 3_000;
 const STEPS: usize = 300;
 const LEAST: u64 = 20;
 
@@ -68,7 +68,9 @@ fn random_histories_see_every_refusal_but_those_of_resources_and_limits_of_colle
     let missing: Vec<_> = Code::ALL.into_iter().filter(|code| !seen.contains_key(code)).collect();
     let of_resources =
         [Code::WorkerAlive, Code::NotRegistered, Code::LanePaused, Code::LaneDraining];
-    assert_eq!(missing, [&of_resources[..], &[Code::LimitReached]].concat());
+    let of_keys = [Code::InvalidToken, Code::NoSigningKey, Code::KeyConflict];
+    let expected = [&of_resources[..], &[Code::LimitReached], &of_keys[..]].concat();
+    assert_eq!(missing, expected);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every way out of `active` cleans up: a table of exits and of what each leaves behind.
 
-use ff_core::machine::{Assignment, Complete};
+use ff_core::machine::{Assignment, Complete, OpenWaitpoint};
 use ff_core::placement::Entry;
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::record::EndReason;
@@ -10,7 +10,8 @@ use ff_core::{Payload, Time};
 
 use crate::fixture::Fixture;
 use crate::fixture::make::{
-    brief, cancel, cancel_held, complete, delay, fail, hand_back, id, ms, renew, revoke,
+    brief, cancel, cancel_held, complete, delay, fail, hand_back, id, ms, renew, revoke, signal,
+    suspend, waitpoint,
 };
 
 /// One row: a way out of `active` and what must be found afterwards.
@@ -48,6 +49,9 @@ fn exits() -> Vec<Exit> {
         over("attempt timeout", timeout(once()), let_time_fire, Node::Failed, "timed out"),
         later("delay", brief(), send_delay, None),
         back("delay until now", brief(), send_delay_until_now),
+        parked("suspend", brief(), send_suspend),
+        back("suspend, satisfied by an early signal", brief(), suspend_after_signal),
+        over("suspend under a cancel", brief(), suspend_under_cancel, Node::Cancelled, "cancelled"),
         again("lease expiry", brief(), let_time_fire, "lease lost"),
         over("too many reclaims", once(), let_time_fire, Node::Failed, "lease lost"),
         back("revoke", brief(), send_revoke),
@@ -78,6 +82,12 @@ fn back(name: &'static str, policy: Policy, leave: Leave) -> Exit {
 fn later(name: &'static str, policy: Policy, leave: Leave, end: Option<&'static str>) -> Exit {
     let timer = Some(DueAction::DelayOver);
     Exit { name, policy, leave, node: Node::Delayed, timer, queued: false, end }
+}
+
+/// It waits for signals.
+fn parked(name: &'static str, policy: Policy, leave: Leave) -> Exit {
+    let timer = Some(DueAction::SuspensionOver);
+    Exit { name, policy, leave, node: Node::Suspended, timer, queued: false, end: None }
 }
 
 fn send_complete(fixture: &mut Fixture, held: &Assignment) {
@@ -111,6 +121,22 @@ fn send_delay(fixture: &mut Fixture, held: &Assignment) {
 
 fn send_delay_until_now(fixture: &mut Fixture, held: &Assignment) {
     fixture.act(delay(held.hold(), ms(0))).unwrap();
+}
+
+fn send_suspend(fixture: &mut Fixture, held: &Assignment) {
+    fixture.act(suspend(held.hold(), "gate", Some(ms(70)))).unwrap();
+}
+
+fn suspend_after_signal(fixture: &mut Fixture, held: &Assignment) {
+    let waitpoint = waitpoint(2, "gate");
+    fixture.act(OpenWaitpoint { hold: held.hold(), waitpoint }).unwrap();
+    fixture.act(signal(held.execution, "gate", "ann")).unwrap();
+    fixture.act(suspend(held.hold(), "gate", None)).unwrap();
+}
+
+fn suspend_under_cancel(fixture: &mut Fixture, held: &Assignment) {
+    fixture.act(cancel(held.execution, Some(ms(30)))).unwrap();
+    fixture.act(suspend(held.hold(), "gate", None)).unwrap();
 }
 
 fn send_revoke(fixture: &mut Fixture, held: &Assignment) {
@@ -188,6 +214,37 @@ fn every_exit_ends_the_attempt_unless_it_is_to_continue() {
         assert_eq!(end, exit.end, "{}", exit.name);
         assert!(attempt.end.as_ref().is_none_or(|end| end.at == fixture.now), "{}", exit.name);
     });
+}
+
+#[test]
+fn every_exit_leaves_open_only_the_waitpoints_that_something_may_still_signal() {
+    column_with_waitpoint(|exit, fixture, _| {
+        let waits = &fixture.record(id(1)).waits;
+        let open: Vec<_> = waits.waitpoints.iter().map(|it| (it.key.as_str(), it.of)).collect();
+        let pending = ("pending", None);
+        let expected = match exit.node {
+            Node::Suspended => vec![pending, ("gate", Some(0))],
+            Node::Queued | Node::Delayed => vec![pending],
+            _ => vec![],
+        };
+        assert_eq!(open, expected, "{}", exit.name);
+        let early = waits.early.len();
+        assert_eq!(early, usize::from(!expected.is_empty()), "{}: the early signal", exit.name);
+    });
+}
+
+/// The same as [`column`], of an execution with a pending waitpoint at which a signal waits.
+fn column_with_waitpoint(check: impl Fn(&Exit, &Fixture, &Assignment)) {
+    for exit in exits() {
+        let (mut fixture, held) = Fixture::held(exit.policy.clone());
+        let waitpoint = waitpoint(1, "pending");
+        fixture.act(OpenWaitpoint { hold: held.hold(), waitpoint }).unwrap();
+        fixture.act(signal(held.execution, "pending", "ann")).unwrap();
+        fixture.advance(ms(10));
+        (exit.leave)(&mut fixture, &held);
+        assert_eq!(Node::of(fixture.get(id(1))), exit.node, "{}", exit.name);
+        check(&exit, &fixture, &held);
+    }
 }
 
 #[test]

@@ -10,4 +10,5 @@ mod lifecycle_exits;
 mod pitfalls;
 mod properties;
 mod queue_order;
+mod steps;
 mod unreadable;

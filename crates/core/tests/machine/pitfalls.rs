@@ -142,7 +142,7 @@ fn a_refused_command_changes_nothing() {
     let refused = [
         fixture.act(Complete { hold: held.hold(), result }),
         fixture.act(CancelHeld { hold: held.hold(), reason: Some(long) }),
-        fixture.act(Delay { hold: held.hold(), until: When::After(ms(u64::MAX)) }),
+        fixture.act(Delay { hold: held.hold(), until: When::After(ms(u64::MAX)), step: None }),
         fixture.act(cancel(id(1), Some(Millis::ZERO))),
         fixture.act(cancel(id(9), None)),
         fixture.act(claim_granted(id(1), "a", 9)),
