@@ -98,7 +98,7 @@ pub(crate) fn key(row: &Row<'_>) -> Result<ResourceKey, Fault> {
         partition: Partition::ONLY,
         kind: ResourceKind::parse(word)
             .ok_or_else(|| unreadable(format!("{word:?} is no kind")))?,
-        namespace: Namespace::new(text(1)?).map_err(|why| unreadable(why.to_string()))?,
+        namespace: Namespace::stored(text(1)?).map_err(|why| unreadable(why.to_string()))?,
         name: ResourceName::new(text(2)?).map_err(|why| unreadable(why.to_string()))?,
     })
 }

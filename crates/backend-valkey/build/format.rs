@@ -218,6 +218,7 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
             ("ACTIVE", 3),
             ("FINISHED", 4),
             ("BLOCKED", 5),
+            ("SUSPENDED", 6),
         ],
     ),
     ("outcome", &[("SUCCESS", 0), ("FAILED", 1), ("CANCELLED", 2), ("EXPIRED", 3)]),
@@ -231,6 +232,7 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
             ("CANCELLED", 4),
             ("HANDED_BACK", 5),
             ("REVOKED", 6),
+            ("SUSPENDED", 7),
         ],
     ),
     // The others are those of `Attention` in ff-core.

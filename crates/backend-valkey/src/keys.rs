@@ -175,7 +175,7 @@ pub(crate) fn parse_resource(partition: Partition, name: &[u8]) -> Option<Resour
     Some(ResourceKey {
         partition,
         kind: ResourceKind::parse(parts.next()?)?,
-        namespace: Namespace::new(parts.next()?).ok()?,
+        namespace: Namespace::stored(parts.next()?).ok()?,
         name: ResourceName::new(parts.next()?).ok()?,
     })
 }

@@ -113,6 +113,11 @@ pub const LAYOUT: &[Family] = &[
     now("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
     now("ff:quota:{p:<N>}:<namespace>:<quota>", "string", "A quota: limits and recorded starts."),
     now(
+        "ff:credential:{p:<N>}:@system:<token>",
+        "string",
+        "A named token: role, namespaces, and its secrets as SHA-256.",
+    ),
+    now(
         "ff:ticket:{p:<N>}:<namespace>:<execution>",
         "string",
         "What an execution holds in quotas and budgets.",

@@ -16,6 +16,7 @@
 mod backup;
 #[cfg(all(feature = "sqlite", feature = "valkey"))]
 mod ceiling;
+mod keys;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(not(feature = "sqlite"))]
@@ -38,6 +39,7 @@ pub use ceiling::{Ceiling, CeilingPlan, ceiling};
 pub use ff_backend_sqlite::Copied;
 #[cfg(feature = "valkey")]
 pub use ff_backend_valkey::{BOUNDS as VALKEY_BOUNDS, LAYOUT as VALKEY_LAYOUT, Probe, Reading};
+pub use keys::{key_file, serve_keys, use_keys};
 pub use url::StoreUrl;
 
 /// A store that was opened.
@@ -60,7 +62,7 @@ pub async fn open_or_make(url: &str) -> Result<Opened, StoreError> {
 
 /// A store in the memory of this process that takes its time from `clock`.
 pub fn memory(clock: Arc<dyn Clock>) -> Arc<dyn EngineBackend> {
-    Engine::new(MemoryStore::serial(clock)).erased()
+    keys::with_own_key(Engine::new(MemoryStore::serial(clock))).erased()
 }
 
 /// The file of the store that `url` names, if it does not exist.

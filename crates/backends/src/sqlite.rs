@@ -6,11 +6,12 @@ use std::sync::Arc;
 use ff_backend_sqlite::Options;
 use ff_store::{EngineBackend, StoreError};
 
+use crate::keys::with_own_key;
 use crate::{Missing, Opened};
 
 /// A database in the memory of this process.
 pub(crate) fn memory() -> Result<Arc<dyn EngineBackend>, StoreError> {
-    Ok(ff_backend_sqlite::backend(Options::memory())?.erased())
+    Ok(with_own_key(ff_backend_sqlite::backend(Options::memory())?).erased())
 }
 
 /// The database file at `path`.

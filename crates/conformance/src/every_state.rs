@@ -1,5 +1,6 @@
 //! A store with an execution in every state, made through the roles, for planting violations.
 
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Assignment, ClaimRequest, Complete, Fail, LeaseRef, Replay, Submit, Target,
 };
@@ -57,7 +58,10 @@ impl EveryState {
         let replayed = submit(backend, work(backend, "replayed")).await;
         complete(backend, "replayed").await;
         let target = Target { namespace: Namespace::default(), execution: replayed };
-        assert_eq!(backend.replay(Replay { target, run: 0 }).await.unwrap(), 1);
+        assert_eq!(
+            backend.replay(Replay { target, run: 0, journal: ReplayJournal::Keep }).await.unwrap(),
+            1
+        );
         register(backend).await;
         EveryState { queued, classed, delayed, active, completed, failed, replayed }
     }

@@ -1,6 +1,7 @@
 //! Background services of the engine.
 
 pub mod audit;
+pub mod keys;
 mod metrics;
 mod ownership;
 pub mod scanner;

@@ -1,4 +1,5 @@
-//! The background services of a store in one process: timers, the unblock scanner and the audit.
+//! The background services of a store in one process: timers, the unblock scanner, the audit and the
+//! signing keys.
 //!
 //! All of them act on one share of the partitions, so a process counts once among the others.
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use ff_store::EngineBackend;
 
 use crate::audit::AuditScanner;
+use crate::keys;
 use crate::ownership::PartitionOwnership;
 use crate::scanner::Scanning;
 use crate::supervisor::Supervisor;
@@ -50,6 +52,8 @@ impl Services {
     pub fn start(self) -> Supervisor {
         let Services { timers, unblock, audit, shares, backend } = self;
         let supervisor = Supervisor::default();
+        let signing = backend.clone();
+        supervisor.start("keys", move |stop| keys::run(signing.clone(), stop));
         supervisor.start("shares", move |stop| {
             let (shares, backend) = (shares.clone(), backend.clone());
             async move { shares.run(&*backend, stop).await }

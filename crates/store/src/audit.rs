@@ -78,6 +78,9 @@ rules!(
     LeaseMatches = "lease_matches",
     /// Runs are counted without gaps.
     RunsInOrder = "runs_in_order",
+    /// The waitpoints of a record are those of its suspension or pending, and none once it has ended;
+    /// its suspension has counted what its condition can count.
+    Waits = "waits",
     /// Every entry of a resource is in its index.
     ResourceThere = "resource_there",
     /// Every index entry of a resource is its own.
@@ -217,6 +220,9 @@ impl Auditor {
         }
         self.check_attempts(record);
         self.check_runs(record);
+        if let Some(why) = record.waits.fault(&record.state) {
+            self.broken(Rule::Waits, id.into(), Found::Wrong, why.to_owned());
+        }
     }
 
     fn expect_payloads(&mut self, record: &Execution) {
@@ -249,6 +255,7 @@ impl Auditor {
                 !why.starts_attempt()
             }
             State::Delayed { why, .. } => !why.then().starts_attempt(),
+            State::Suspended { .. } => true,
             State::Finished { .. } => false,
         };
         if let Some(attempt) = newest.filter(|attempt| attempt.end.is_none() != open) {

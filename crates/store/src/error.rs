@@ -7,6 +7,7 @@
 use ff_core::{Code, Refusal};
 
 use crate::failure::Failure;
+use crate::ring::FileError;
 
 /// Why a call gave no reply.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -98,6 +99,12 @@ pub enum StoreError {
          server of this release"
     )]
     Protocol(String),
+}
+
+impl From<FileError> for StoreError {
+    fn from(error: FileError) -> StoreError {
+        StoreError::Incompatible(error.to_string())
+    }
 }
 
 impl StoreError {

@@ -60,8 +60,8 @@ failures!(
         "The store contains a record that cannot be read. Nothing was changed; run `ff check`.";
     /// The store is not ours, or not of this release.
     Incompatible = "store_incompatible", never,
-        "The store was written by a newer release, is not a FlowFabric store, or is set up so that \
-         it would lose work. The message says which.";
+        "The store was written by a newer release, is not a FlowFabric store, is set up so that it \
+         would lose work, or its signing keys are not those of this server. The message says which.";
     /// The store answered with an error that has no name here.
     Failed = "store_failed", never,
         "The store returned an error that this release does not know. Whether the command took effect is unknown, and a blind retry is unlikely to help; the message, or the server's log, quotes the store. Once the cause is fixed, repeat the call as it was sent.";
@@ -82,6 +82,10 @@ failures!(
     /// The server does not know the caller.
     Unauthenticated = "unauthenticated", never,
         "The request has no token, or a wrong one.";
+    /// The server knows the caller, whose role may not do it.
+    Forbidden = "forbidden", never,
+        "The token that was shown is accepted, but its role may not do this; the message names the \
+         roles that may. Nothing was changed.";
     /// The server's certificate is not trusted.
     Untrusted = "server_not_trusted", never,
         "The server's certificate is not one that the caller trusts: it is of another authority, for \

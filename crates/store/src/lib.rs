@@ -15,16 +15,19 @@ pub mod continuations;
 pub mod ends;
 pub mod error;
 pub mod failure;
+pub mod journal;
 mod lanes;
 pub mod listing;
 mod lock;
 pub mod metrics;
 pub mod mint;
+pub mod named_token;
 pub mod optimistic;
 pub mod outage;
 pub mod partition_set;
 mod process;
 pub mod retry;
+pub mod ring;
 pub mod roles;
 mod rows;
 pub mod serial;
@@ -62,8 +65,9 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    BulkBackend, ClientAndWorker, ClientBackend, EngineBackend, LimitsBackend, MaintenanceBackend,
-    WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, EngineBackend, KeysBackend, LimitsBackend,
+    MaintenanceBackend, NamedTokensBackend, SignalBackend, SuspendBackend, TokenBackend,
+    VerifyBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

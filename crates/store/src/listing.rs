@@ -11,6 +11,8 @@ use std::str::FromStr;
 use ff_core::bounds::{PAGE, PAGE_SCAN};
 use ff_core::explain::ExplainInputs;
 use ff_core::placement::Attention;
+use ff_core::state::State;
+use ff_core::suspension::SuspendReason;
 use ff_core::view::BlockingReason;
 use ff_core::{
     Description, ExecutionId, Kind, Lane, Namespace, PublicState, Refusal, TagKey, TagValue, Time,
@@ -47,6 +49,8 @@ pub struct Filter {
     /// Queued, while no live worker of their lane offers all that they require; in addition to
     /// `states`, if any.
     pub lacks_worker: bool,
+    /// Suspended for this reason.
+    pub suspended_for: Option<SuspendReason>,
     /// With all of these tags.
     pub tags: Vec<(TagKey, TagValue)>,
     /// Created at this moment or later.
@@ -65,7 +69,12 @@ impl Filter {
     }
 
     fn matches_apart_from_standing(&self, record: &Description) -> bool {
-        self.lane.as_ref().is_none_or(|lane| *lane == record.spec.lane)
+        let suspended_for = match &record.state {
+            State::Suspended { suspension } => Some(suspension.reason),
+            _ => None,
+        };
+        self.suspended_for.is_none_or(|reason| suspended_for == Some(reason))
+            && self.lane.as_ref().is_none_or(|lane| *lane == record.spec.lane)
             && self.kind.as_ref().is_none_or(|kind| *kind == record.spec.kind)
             && self.tags.iter().all(|(key, value)| record.tags.get(key) == Some(value))
             && self.from.is_none_or(|from| record.created >= from)
@@ -73,6 +82,9 @@ impl Filter {
     }
 
     fn which(&self) -> ListIndex {
+        if let Some(reason) = self.suspended_for {
+            return ListIndex::Attention(reason.attention());
+        }
         let only_failed = self.states.iter().eq([&PublicState::Failed]) && !self.lacks_worker;
         match only_failed {
             true => ListIndex::Attention(Attention::Failed),

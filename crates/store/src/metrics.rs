@@ -89,7 +89,7 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(
         "ff_returned_total",
         "lane, reason",
-        "Leases that ended before the attempt: delayed, handed_back or revoked.",
+        "Leases that ended before the attempt: delayed, suspended, handed_back or revoked.",
     ),
     Metric::counter("ff_leases_lost_total", "lane", "Leases that ran out."),
     Metric::histogram(
@@ -143,6 +143,11 @@ pub const METRICS: &[Metric] = &[
         "ff_clock_offset_seconds",
         "",
         "How far a SQLite store's time is ahead of the system clock after that was set back.",
+    ),
+    Metric::counter(
+        "ff_invalid_tokens_total",
+        "",
+        "Signed tokens that were refused: forged, changed, expired or of a key that no longer verifies.",
     ),
 ];
 
@@ -216,6 +221,11 @@ pub(crate) fn blocked(shortfall: &Shortfall) {
 pub(crate) fn warned(dimension: &Dimension) {
     let dimension = DIMENSIONS.label(dimension.as_str());
     metrics::counter!("ff_budget_warnings_total", "dimension" => dimension).increment(1);
+}
+
+/// A signed token was refused.
+pub(crate) fn invalid_token() {
+    metrics::counter!("ff_invalid_tokens_total").increment(1);
 }
 
 pub(crate) fn admitted() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ff_core::bounds::PARTITIONS;
 use ff_core::machine::{Action, Command};
-use ff_core::{ExecutionId, Partition, RequestId, Time};
+use ff_core::{ExecutionId, Partition, RequestId, Time, WaitpointId};
 
 use crate::clock::{Clock, SystemClock};
 
@@ -43,6 +43,11 @@ fn scattered(now: Time, salt: u64) -> Partition {
 /// A new name for a claim or grant call: 128 bits from the operating system.
 pub fn request_id() -> RequestId {
     RequestId::new(uuid::Uuid::new_v4().as_u128())
+}
+
+/// A new id for a waitpoint: 128 bits from the operating system.
+pub fn waitpoint_id() -> WaitpointId {
+    WaitpointId::new(uuid::Uuid::new_v4().as_u128())
 }
 
 /// `action` with fresh randomness.

@@ -20,6 +20,7 @@ use crate::admission::starts::Starts;
 use crate::claimers::Claimers;
 use crate::continuations::Runners;
 use crate::error::StoreError;
+use crate::ring::signer::Signer;
 use crate::store::Store;
 use crate::warnings::Known;
 
@@ -35,6 +36,8 @@ pub(crate) struct Process {
     pub(crate) claimers: Claimers,
     /// The budgets and quotas that were there a moment ago.
     pub(crate) known: Known,
+    /// What it signs and verifies tokens with.
+    pub(crate) signer: Signer,
     tasks: TaskTracker,
 }
 
@@ -49,6 +52,7 @@ impl Process {
             runners: Runners::default(),
             claimers: Claimers::default(),
             known: Known::default(),
+            signer: Signer::default(),
             tasks: TaskTracker::new(),
         }
     }

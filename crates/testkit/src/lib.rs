@@ -1,6 +1,7 @@
 //! What tests share: a manual clock, stores that override another, reports of counts,
-//! real Valkey servers, and networks that fail.
+//! real Valkey servers, a browser, and networks that fail.
 
+pub mod chromium;
 mod clock;
 mod forwarding;
 pub mod proxy;

@@ -22,6 +22,8 @@ use ff_testkit::ManualClock;
 const FORMATS: &[[&str; 2]] = &[
     [include_str!("format/record-1.hex"), include_str!("format/attempt-1.hex")],
     [include_str!("format/record-2.hex"), include_str!("format/attempt-2.hex")],
+    [include_str!("format/record-3.hex"), include_str!("format/attempt-3.hex")],
+    [include_str!("format/record-4.hex"), include_str!("format/attempt-4.hex")],
 ];
 
 fn id() -> ExecutionId {

@@ -4,7 +4,8 @@
 use ff_core::placement::Placement;
 use ff_core::record::{AttemptEnd, EndReason};
 use ff_core::resource::Body;
-use ff_core::{LeaseId, RequestId, ResourceKind, Time};
+use ff_core::suspension::Waitpoint;
+use ff_core::{LeaseId, RequestId, ResourceKind, Time, WaitpointId, WaitpointKey};
 use ff_store::audit::Rule;
 
 use crate::fixture::new_id;
@@ -120,6 +121,17 @@ plants! {
     a_key_of_an_execution_that_is_gone_is_found: EntryOwned => |planted| {
         let sql = "INSERT INTO idempotency_key (namespace, key, id) VALUES ('default', 'k', ?1)";
         planted.execute(sql, [new_id().as_bytes()]);
+    };
+
+    an_ended_execution_with_an_open_waitpoint_is_found: Waits => |planted| {
+        let waitpoint = Waitpoint {
+            id: WaitpointId::new(1),
+            key: WaitpointKey::new("gate").unwrap(),
+            until: None,
+            signals: 0,
+            of: None,
+        };
+        planted.alter(planted.completed, |record| record.waits.waitpoints.push(waitpoint));
     };
 
     a_class_with_queued_work_that_is_not_registered_is_found: ClassRegistered => |planted| {

@@ -87,7 +87,7 @@ local BEFORE, EACH = 3, 6
 
 -- Whether the change at a place is of a resource: its name begins with its kind, and an id has no colon.
 local function is_resource(args, at)
-  return string.find(args[at], '^%l+:')
+  return string.find(args[at], '^[%l_]+:')
 end
 
 -- Changes of continuations and counters.

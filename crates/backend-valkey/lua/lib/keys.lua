@@ -144,7 +144,7 @@ end
 
 -- A resource, by KIND:NAMESPACE:NAME.
 function ff.key.resource(k, name)
-  local kind, rest = string.match(name, '^(%l+):(.*)$')
+  local kind, rest = string.match(name, '^([%l_]+):(.*)$')
   return k.prefix .. ':' .. kind .. ':' .. k.tag .. ':' .. rest
 end
 

@@ -7,7 +7,7 @@ use ff_core::{AdmissionId, Fence, LeaseId};
 
 use super::bytes::{Packer, Unpacker};
 use super::format::{self, exit};
-use super::{Unreadable, lease, lease_bytes, ms, time};
+use super::{Unreadable, lease, lease_bytes, maybe_time, ms, time};
 
 /// The fence of a caller, in the layout of the record: epoch, number of attempts, lease.
 pub(crate) fn held_by(caller: &Fence) -> [u8; format::FENCE] {
@@ -45,6 +45,7 @@ fn exit_bytes(last: &Exit) -> [u8; format::EXIT] {
         Exited::Retrying { from } => (exit::RETRYING, Some(from)),
         Exited::Failed => (exit::FAILED, None),
         Exited::Delayed { until } => (exit::DELAYED, Some(until)),
+        Exited::Suspended { until } => (exit::SUSPENDED, until),
         Exited::Cancelled => (exit::CANCELLED, None),
         Exited::HandedBack => (exit::HANDED_BACK, None),
         Exited::Revoked => (exit::REVOKED, None),
@@ -67,6 +68,7 @@ pub(super) fn decode_exit(bytes: &[u8]) -> Result<Option<Exit>, Unreadable> {
         exit::RETRYING => Exited::Retrying { from: at },
         exit::FAILED => Exited::Failed,
         exit::DELAYED => Exited::Delayed { until: at },
+        exit::SUSPENDED => Exited::Suspended { until: maybe_time(fields.at) },
         exit::CANCELLED => Exited::Cancelled,
         exit::HANDED_BACK => Exited::HandedBack,
         exit::REVOKED => Exited::Revoked,

@@ -6,10 +6,11 @@ use ff_core::digest::Digest;
 use ff_core::machine::{self, Command, Loaded, Step, Submit};
 use ff_core::placement::{Attention, Score};
 use ff_core::record::{Attempt, Execution, Exit, Exited, Version};
-use ff_core::state::{CancelRequest, Lease, State, Worker};
+use ff_core::state::{CancelRequest, Lease, Outcome, State, Worker};
+use ff_core::suspension::Waitpoint;
 use ff_core::{
     AdmissionId, Capabilities, IdempotencyKey, Lane, LeaseId, Namespace, Payload, RequestId, Time,
-    WorkerId, WorkerInstanceId,
+    WaitpointId, WaitpointKey, WorkerId, WorkerInstanceId,
 };
 
 use super::bytes::{Packer, Unpacker};
@@ -151,11 +152,12 @@ fn what_is_stored_next_to_a_record_keeps_its_order_and_width() {
 fn the_numbers_of_states_and_flags_are_kept() {
     use format::{attention, collection, exit, gate, limits, outcome, place, state};
     let states = [state::QUEUED, state::DELAYED, state::GRANTED, state::ACTIVE, state::FINISHED];
-    assert_eq!((states, state::BLOCKED), ([0, 1, 2, 3, 4], 5));
+    assert_eq!((states, state::BLOCKED, state::SUSPENDED), ([0, 1, 2, 3, 4], 5, 6));
     let outcomes = [outcome::SUCCESS, outcome::FAILED, outcome::CANCELLED, outcome::EXPIRED];
     assert_eq!(outcomes, [0, 1, 2, 3]);
     let exits = [exit::COMPLETED, exit::RETRYING, exit::FAILED, exit::DELAYED, exit::CANCELLED];
     assert_eq!((exits, exit::HANDED_BACK, exit::REVOKED), ([0, 1, 2, 3, 4], 5, 6));
+    assert_eq!(exit::SUSPENDED, 7);
     assert_eq!(attention::NONE, 0);
     assert_eq!((Attention::Failed.number(), Attention::Failed.as_str()), (1, "failed"));
     for reason in Attention::ALL {
@@ -242,6 +244,38 @@ fn a_held_execution_keeps_its_bytes() {
     assert_eq!(read, Stored { record, input, result });
 }
 
+#[test]
+fn what_was_stored_before_there_were_a_journal_and_waitpoints_is_read() {
+    let record = held();
+    let input = Inline::of(&bytes::Bytes::from_static(b"in"));
+    let mut bytes = encode(&record, &input, &Inline::None).unwrap();
+    let rest = bytes.iter().rposition(|byte| *byte == 0x9a).unwrap();
+    for fields in [0x99, 0x98] {
+        assert_eq!(bytes.pop(), Some(0xc0));
+        bytes[rest] = fields;
+        assert_eq!(Stored::decode(record.id, &bytes).unwrap().record, record);
+    }
+}
+
+#[test]
+fn an_execution_that_has_ended_has_no_waitpoints_whatever_is_stored() {
+    let mut record = held();
+    record.waits.waitpoints.push(Waitpoint {
+        id: WaitpointId::new(3),
+        key: WaitpointKey::new("gate").unwrap(),
+        until: None,
+        signals: 0,
+        of: None,
+    });
+    let bytes = encode(&record, &Inline::None, &Inline::None).unwrap();
+    assert_eq!(Stored::decode(record.id, &bytes).unwrap().record, record);
+    record.state = State::Finished { outcome: Outcome::Expired, at: Time::from_ms(9) };
+    record.placed.request = None;
+    let bytes = encode(&record, &Inline::None, &Inline::None).unwrap();
+    let read = Stored::decode(record.id, &bytes).unwrap().record;
+    assert!(read.waits.waitpoints.is_empty());
+}
+
 /// The bytes of [`held`].
 const HELD: &[&str] = &[
     // Format, state, why, attention, version, timer, score.
@@ -265,5 +299,5 @@ const HELD: &[&str] = &[
     // Lane, class, requirements, key, input.
     "016c16324248642d46535070733356705f69794e5a614d622d000367707500036b65790002696e",
     // The rest.
-    "98a47461736b92c002c08090c08090",
+    "9aa47461736b92c002c08090c08090c0c0",
 ];

@@ -5,12 +5,14 @@
 //! as MessagePack.
 
 use ff_core::digest::Digest;
+use ff_core::journal::Journal;
 use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::payload::PayloadShape;
 use ff_core::placement::{Attention, Placement, Score};
 use ff_core::policy::Policy;
 use ff_core::record::{Description, Execution, PastRun, Run, Spec, Tags, Version};
-use ff_core::{Capabilities, ExecutionId, Kind, Millis};
+use ff_core::suspension::Waits;
+use ff_core::{Capabilities, ExecutionId, Kind, Millis, State};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Packer, Short, Unpacker};
@@ -38,7 +40,8 @@ pub(crate) struct Stored {
     pub(crate) result: Inline,
 }
 
-/// The fields that no function on the server reads.
+/// The fields that no function on the server reads. Those that are added at the end have a default, so
+/// that what was stored without them is read too.
 #[derive(Serialize, Deserialize)]
 struct ColdFields {
     kind: Kind,
@@ -49,6 +52,10 @@ struct ColdFields {
     limits: Option<ExecutionLimits>,
     used: Amounts,
     reports: Vec<(u64, u64)>,
+    #[serde(default)]
+    journal: Option<Journal>,
+    #[serde(default)]
+    waits: Option<Waits>,
 }
 
 /// Whether the execution names budgets or quotas, and whether they have admitted it.
@@ -132,6 +139,8 @@ pub(crate) fn encode(
         limits: (!record.spec.limits.is_empty()).then(|| record.spec.limits.clone()),
         used: record.used.clone(),
         reports: record.reports.clone(),
+        journal: (!record.journal.is_unused()).then(|| record.journal.clone()),
+        waits: (!record.waits.is_empty()).then(|| record.waits.clone()),
     };
     packer.raw(&pack_value(Some(&rest))?);
     Ok(packer.0)
@@ -209,13 +218,25 @@ impl Stored {
             placed,
             admission: maybe(fields.admission, held::admission)?,
             reports: rest.reports,
-            description,
             counts: element::counts(fields.counts)?,
+            journal: rest.journal.unwrap_or_default(),
+            waits: waits(rest.waits, &description.state),
+            description,
         };
         let input = Inline::at(fields.input_place, fields.input)?;
         let result = Inline::at(fields.result_place, fields.result)?;
         Ok(Stored { record, input, result })
     }
+}
+
+/// The suspensions and waitpoints that were stored with this state. A function that completes an
+/// execution leaves its open waitpoints in the record: the state says that they are closed.
+fn waits(stored: Option<Waits>, state: &State) -> Waits {
+    let mut waits = stored.unwrap_or_default();
+    if matches!(state, State::Finished { .. }) {
+        waits.close(|_| false);
+    }
+    waits
 }
 
 /// The reason for attention that was stored as this number.

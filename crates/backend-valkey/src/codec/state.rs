@@ -8,7 +8,7 @@ use ff_core::{LeaseId, Time};
 
 use super::bytes::Short;
 use super::format::{Record, outcome, state};
-use super::{Unreadable, maybe_time, number_of, pack_value, text, time, value, variant};
+use super::{Unreadable, maybe_time, number_of, pack_value, text, time, value, variant, word};
 
 const WHYS: [Intent; 7] = [
     Intent::Fresh,
@@ -48,16 +48,23 @@ impl StateFields {
                 why: number_of(&WHYS, why)?,
                 ..StateFields::default()
             },
-            State::Delayed { until, why } => StateFields {
+            State::Delayed { until, why, step } => StateFields {
                 state: state::DELAYED,
                 why: number_of(&PAUSES, why)?,
                 until: Some(*until),
+                detail: step.as_ref().map_or_else(Vec::new, |step| step.as_str().into()),
                 ..StateFields::default()
             },
             State::Blocked { why, detail, .. } => StateFields {
                 state: state::BLOCKED,
                 why: number_of(&WHYS, why)?,
                 detail: detail.as_bytes().to_vec(),
+                ..StateFields::default()
+            },
+            State::Suspended { suspension } => StateFields {
+                state: state::SUSPENDED,
+                until: suspension.until,
+                detail: pack_value(Some(suspension))?,
                 ..StateFields::default()
             },
             State::Granted { grant, why } => StateFields {
@@ -121,12 +128,16 @@ pub(super) fn decode(
     let until = time(fields.until_at);
     Ok(match (fields.state, held) {
         (state::QUEUED, None) => State::Queued { why: why()? },
-        (state::DELAYED, None) => State::Delayed { until, why: variant(&PAUSES, fields.why)? },
+        (state::DELAYED, None) => {
+            let step = (!fields.detail.is_empty()).then(|| word(fields.detail)).transpose()?;
+            State::Delayed { until, why: variant(&PAUSES, fields.why)?, step }
+        }
         (state::BLOCKED, None) => State::Blocked {
             on: blocked_on.cloned().ok_or(Short)?,
             why: why()?,
             detail: text(fields.detail)?.into(),
         },
+        (state::SUSPENDED, None) => State::Suspended { suspension: needed(fields.detail)? },
         (state::GRANTED, Some(held)) => State::Granted {
             grant: Grant { request: held.request, to: needed::<Worker>(fields.detail)?, until },
             why: why()?,

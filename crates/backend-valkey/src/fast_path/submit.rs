@@ -65,7 +65,9 @@ pub(super) fn read(
     }
     let state = match queued {
         true => State::Queued { why: Intent::Fresh },
-        false => State::Delayed { until: Time::MAX, why: ff_core::state::DelayReason::Start },
+        false => {
+            State::Delayed { until: Time::MAX, why: ff_core::state::DelayReason::Start, step: None }
+        }
     };
     metrics::count(&[Counted::submitted(&submit.lane, &submit.kind)]);
     let (execution, state) = (submit.id, state.public());

@@ -3,13 +3,14 @@
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::collection::{Collection, ElementName};
 use ff_core::continuation::{Continuation, ContinuationKind};
+use ff_core::journal::ReplayJournal;
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
     ClaimGranted, ClaimRequest, Command, Complete, Continue, Delay, Fail, GrantNext, HandBack,
-    Home, LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, Register, Renew, Replay,
-    ReportProgress, Revoke, SetLane, SetPriority, SetTags, Settlement, Submit, TOY_ATTENTION,
-    Target, Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock,
+    Home, LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, RecordStep, Register, Renew,
+    Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Settlement, Submit,
+    TOY_ATTENTION, Target, Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
@@ -224,7 +225,16 @@ pub(crate) fn renew(hold: LeaseRef) -> Renew {
 }
 
 pub(crate) fn delay(hold: LeaseRef, span: u64) -> Delay {
-    Delay { hold, until: When::After(ms(span)) }
+    Delay { hold, until: When::After(ms(span)), step: None }
+}
+
+/// A delay whose end is written to the journal.
+pub(crate) fn sleep(hold: LeaseRef, span: u64) -> Delay {
+    Delay { step: Some("nap".parse().unwrap()), ..delay(hold, span) }
+}
+
+pub(crate) fn record_step(hold: LeaseRef, name: &str) -> RecordStep {
+    RecordStep { hold, name: name.parse().unwrap(), result: Payload::bytes("paid") }
 }
 
 pub(crate) fn hand_back(hold: LeaseRef) -> HandBack {
@@ -254,7 +264,7 @@ pub(crate) fn set_tags(n: u32) -> SetTags {
 }
 
 pub(crate) fn replay(n: u32, run: u32) -> Replay {
-    Replay { target: target(n), run }
+    Replay { target: target(n), run, journal: ReplayJournal::Keep }
 }
 
 pub(crate) fn tick(n: u32) -> Tick {

@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::continuation::ContinuationKind;
+use ff_core::credential::{Role, Scope, SecretDigest};
+use ff_core::journal::ReplayJournal;
 use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
-    AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Home, LeaseRef,
-    NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply, SetLane, Submit, Target,
-    ToyLater,
+    AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Home, IssueToken,
+    LeaseRef, NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply, SetLane, Submit,
+    Target, ToyLater,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
 use ff_core::{
-    AdmissionId, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
-    Partition, Patch, Payload, ResourceKey, ResourceKind, ResourceName, WorkerId, WorkerInstanceId,
+    Actor, AdmissionId, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
+    Partition, Patch, Payload, ResourceKey, ResourceKind, ResourceName, TokenName, WorkerId,
+    WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
@@ -122,7 +125,7 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     note();
     run(&store, Complete { hold, result: long }).await;
     let target = Target { namespace: Namespace::default(), execution: id };
-    run(&store, Replay { target: target.clone(), run: 0 }).await;
+    run(&store, Replay { target: target.clone(), run: 0, journal: ReplayJournal::Keep }).await;
     let (add, count) = (vec![(ContinuationKind::TOY, 1)], [(0, 1)].into());
     run(&store, ToyLater { target, changes: false, add, count, at_zero: None }).await;
     let hold = take(&store, Capabilities::NONE).await;
@@ -149,6 +152,16 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     };
     run(&store, set).await;
     limits(&store).await;
+    let ci = TokenName::new("ci").unwrap();
+    let issue = IssueToken {
+        key: ResourceKey::credential(&ci, store.partitions()),
+        role: Role::Reader,
+        scope: Scope::Every,
+        digest: SecretDigest::new([7; 32]),
+        ttl: None,
+        by: Actor::local(),
+    };
+    run(&store, issue).await;
     note();
 
     let written: Vec<_> = LAYOUT.iter().filter(|family| family.written).collect();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
-    Action, Assignment, Cancel, CancelHeld, Complete, Delay, Fail, HandBack, Renew, Replay,
-    ReportProgress, Revoke, SetPriority, SetTags, Submit, Tick,
+    Action, Assignment, Cancel, CancelHeld, Complete, Delay, Fail, HandBack, LeaseRef, RecordStep,
+    Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit, Tick,
 };
 use ff_core::record::{Progress, Tags};
 use ff_core::state::Failure;
@@ -43,6 +44,10 @@ fn assert_full<T: std::fmt::Debug>(what: &str, answer: Result<T, StoreError>) {
     assert_eq!((error.code(), error.is_retryable()), ("store_full", true), "{what}: {error}");
 }
 
+fn step(hold: LeaseRef, name: &str, result: Payload) -> RecordStep {
+    RecordStep { hold, name: name.parse().unwrap(), result }
+}
+
 /// Every call of the holder of one execution each.
 fn holder_calls(held: &[Assignment]) -> Vec<(&'static str, Action)> {
     let hold = |number: usize| held[number].hold();
@@ -56,9 +61,12 @@ fn holder_calls(held: &[Assignment]) -> Vec<(&'static str, Action)> {
         ("complete", Complete { hold: hold(2), result: Payload::bytes("done") }.into()),
         ("complete with much", Complete { hold: hold(3), result: large }.into()),
         ("fail", Fail { hold: hold(4), failure }.into()),
-        ("delay", Delay { hold: hold(5), until: When::After(Millis::new(700)) }.into()),
+        ("delay", Delay { hold: hold(5), until: When::After(Millis::new(700)), step: None }.into()),
         ("cancel held", CancelHeld { hold: hold(6), reason: None }.into()),
         ("hand back", HandBack { hold: hold(7) }.into()),
+        ("record a step", step(hold(0), "a", Payload::bytes("paid")).into()),
+        ("record a step with much", step(hold(0), "b", Payload::bytes(vec![7; 100_000])).into()),
+        ("sleep", Delay { hold: hold(0), until: When::Now, step: "nap".parse().ok() }.into()),
     ]
 }
 
@@ -89,7 +97,7 @@ async fn a_full_store_refuses_work_and_accepts_everything_else() {
     let before = fixture::everything(&process).await;
     assert_full("submit", try_submit(&process, new.clone()).await);
     assert_full("claim", process.claim(claim(1), Millis::ZERO).await);
-    let replay = Replay { target: target(held[9].execution), run: 0 };
+    let replay = Replay { target: target(held[9].execution), run: 0, journal: ReplayJournal::Keep };
     assert_full("replay", run(&process, replay).await);
     fixture::everything(&process).await.assert_same(&before);
 

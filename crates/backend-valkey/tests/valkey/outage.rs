@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ff_core::bounds::CLAIM_WAIT_MAX;
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Action, Admissions, Cancel, CancelHeld, ClaimRequest, Complete, Delay, Fail, GrantNext,
     HandBack, LeaseRef, Renew, Replay, Reply, ReportProgress, Revoke, SetPriority, SetTags, Submit,
@@ -58,7 +59,7 @@ const CALLS: &[Row] = &[
         Fail { hold: hold(of), failure: Failure { category, retryable: true, message } }.into()
     }),
     ("delay", "_commit_freeing", State::Held, |of| {
-        Delay { hold: hold(of), until: When::After(Millis::new(700)) }.into()
+        Delay { hold: hold(of), until: When::After(Millis::new(700)), step: None }.into()
     }),
     ("cancel held", "_commit_freeing", State::Held, |of| {
         CancelHeld { hold: hold(of), reason: None }.into()
@@ -78,7 +79,9 @@ const CALLS: &[Row] = &[
         let set = Tags::from([("team".parse().unwrap(), "blue".parse().unwrap())]);
         SetTags { target: target(of.id), set, remove: Vec::new() }.into()
     }),
-    ("replay", "_commit", State::Finished, |of| Replay { target: target(of.id), run: 0 }.into()),
+    ("replay", "_commit", State::Finished, |of| {
+        Replay { target: target(of.id), run: 0, journal: ReplayJournal::Keep }.into()
+    }),
 ];
 
 fn hold(of: &Of) -> LeaseRef {

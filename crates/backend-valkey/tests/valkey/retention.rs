@@ -2,6 +2,7 @@
 
 use ff_conformance::TestClock;
 use ff_core::collection::{Collection, ElementName};
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Assignment, Cancel, ClaimRequest, Command, Complete, Fail, Replay, Submit, Target, Toy,
 };
@@ -83,9 +84,12 @@ async fn end(process: &Process, n: usize) {
         }
         3 => {
             complete(process, &submit, long()).await;
-            process.replay(Replay { target: target.clone(), run: 0 }).await.unwrap();
+            process
+                .replay(Replay { target: target.clone(), run: 0, journal: ReplayJournal::Keep })
+                .await
+                .unwrap();
             complete(process, &submit, Payload::bytes("again")).await;
-            process.replay(Replay { target, run: 1 }).await.unwrap();
+            process.replay(Replay { target, run: 1, journal: ReplayJournal::Keep }).await.unwrap();
             fail(process, &submit, false).await;
         }
         4 => {

@@ -33,7 +33,10 @@ fn calls(hold: &LeaseRef) -> [(&'static str, Action); CALLS] {
         ("_complete", Complete { hold: hold(), result: Payload::bytes("late") }.into()),
         ("_commit_freeing", ReportProgress { hold: hold(), progress }.into()),
         ("_commit_freeing", Fail { hold: hold(), failure }.into()),
-        ("_commit_freeing", Delay { hold: hold(), until: When::After(Millis::new(700)) }.into()),
+        (
+            "_commit_freeing",
+            Delay { hold: hold(), until: When::After(Millis::new(700)), step: None }.into(),
+        ),
         ("_commit_freeing", CancelHeld { hold: hold(), reason: None }.into()),
         ("_commit_freeing", HandBack { hold: hold() }.into()),
     ]

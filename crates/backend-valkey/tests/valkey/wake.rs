@@ -176,7 +176,7 @@ async fn serve(process: Process) {
                 process.fail(Fail { hold: taken.hold(), failure }).await.unwrap();
             } else if first && taken.input.bytes.starts_with(b"delay") {
                 let until = When::After(Millis::new(50));
-                process.delay(Delay { hold: taken.hold(), until }).await.unwrap();
+                process.delay(Delay { hold: taken.hold(), until, step: None }).await.unwrap();
             } else {
                 complete(&process, &taken).await.unwrap();
             }

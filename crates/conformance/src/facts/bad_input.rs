@@ -203,8 +203,8 @@ pub(crate) async fn numbers_out_of_range_are_refused(g: Fixture) {
     let grace = |span| Cancel { target: target(), grace: Some(span), reason: None };
     let calls: Vec<(&str, Action)> = vec![
         ("percent", ReportProgress { hold: held.clone(), progress }.into()),
-        ("delay", Delay { hold: held.clone(), until: far }.into()),
-        ("delay", Delay { hold: held.clone(), until: When::At(Time::MAX) }.into()),
+        ("delay", Delay { hold: held.clone(), until: far, step: None }.into()),
+        ("delay", Delay { hold: held.clone(), until: When::At(Time::MAX), step: None }.into()),
         ("no grace", grace(ms(0)).into()),
         ("long grace", grace(Millis::from_hours(25)).into()),
         ("priority", SetPriority { target: target(), priority: i16::MAX }.into()),

@@ -22,7 +22,7 @@ pub(crate) async fn a_delay_frees_the_worker_and_keeps_the_attempt(g: Fixture) {
     let answer = g.delay(&assignment, When::At(until)).await.unwrap();
     assert_eq!(answer, Exited::Delayed { until });
     let record = g.record(assignment.execution).await;
-    assert_eq!(record.state, State::Delayed { until, why: DelayReason::Hold });
+    assert_eq!(record.state, State::Delayed { until, why: DelayReason::Hold, step: None });
     assert_eq!(record.attempt.unwrap().end, None);
     g.pass(ms(999)).await;
     assert!(g.nothing_to_claim().await);

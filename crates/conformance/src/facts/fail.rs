@@ -27,7 +27,7 @@ pub(crate) async fn a_failure_is_tried_again_after_its_backoff(g: Fixture) {
     let from = retried(&g, &assignment).await;
     assert_eq!(from, g.now().await + ms(1_000));
     let record = g.record(assignment.execution).await;
-    assert_eq!(record.state, State::Delayed { until: from, why: DelayReason::Backoff });
+    assert_eq!(record.state, State::Delayed { until: from, why: DelayReason::Backoff, step: None });
     g.pass(ms(999)).await;
     assert!(g.nothing_to_claim().await);
     g.pass(ms(1)).await;

@@ -1,6 +1,7 @@
 //! One command moves several executions: all of them or none, in one write.
 
 use ff_core::collection::{Collection, ElementRange};
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{Action, Follower, Replay, SetPriority, Toy};
 use ff_core::{Code, ExecutionId};
 use ff_store::mint;
@@ -67,7 +68,7 @@ pub(crate) async fn a_command_sees_what_was_done_before_it_to_one_that_follows(g
     let (leader, replayed, urgent) = (g.waiting().await, g.cancelled().await, g.waiting().await);
     let target = g.target(urgent);
     let batch: Vec<Action> = vec![
-        Replay { target: g.target(replayed), run: 0 }.into(),
+        Replay { target: g.target(replayed), run: 0, journal: ReplayJournal::Keep }.into(),
         toy(&g, leader, replayed, 3).into(),
         SetPriority { target, priority: 9 }.into(),
         toy(&g, leader, urgent, 4).into(),

@@ -1,5 +1,6 @@
 //! Every call can be repeated after a lost reply.
 
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Action, ClaimRequest, GrantNext, Renew, Replay, ReportProgress, Revoke, Submit,
 };
@@ -99,7 +100,7 @@ pub(crate) async fn every_operators_call_can_be_repeated(g: Fixture) {
     let grace = Cancel { target: target(), grace: Some(ms(500)), reason: None };
     repeats(&g, "grace", grace).await;
     repeats(&g, "cancel", Cancel { target: target(), grace: None, reason: None }).await;
-    repeats(&g, "replay", Replay { target: target(), run: 0 }).await;
+    repeats(&g, "replay", Replay { target: target(), run: 0, journal: ReplayJournal::Keep }).await;
     let lease = g.claimed().await.fence.lease;
     repeats(&g, "revoke", Revoke { target: target(), lease }).await;
 }

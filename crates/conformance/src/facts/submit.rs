@@ -48,7 +48,7 @@ pub(crate) async fn work_with_a_later_start_is_delayed(g: Fixture) {
     assert_eq!(answer.state, PublicState::Delayed);
     let until = g.now().await + ms(500);
     let record = g.record(answer.execution).await;
-    assert_eq!(record.state, State::Delayed { until, why: DelayReason::Start });
+    assert_eq!(record.state, State::Delayed { until, why: DelayReason::Start, step: None });
     assert!(g.nothing_to_claim().await);
 }
 

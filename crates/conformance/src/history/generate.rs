@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use ff_core::bounds::RUNS;
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Action, Cancel, ClaimRequest, Command, GrantNext, GrantOffer, LeaseRef, Replay, Reply, Submit,
     Target,
@@ -207,7 +208,8 @@ impl Generator {
         let mut rounds: Vec<Action> = Vec::new();
         for run in 0..RUNS {
             rounds.push(Cancel { target: target.clone(), grace: None, reason: None }.into());
-            rounds.push(Replay { target: target.clone(), run }.into());
+            rounds
+                .push(Replay { target: target.clone(), run, journal: ReplayJournal::Keep }.into());
         }
         let rounds = rounds.into_iter().map(|action| self.with_entropy(action)).collect();
         let submit = self.with_entropy(submit);

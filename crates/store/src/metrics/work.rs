@@ -46,7 +46,7 @@ enum Step {
 
 const FINISHED: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
 const RETRIED: [&str; 3] = ["failed", "timed_out", "lease_lost"];
-const RETURNED: [&str; 3] = ["delayed", "handed_back", "revoked"];
+const RETURNED: [&str; 4] = ["delayed", "suspended", "handed_back", "revoked"];
 
 impl Counted {
     /// What happened to the execution that `record` describes after it, if that is counted.
@@ -72,9 +72,12 @@ impl Counted {
             }),
             EventKind::Reclaimed => Step::Retried("lease_lost"),
             EventKind::Delayed { .. } => Step::Returned("delayed"),
+            EventKind::Suspended { .. } => Step::Returned("suspended"),
             EventKind::HandedBack => Step::Returned("handed_back"),
             EventKind::Revoked => Step::Returned("revoked"),
             EventKind::Woken { .. }
+            | EventKind::Signalled
+            | EventKind::Resumed { .. }
             | EventKind::Granted
             | EventKind::GrantExpired
             | EventKind::Cancelling
@@ -196,7 +199,7 @@ struct OfLane {
     waited: Histogram,
     took: Histogram,
     lost: Counter,
-    returned: ByWord<3>,
+    returned: ByWord<4>,
     /// By label.
     kinds: BTreeMap<Arc<str>, OfKind>,
 }

@@ -5,6 +5,7 @@
 //! execution once, and none that was submitted after the first call.
 
 use async_trait::async_trait;
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{Action, Cancel, Delete, Replay, Target};
 use ff_core::{Description, ExecutionId, Millis, Namespace, PublicState, Refusal};
 
@@ -77,7 +78,9 @@ impl BulkAction {
             BulkAction::Cancel { grace, reason } => {
                 Cancel { target, grace: *grace, reason: reason.clone() }.into()
             }
-            BulkAction::Replay => Replay { target, run: record.run.number }.into(),
+            BulkAction::Replay => {
+                Replay { target, run: record.run.number, journal: ReplayJournal::Keep }.into()
+            }
             BulkAction::Delete => Delete { target }.into(),
         }
     }

@@ -18,9 +18,13 @@ use ff_core::{
     WorkerInstanceId,
 };
 
-use super::{Answer, BulkBackend, Engine, LimitsBackend, done, only};
+use super::{
+    Answer, BulkBackend, Engine, LimitsBackend, NamedTokensBackend, SignalBackend, TokenBackend,
+    done, only,
+};
 use crate::ends;
 use crate::error::StoreError;
+use crate::journal::{self, JournalPage, Which};
 use crate::lanes;
 use crate::listing::{self, ListPage, Listing};
 use crate::mint;
@@ -28,7 +32,9 @@ use crate::store::{ResourceScan, Store};
 
 /// Submits, inspects and controls executions.
 #[async_trait]
-pub trait ClientBackend: LimitsBackend + BulkBackend {
+pub trait ClientBackend:
+    LimitsBackend + BulkBackend + NamedTokensBackend + SignalBackend + TokenBackend
+{
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;
 
@@ -55,6 +61,15 @@ pub trait ClientBackend: LimitsBackend + BulkBackend {
         from: u32,
         limit: usize,
     ) -> Result<Vec<Attempt>, StoreError>;
+
+    /// The journal from number `from` on, oldest entry first, at most `limit` entries and about a
+    /// megabyte; with what replays have hidden.
+    async fn steps(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<JournalPage, StoreError>;
 
     /// One page of a listing.
     async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError>;
@@ -244,6 +259,15 @@ impl<S: Store + ?Sized> ClientBackend for Engine<S> {
             attempts.push(newest);
         }
         Ok(attempts)
+    }
+
+    async fn steps(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<JournalPage, StoreError> {
+        journal::page(&*self.0.store, target, Which::All, from, limit).await
     }
 
     async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {

@@ -3,8 +3,12 @@
 mod bulk;
 mod client;
 mod ended;
+mod keys;
 mod limits;
 mod maintenance;
+mod named_tokens;
+mod suspend;
+mod token;
 mod worker;
 
 use std::fmt;
@@ -17,9 +21,13 @@ use ff_core::machine::{Action, Command, Reply};
 pub use bulk::{Bulk, BulkAction, BulkBackend, BulkSlice, BulkVerb, REFUSALS};
 pub use client::{ClientBackend, LaneUpdate, LaneView, explained};
 pub use ended::until_ended;
+pub use keys::KeysBackend;
 pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;
 pub(crate) use maintenance::ROUTED_NAMESPACES;
+pub use named_tokens::{CreateToken, CreatedToken, NamedTokensBackend, Verified, VerifyBackend};
+pub use suspend::{SignalBackend, SuspendBackend};
+pub use token::{MadeToken, NewToken, TokenBackend, TokenSignal};
 pub use worker::{Registering, Session, WorkerBackend};
 
 use crate::admission::settle;
@@ -37,10 +45,16 @@ pub trait ClientAndWorker: ClientBackend + WorkerBackend {}
 
 impl<T: ClientBackend + WorkerBackend + ?Sized> ClientAndWorker for T {}
 
-/// All three roles.
-pub trait EngineBackend: ClientAndWorker + MaintenanceBackend {}
+/// All roles: what has the store itself can do.
+pub trait EngineBackend:
+    ClientAndWorker + MaintenanceBackend + KeysBackend + VerifyBackend
+{
+}
 
-impl<T: ClientAndWorker + MaintenanceBackend + ?Sized> EngineBackend for T {}
+impl<T: ClientAndWorker + MaintenanceBackend + KeysBackend + VerifyBackend + ?Sized> EngineBackend
+    for T
+{
+}
 
 /// The roles of a store. What they do is compiled once for all stores: a store is known by its type
 /// only to those who ask for [the store beneath](Engine::store).

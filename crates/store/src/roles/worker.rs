@@ -8,23 +8,24 @@ use ff_core::bounds::{CLAIM_WAIT_MAX, END_WAIT_MAX};
 use ff_core::limits::Amounts;
 use ff_core::machine::{
     CancelHeld, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Disconnect, Fail, GrantNext,
-    Granted, HandBack, Heartbeat, LeaseRef, Register, Registered, Renew, Renewed, ReportProgress,
-    ReportUsage,
+    Granted, HandBack, Heartbeat, LeaseRef, RecordStep, RecordedStep, Register, Registered, Renew,
+    Renewed, ReportProgress, ReportUsage, Target,
 };
 use ff_core::record::Exited;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, RequestId, ResourceKey, WorkerInstanceId};
 
-use super::{Answer, Engine, done, only};
+use super::{Answer, Engine, SuspendBackend, TokenBackend, done, only};
 use crate::admission::{claim, settle};
 use crate::error::StoreError;
+use crate::journal::{self, JournalPage, Which};
 use crate::stops::{StopCursor, StopNews};
 use crate::store::Store;
 use crate::{metrics, waiting};
 
 /// Take work, keep it, end it.
 #[async_trait]
-pub trait WorkerBackend: Send + Sync {
+pub trait WorkerBackend: SuspendBackend + TokenBackend {
     /// Whether the store answers.
     async fn ping(&self) -> Result<(), StoreError>;
 
@@ -71,6 +72,18 @@ pub trait WorkerBackend: Send + Sync {
 
     /// Adds to what an execution has used, or takes back from it. Answers all that it has used.
     async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError>;
+
+    /// Keeps the result of a step for all later attempts. The same result again gets the first answer.
+    async fn record_step(&self, record: RecordStep) -> Result<RecordedStep, StoreError>;
+
+    /// What attempts find of a journal, from number `from` on, at most `limit` entries and about a
+    /// megabyte.
+    async fn journal(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<JournalPage, StoreError>;
 
     /// Registers a worker, so that people and the engine know what is there to run work.
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError>;
@@ -224,6 +237,19 @@ impl<S: Store + ?Sized> WorkerBackend for Engine<S> {
             used
         };
         self.0.call(call).await
+    }
+
+    async fn record_step(&self, record: RecordStep) -> Result<RecordedStep, StoreError> {
+        self.one(record).await.and_then(only!(RecordedStep))
+    }
+
+    async fn journal(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<JournalPage, StoreError> {
+        journal::page(&*self.0.store, target, Which::Visible, from, limit).await
     }
 
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {

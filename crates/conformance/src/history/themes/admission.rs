@@ -297,7 +297,7 @@ fn is_limited(record: &Execution, view: View<'_>) -> bool {
     settings.is_some_and(LaneState::is_limited)
 }
 
-fn blocker(rng: &mut fastrand::Rng) -> Blocker {
+pub(super) fn blocker(rng: &mut fastrand::Rng) -> Blocker {
     let (kind, word) = one(
         rng,
         &[

@@ -106,7 +106,7 @@ impl Generator {
 }
 
 /// Whether `record` can change in one write with `leader`.
-fn follows(record: &Execution, leader: ExecutionId, view: View<'_>) -> bool {
+pub(super) fn follows(record: &Execution, leader: ExecutionId, view: View<'_>) -> bool {
     let together = view.partition(record.id) == view.partition(leader);
     record.outcome().is_none() && record.id != leader && together
 }

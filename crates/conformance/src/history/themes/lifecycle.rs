@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES, PRIORITY};
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Action, Cancel, CancelHeld, Claim, ClaimGranted, ClaimRequest, Complete, Delay, Delete, Fail,
     GrantNext, HandBack, LeaseRef, Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags,
@@ -35,7 +36,11 @@ pub(super) const THEME: Theme = Theme {
         (5, |g, v| Some(g.progress(v)?.into())),
         (8, |g, v| Some(g.complete(v)?.into())),
         (9, |g, v| Some(Fail { hold: g.hold(v)?, failure: make::failure(&mut g.rng) }.into())),
-        (7, |g, v| Some(Delay { hold: g.hold(v)?, until: make::when(&mut g.rng, v.now) }.into())),
+        (7, |g, v| {
+            Some(
+                Delay { hold: g.hold(v)?, until: make::when(&mut g.rng, v.now), step: None }.into(),
+            )
+        }),
         (6, |g, v| Some(CancelHeld { hold: g.hold(v)?, reason: g.reason() }.into())),
         (6, |g, v| Some(HandBack { hold: g.hold(v)? }.into())),
         (17, |g, v| Some(g.cancel(v)?.into())),
@@ -156,7 +161,7 @@ impl Generator {
         Some(Complete { hold: self.hold(view)?, result: make::payload(&mut self.rng) })
     }
 
-    fn cancel(&mut self, view: View<'_>) -> Option<Cancel> {
+    pub(super) fn cancel(&mut self, view: View<'_>) -> Option<Cancel> {
         let active = |record: &Execution| matches!(record.state, State::Active { .. });
         let unfinished = |record: &Execution| record.outcome().is_none();
         let target = match self.rng.u8(..10) {
@@ -194,7 +199,7 @@ impl Generator {
         };
         let run =
             one(&mut self.rng, &[0, 0, 0, 0, 0, 0, 1, u32::MAX]).wrapping_add(record.run.number);
-        Some(Replay { target: self.target_of(record), run })
+        Some(Replay { target: self.target_of(record), run, journal: ReplayJournal::Keep })
     }
 
     fn delete(&mut self, view: View<'_>) -> Option<Delete> {

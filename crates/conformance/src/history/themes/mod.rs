@@ -8,8 +8,10 @@
 mod admission;
 mod continuations;
 mod elements;
+mod interrupt;
 mod lifecycle;
 mod resources;
+mod suspend;
 
 use ff_core::Code;
 use ff_core::machine::Action;
@@ -19,8 +21,15 @@ use super::generate::Generator;
 use super::pair::View;
 
 /// All themes. The lifecycle comes last: its moves are those that no other theme has.
-pub(crate) static THEMES: &[&Theme] =
-    &[&elements::THEME, &continuations::THEME, &admission::THEME, &resources::THEME, &LIFECYCLE];
+pub(crate) static THEMES: &[&Theme] = &[
+    &suspend::THEME,
+    &interrupt::THEME,
+    &elements::THEME,
+    &continuations::THEME,
+    &admission::THEME,
+    &resources::THEME,
+    &LIFECYCLE,
+];
 
 static LIFECYCLE: Theme = lifecycle::THEME;
 

@@ -1,13 +1,15 @@
 //! Random commands on resources, and reads of them.
 
+use ff_core::credential::{Role, Scope, SecretDigest};
 use ff_core::machine::{
-    Action, CopyLane, Disconnect, Heartbeat, LaneSpread, Register, SetLane, TickResource,
+    Action, CopyLane, Disconnect, Heartbeat, IssueToken, LaneSpread, NoteTokenUse, Register,
+    RevokeToken, SetLane, TickResource,
 };
 use ff_core::placement::{QueueEntry, Score};
 use ff_core::state::State;
 use ff_core::{
-    Code, Execution, Lane, Namespace, Patch, RequestId, Resource, ResourceKey, ResourceKind,
-    ResourceName,
+    Actor, Code, Execution, Lane, Namespace, Patch, RequestId, Resource, ResourceKey, ResourceKind,
+    ResourceName, TokenName,
 };
 use ff_store::ResourceScan;
 
@@ -28,6 +30,7 @@ pub(super) const THEME: Theme = Theme {
         (3, |g, v| Some(g.worker(v))),
         (3, |g, v| Some(g.lane(v))),
         (2, |g, v| Some(g.tick_resource(v))),
+        (1, |g, v| Some(g.token(v))),
     ],
 };
 
@@ -112,6 +115,35 @@ impl Generator {
                 let generation = state.generation + u64::from(chance(rng, 20));
                 LaneSpread { key, generation }.into()
             }
+        }
+    }
+
+    /// A call about a token: a few names, so that they meet.
+    pub(crate) fn token(&mut self, view: View<'_>) -> Action {
+        let (rng, partitions) = (&mut self.rng, self.partitions);
+        let name = TokenName::new(one(rng, &["ci", "deploy"])).unwrap();
+        let (key, by) = (ResourceKey::credential(&name, partitions), Actor::local());
+        let known = view.held.resources.get(&key).and_then(Resource::as_credential);
+        // Mostly another secret for the same role, which alone is accepted while one is live.
+        let role = known.map(|known| known.role).filter(|_| chance(rng, 80));
+        match rng.u8(..10) {
+            0..5 => {
+                let namespaces = [make::namespace(rng)].into();
+                let scope = known.map(|known| known.scope.clone()).filter(|_| chance(rng, 80));
+                let mut digest = [0; 32];
+                rng.fill(&mut digest);
+                IssueToken {
+                    key,
+                    role: role.unwrap_or_else(|| one(rng, Role::ALL)),
+                    scope: scope.unwrap_or(Scope::Only(namespaces)),
+                    digest: SecretDigest::new(digest),
+                    ttl: chance(rng, 50).then(|| millis(rng, &[1_000, 60_000, 1])),
+                    by,
+                }
+                .into()
+            }
+            5..8 => RevokeToken { key, number: one(rng, &[None, Some(1), Some(2)]), by }.into(),
+            _ => NoteTokenUse { key }.into(),
         }
     }
 

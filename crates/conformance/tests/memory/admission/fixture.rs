@@ -271,7 +271,8 @@ impl Fixture {
     async fn delay(&mut self, which: usize) -> String {
         let Some(lease) = self.leave(which) else { return String::new() };
         let until = When::After(Millis::new(700));
-        let answer = self.subject.backend.delay(Delay { hold: lease.hold(), until }).await;
+        let answer =
+            self.subject.backend.delay(Delay { hold: lease.hold(), until, step: None }).await;
         format!("{:?}", settled_answer(answer).map(drop))
     }
 

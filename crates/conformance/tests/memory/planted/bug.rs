@@ -104,4 +104,12 @@ pub(crate) enum Bug {
     TicketsHaveNoTimer,
     /// The timers of resources are read at the home of their namespace alone.
     TimersAreReadAtHome,
+    /// A step is recorded whoever holds the execution.
+    AnyHolderRecords,
+    /// A replay hides nothing of a journal.
+    ReplaysKeepAll,
+    /// The end of a sleep is not written.
+    SleepsAreForgotten,
+    /// The same result of a step again is recorded again.
+    RepeatedStepsCount,
 }

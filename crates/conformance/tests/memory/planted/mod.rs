@@ -177,6 +177,10 @@ caught_by_histories!(
     a_start_that_is_not_returned: UnusedStartsStay,
     a_follower_left_behind: FollowersKeepTheirPlace,
     a_timer_that_is_read_at_home_alone: TimersAreReadAtHome,
+    a_step_of_a_stale_holder: AnyHolderRecords,
+    a_replay_that_hides_nothing: ReplaysKeepAll,
+    a_sleep_that_is_forgotten: SleepsAreForgotten,
+    a_step_that_is_recorded_twice: RepeatedStepsCount,
 );
 
 /// One test for each bug that a fact catches.
@@ -273,4 +277,10 @@ caught_by_facts!(
         "follow::another_execution_moves_in_the_same_write",
     a_timer_that_is_read_at_home_alone: TimersAreReadAtHome,
         "worker::the_timer_of_a_registration_is_acted_on_where_that_is",
+    a_step_of_a_stale_holder: AnyHolderRecords, "steps::a_stale_holder_records_nothing",
+    a_replay_that_hides_nothing: ReplaysKeepAll, "steps::a_replay_can_drop_the_journal",
+    a_sleep_that_is_forgotten: SleepsAreForgotten,
+        "sleep::the_tick_that_ends_a_sleep_writes_its_entry",
+    a_step_that_is_recorded_twice: RepeatedStepsCount,
+        "steps::a_step_whose_reply_was_lost_is_recorded_once",
 );

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
-use ff_core::collection::{Element, ElementRange};
+use ff_core::collection::{Collection, Element, ElementRange};
+use ff_core::journal::ReplayJournal;
 use ff_core::limits::Blocker;
 use ff_core::machine::{Action, Command, CopyLane, LeaseRef, Reply, Ticked, Toy, Unblock};
 use ff_core::payload::BlobKey;
@@ -13,7 +14,7 @@ use ff_core::placement::{Entry, QueueEntry};
 use ff_core::resource::{Body, LaneState};
 use ff_core::{
     Execution, ExecutionId, Lane, Millis, Namespace, Partition, Refusal, RequestId, Resource,
-    ResourceKey, ResourceKind, Time,
+    ResourceKey, ResourceKind, StepName, Time,
 };
 use ff_store::audit::{Row, Rows};
 use ff_store::{
@@ -69,6 +70,22 @@ impl Planted {
                         Bug::DefaultsAreIgnored => ask.policy(None, has_key).into(),
                         _ => defaults.policy(Some(ask), has_key).into(),
                     };
+                }
+            }
+            (Bug::AnyHolderRecords, Action::RecordStep(step)) => {
+                let found = self.store.record(step.hold.target.execution).await;
+                let fence = found.ok().flatten().and_then(|record| record.fence());
+                step.hold.fence = fence.unwrap_or(step.hold.fence);
+            }
+            (Bug::ReplaysKeepAll, Action::Replay(replay)) => replay.journal = ReplayJournal::Keep,
+            (Bug::SleepsAreForgotten, Action::Delay(delay)) => delay.step = None,
+            (Bug::RepeatedStepsCount, Action::RecordStep(step)) => {
+                let (owner, name) = (step.hold.target.execution, step.name.element());
+                let range =
+                    ElementRange { owner, collection: Collection::Steps, from: 0, limit: 1_000 };
+                let known = self.store.elements(range).await.unwrap_or_default();
+                if known.iter().any(|element| element.name.as_ref() == Some(&name)) {
+                    step.name = StepName::new(format!("{} again", step.name)).unwrap();
                 }
             }
             (Bug::DuplicatesAreAccepted, Action::Register(register)) => {

@@ -1,0 +1,263 @@
+//! Random suspensions: waitpoints are opened and closed, signals come early, in time, twice or late.
+
+use ff_core::condition::{Condition, CountOf};
+use ff_core::machine::{
+    Action, Block, Cancel, CloseWaitpoint, Follower, LeaseRef, NewWaitpoint, OpenWaitpoint, Resume,
+    Signal, Suspend, Tick, WaitpointRef,
+};
+use ff_core::state::State;
+use ff_core::suspension::{OnTimeout, SuspendReason};
+use ff_core::table::{Node, Verb};
+use ff_core::timer::{self, DueAction};
+use ff_core::{
+    Code, Execution, IdempotencyKey, SignalName, Source, WaitpointId, WaitpointKey, When,
+};
+
+use super::Theme;
+use super::admission::blocker;
+use super::elements::follows;
+use crate::history::generate::Generator;
+use crate::history::make::{self, chance, millis, one};
+use crate::history::pair::View;
+use crate::history::pick::is_brief;
+
+/// Work parks itself and is woken.
+pub(super) const THEME: Theme = Theme {
+    name: "suspend",
+    histories: 800,
+    least: 2,
+    owns: |(from, verb, to)| {
+        let verbs = [
+            Verb::Suspend,
+            Verb::OpenWaitpoint,
+            Verb::CloseWaitpoint,
+            Verb::Signal,
+            Verb::Resume,
+            Verb::Tick(DueAction::SuspensionOver),
+        ];
+        verbs.contains(verb) || [from, to].contains(&&Node::Suspended)
+    },
+    refusals: &[Code::WaitpointClosed],
+    kinds: &[
+        (8, |g, v| g.suspend(v)),
+        (20, |g, v| g.suspend_after_signals(v)),
+        (14, |g, v| g.open_waitpoint(v)),
+        (6, |g, v| g.close_waitpoint(v)),
+        (3, |g, v| g.block_one_with_waitpoints(v)),
+        (24, |g, v| g.signal(v)),
+        (2, |g, v| g.resume(v)),
+        (6, |g, v| g.toy_with_a_suspended_follower(v)),
+        (4, |g, v| g.cancel_one_with_waitpoints(v)),
+        (10, |g, v| g.tick_suspended(v)),
+    ],
+};
+
+fn has_waitpoints(record: &Execution) -> bool {
+    !record.waits.waitpoints.is_empty()
+}
+
+fn is_suspended(record: &Execution) -> bool {
+    matches!(record.state, State::Suspended { .. })
+}
+
+/// Whether `record` is in a state that does not last.
+fn is_passing(record: &Execution) -> bool {
+    is_brief(record) || matches!(record.state, State::Blocked { .. })
+}
+
+impl Generator {
+    fn waitpoint(&mut self) -> NewWaitpoint {
+        let rng = &mut self.rng;
+        let key = WaitpointKey::new(one(rng, &["a", "b", "c"])).unwrap();
+        let until = chance(rng, 15).then(|| When::After(millis(rng, &[0, 50, 400, 3_000])));
+        NewWaitpoint { id: WaitpointId::new(rng.u128(..)), key, until }
+    }
+
+    /// Mostly a waitpoint that the held execution has open.
+    fn waitpoint_of(&mut self, hold: &LeaseRef, view: View<'_>) -> NewWaitpoint {
+        let new = self.waitpoint();
+        let record = view.held.record(hold.target.execution);
+        match record.and_then(|record| record.waits.waitpoints.first()) {
+            Some(open) if chance(&mut self.rng, 70) => {
+                NewWaitpoint { key: open.key.clone(), ..new }
+            }
+            _ => new,
+        }
+    }
+
+    fn open_waitpoint(&mut self, view: View<'_>) -> Option<Action> {
+        Some(OpenWaitpoint { hold: self.hold(view)?, waitpoint: self.waitpoint() }.into())
+    }
+
+    fn close_waitpoint(&mut self, view: View<'_>) -> Option<Action> {
+        let closes = |record: &Execution| record.lease().is_some() && has_waitpoints(record);
+        let cancelling = |record: &Execution| is_brief(record) && closes(record);
+        let hasty = self.rng.bool().then(|| self.some(view, cancelling)).flatten();
+        let hold =
+            match hasty.or_else(|| self.some(view, closes)).filter(|_| chance(&mut self.rng, 90)) {
+                Some(record) => LeaseRef { target: self.target_of(record), fence: record.fence()? },
+                None => self.hold(view)?,
+            };
+        let key = self.waitpoint_of(&hold, view).key;
+        Some(CloseWaitpoint { hold, key }.into())
+    }
+
+    /// Takes an execution with waitpoints out of its queue, so that signals find it there.
+    fn block_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
+        let waits = |record: &Execution| {
+            matches!(record.state, State::Queued { .. }) && has_waitpoints(record)
+        };
+        let execution = self.some(view, waits)?.id;
+        let on = blocker(&mut self.rng);
+        Some(Block { execution, on, detail: "no room".into() }.into())
+    }
+
+    /// Asks a holder with waitpoints to stop, so that they are closed by one who is about to.
+    fn cancel_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
+        let held = |record: &Execution| record.lease().is_some() && has_waitpoints(record);
+        let record = self.some(view, held)?;
+        let target = self.target_of(record);
+        let grace = Some(millis(&mut self.rng, &[300, 2_000, 9_000]));
+        Some(Cancel { target, grace, reason: None }.into())
+    }
+
+    /// Another execution moves, and a suspended one with it, if there is one.
+    fn toy_with_a_suspended_follower(&mut self, view: View<'_>) -> Option<Action> {
+        let Action::Toy(mut toy) = self.toy(view)? else { return None };
+        let leader = toy.target.execution;
+        let can = |record: &Execution| is_suspended(record) && follows(record, leader, view);
+        if let Some(record) = self.some(view, can) {
+            let priority = make::priority(&mut self.rng);
+            toy.follower = Some(Follower { target: self.target_of(record), priority });
+        }
+        Some(toy.into())
+    }
+
+    fn suspend(&mut self, view: View<'_>) -> Option<Action> {
+        let hold = self.hold(view)?;
+        let mut waitpoints = vec![self.waitpoint_of(&hold, view)];
+        let other = self.waitpoint();
+        if other.key != waitpoints[0].key && self.rng.bool() {
+            waitpoints.push(other);
+        }
+        let condition = self.condition(&waitpoints);
+        let rng = &mut self.rng;
+        let timeout = chance(rng, 60).then(|| make::when(rng, view.now));
+        let suspend = Suspend {
+            hold,
+            waitpoints,
+            condition,
+            timeout,
+            on_timeout: one(rng, OnTimeout::ALL),
+            reason: one(rng, SuspendReason::ALL),
+            message: one(rng, &[None, Some("may it?".into())]),
+            step: one(rng, &[None, Some("ask"), Some("wait")]).map(|step| step.parse().unwrap()),
+            keep_if_satisfied: chance(rng, 30),
+        };
+        Some(suspend.into())
+    }
+
+    /// A suspension that signals which came early satisfy, mostly.
+    fn suspend_after_signals(&mut self, view: View<'_>) -> Option<Action> {
+        let has_early =
+            |record: &Execution| record.lease().is_some() && !record.waits.early.is_empty();
+        let record = self.some(view, has_early)?;
+        let (id, _) = record.waits.early[0];
+        let open = record.waits.waitpoints.iter().find(|waitpoint| waitpoint.id == id)?;
+        let waitpoint = NewWaitpoint { key: open.key.clone(), ..self.waitpoint() };
+        let hold = LeaseRef { target: self.target_of(record), fence: record.fence()? };
+        let step =
+            chance(&mut self.rng, 75).then(|| format!("early {}", record.epoch).parse().unwrap());
+        let suspend = Suspend {
+            hold,
+            condition: Condition::Signal { waitpoint: waitpoint.key.clone(), name: None },
+            waitpoints: vec![waitpoint],
+            timeout: None,
+            on_timeout: OnTimeout::Resume,
+            reason: SuspendReason::Signal,
+            message: None,
+            step,
+            keep_if_satisfied: chance(&mut self.rng, 75),
+        };
+        Some(suspend.into())
+    }
+
+    /// Lets time pass for a suspended execution, first of all for one whose deadline it is.
+    fn tick_suspended(&mut self, view: View<'_>) -> Option<Action> {
+        let due = |record: &Execution| match is_suspended(record) {
+            true => timer::due(record, view.now),
+            false => None,
+        };
+        let is_over = |record: &Execution| due(record) == Some(DueAction::Deadline);
+        let record = self.some(view, is_over).or_else(|| self.some(view, |it| due(it).is_some()));
+        let record = record.or_else(|| self.some(view, is_suspended))?;
+        Some(Tick { execution: record.id }.into())
+    }
+
+    fn condition(&mut self, waitpoints: &[NewWaitpoint]) -> Condition {
+        let mut signals = Vec::new();
+        for new in waitpoints {
+            signals
+                .push(Condition::Signal { waitpoint: new.key.clone(), name: self.signal_name() });
+        }
+        let of = one(&mut self.rng, CountOf::ALL);
+        let most = if of == CountOf::Waitpoints { waitpoints.len() as u32 } else { 3 };
+        let n = 1 + self.rng.u32(..most);
+        let at = if self.rng.bool() { Vec::new() } else { vec![waitpoints[0].key.clone()] };
+        let n = if of == CountOf::Waitpoints && !at.is_empty() { 1 } else { n };
+        let count = Condition::Count { n, of, waitpoints: at, name: self.signal_name() };
+        match self.rng.u8(..20) {
+            0..5 => Condition::All(signals),
+            5..10 => Condition::Any(signals),
+            10..13 => Condition::Any(vec![Condition::All(signals), count]),
+            13..19 => count,
+            _ => Condition::Any(Vec::new()),
+        }
+    }
+
+    fn signal(&mut self, view: View<'_>) -> Option<Action> {
+        let record = match self.rng.u8(..10) {
+            0..4 => self.some(view, is_suspended).or_else(|| self.some(view, has_waitpoints))?,
+            4..7 => {
+                let brief = |record: &Execution| has_waitpoints(record) && is_passing(record);
+                self.some(view, brief).or_else(|| self.some(view, has_waitpoints))?
+            }
+            7..9 => self.some(view, has_waitpoints)?,
+            _ => self.some(view, |_| true)?,
+        };
+        let target = self.target_of(record);
+        let open = &record.waits.waitpoints;
+        let last = record.waits.last.as_ref().map_or(&[][..], |last| &last.waitpoints[..]);
+        let waitpoint = match (self.rng.u8(..10), open.is_empty()) {
+            (0..5, false) => WaitpointRef::ById(one(&mut self.rng, open).id),
+            (5..9, false) => WaitpointRef::ByKey(one(&mut self.rng, open).key),
+            (0..5, true) if !last.is_empty() => WaitpointRef::ById(one(&mut self.rng, last).0),
+            _ => WaitpointRef::ByKey(self.waitpoint().key),
+        };
+        let rng = &mut self.rng;
+        let key = one(rng, &[None, None, None, Some("k1"), Some("k2")]);
+        let signal = Signal {
+            target,
+            waitpoint,
+            key: key.map(|key| IdempotencyKey::new(key).unwrap()),
+            name: self.signal_name(),
+            category: None,
+            source: Source::new(one(&mut self.rng, &["ann", "bob", "cleo"])).unwrap(),
+            payload: make::payload(&mut self.rng),
+        };
+        Some(signal.into())
+    }
+
+    fn signal_name(&mut self) -> Option<SignalName> {
+        one(&mut self.rng, &[None, None, Some("yes")]).map(|name| SignalName::new(name).unwrap())
+    }
+
+    fn resume(&mut self, view: View<'_>) -> Option<Action> {
+        let record = match self.rng.u8(..10) {
+            0..8 => self.some(view, is_suspended)?,
+            _ => self.some(view, |_| true)?,
+        };
+        let by = Source::new("ann").unwrap();
+        Some(Resume { target: self.target_of(record), by }.into())
+    }
+}
