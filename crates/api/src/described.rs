@@ -86,11 +86,16 @@ fn state(view: &ExecutionView) -> Understood<State> {
         PublicState::Delayed => State::Delayed {
             until: missing(view.delayed_until, "delayed_until")?.0,
             why: missing(DelayReason::before(why?), "the reason of a delay")?,
+            step: view.step.clone(),
         },
         PublicState::RateLimited => {
             let blocked = missing(view.blocked.as_ref(), "blocked")?;
             let detail = blocked.detail.as_str().into();
             State::Blocked { on: blocked.blocker(), why: why?, detail }
+        }
+        PublicState::Suspended => {
+            let suspension = missing(view.suspension.clone(), "suspension")?.suspension();
+            State::Suspended { suspension: Box::new(missing(suspension, "a fingerprint")?) }
         }
         PublicState::Active => {
             let lease = missing(view.lease.as_ref(), "lease")?;
@@ -215,7 +220,7 @@ mod tests {
         states.extend(whys().map(|why| State::Granted { grant: grant.clone(), why }));
         states.extend(
             [DelayReason::Start, DelayReason::Backoff, DelayReason::Hold]
-                .map(|why| State::Delayed { until: sample::NOW, why }),
+                .map(|why| State::Delayed { until: sample::NOW, why, step: None }),
         );
         for (kind, name) in
             [(ResourceKind::Budget, "x"), (ResourceKind::Quota, "x"), (ResourceKind::Quota, "@x")]
@@ -227,6 +232,7 @@ mod tests {
                 detail: "full".into(),
             }));
         }
+        states.push(State::Suspended { suspension: Box::new(sample::suspension()) });
         states.push(State::Active { lease: lease.clone(), cancel });
         for outcome in [
             Outcome::Success { result: PayloadShape::default() },

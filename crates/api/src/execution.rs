@@ -10,7 +10,7 @@ use ff_core::state::{CancelRequest, Failure, Grant, Intent, Lease, Outcome, Stat
 use ff_core::timer::{self, DueAction};
 use ff_core::{
     Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
-    ResourceName, StateVector, Time, WorkerId, WorkerInstanceId,
+    ResourceName, StateVector, StepName, Time, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -19,6 +19,7 @@ use crate::attempt::{AttemptView, ProgressView};
 use crate::http::schema;
 use crate::payload::PayloadShapeView;
 use crate::policy::PolicyView;
+use crate::suspension::SuspensionView;
 use crate::timestamp::Timestamp;
 
 /// One unit of work, with all that is known about it.
@@ -49,6 +50,8 @@ pub struct ExecutionView {
     pub intent: Option<Intent>,
     /// Which budget or quota it waits for.
     pub blocked: Option<BlockedView>,
+    /// What it waits for, while it is suspended.
+    pub suspension: Option<SuspensionView>,
     /// The worker it is reserved for.
     pub grant: Option<ReservationView>,
     /// Higher goes first.
@@ -67,6 +70,9 @@ pub struct ExecutionView {
     pub queued_at: Timestamp,
     /// When it becomes claimable, while it is delayed.
     pub delayed_until: Option<Timestamp>,
+    /// The step of its journal that it sleeps in.
+    #[schema(value_type = Option<String>)]
+    pub step: Option<StepName>,
     /// When its current run expires.
     pub deadline: Option<Timestamp>,
     /// When it ended.
@@ -134,6 +140,10 @@ impl From<&Description> for ExecutionView {
             reason: short_reason(record),
             intent: record.state.intent(),
             blocked: BlockedView::of(&record.state),
+            suspension: match &record.state {
+                State::Suspended { suspension } => Some((&**suspension).into()),
+                _ => None,
+            },
             grant: match &record.state {
                 State::Granted { grant, .. } => Some(grant.into()),
                 _ => None,
@@ -146,6 +156,10 @@ impl From<&Description> for ExecutionView {
             queued_at: record.queued_at.into(),
             delayed_until: match record.state {
                 State::Delayed { until, .. } => Some(until.into()),
+                _ => None,
+            },
+            step: match &record.state {
+                State::Delayed { step, .. } => step.clone(),
                 _ => None,
             },
             deadline: record.run.deadline.map(Timestamp),

@@ -36,7 +36,7 @@ fn held_work_names_its_holder_and_its_lease() {
 fn delayed_work_says_until_when() {
     let until = Time::from_ms(sample::NOW.as_ms() + 1);
     let record = Description {
-        state: State::Delayed { until, why: DelayReason::Start },
+        state: State::Delayed { until, why: DelayReason::Start, step: None },
         ..sample::queued()
     };
     let view = ExecutionView::from(&record);
@@ -103,7 +103,7 @@ fn waiting_work_says_for_what() {
 fn a_retry_repeats_what_went_wrong() {
     let end = |reason| Some(AttemptEnd { at: sample::NOW, reason });
     let mut record = sample::queued();
-    record.state = State::Delayed { until: Time::MAX, why: DelayReason::Backoff };
+    record.state = State::Delayed { until: Time::MAX, why: DelayReason::Backoff, step: None };
     let failed = end(EndReason::Failed(sample::failure("boom")));
     record.attempt = Some(Attempt { end: failed, ..sample::attempt(0) });
     assert_eq!(short_reason(&record).unwrap(), "waits to try again after a failure: boom");

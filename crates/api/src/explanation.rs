@@ -2,6 +2,7 @@
 
 use ff_core::explain::{Explanation, Reason};
 use ff_core::state::{Intent, Worker};
+use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::{
     Capabilities, ExecutionId, Lane, PublicState, ResourceKind, ResourceName, StateVector,
     WorkerId, WorkerInstanceId,
@@ -118,6 +119,19 @@ pub enum ReasonView {
         /// How many may; null is any number.
         max_active: Option<u32>,
     },
+    /// It is suspended.
+    Suspended {
+        /// What kind of answer it waits for.
+        #[schema(value_type = schema::SuspendReason)]
+        waits_for: SuspendReason,
+        /// What is asked, for people.
+        message: Option<String>,
+        /// When its time is over.
+        until: Option<Timestamp>,
+        /// What happens then.
+        #[schema(value_type = schema::OnTimeout)]
+        on_timeout: OnTimeout,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// The name shared by the worker's instances.
@@ -203,6 +217,12 @@ impl From<&Reason> for ReasonView {
                 lane: lane.clone(),
                 active: *active,
                 max_active: *max_active,
+            },
+            Reason::Suspended { reason, message, until, on_timeout } => ReasonView::Suspended {
+                waits_for: *reason,
+                message: message.as_deref().map(str::to_owned),
+                until: until.map(Timestamp),
+                on_timeout: *on_timeout,
             },
             Reason::Reserved { worker, until } => ReasonView::Reserved {
                 worker: worker.id.clone(),

@@ -4,6 +4,7 @@
 //! index entries, no fingerprints. Times are [`Timestamp`]s, lengths of time are integers whose
 //! name ends in `_ms`, and a field that does not apply is null, never absent.
 
+pub mod approval;
 pub mod attempt;
 pub mod audit;
 pub mod bulk;
@@ -18,14 +19,19 @@ pub mod http;
 pub mod lane;
 pub mod limit;
 pub mod listing;
+pub mod named_token;
 pub mod operator;
 pub mod payload;
 pub mod policy;
 pub mod registration;
+pub mod signing;
+pub mod step;
 pub mod submitted;
+pub mod suspension;
 pub mod timestamp;
 pub mod worker;
 
+pub use approval::ApprovalView;
 pub use attempt::{AttemptView, AttemptsView, ProgressView};
 pub use audit::{AuditView, RepairedView, ViolationView};
 pub use bulk::{BulkRefusalView, BulkView};
@@ -38,11 +44,18 @@ pub use explanation::{ExplanationView, NearestView, ReasonView};
 pub use lane::{LanePageView, LaneView, LaneWorkView};
 pub use limit::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use listing::ListPageView;
+pub use named_token::{CreatedTokenView, NamedTokenPageView, NamedTokenView, SecretView};
 pub use operator::{CancelledView, ReplayedView, RevokedView};
 pub use payload::{PayloadShapeView, PayloadView};
 pub use policy::{BackoffView, PolicyView};
 pub use registration::{WorkerPageView, WorkerView};
+pub use signing::{SigningKeyView, SigningKeysView};
+pub use step::{StepView, StepsView};
 pub use submitted::{SubmittedView, WarningView};
+pub use suspension::{
+    ConditionView, CountConditionView, CountedView, ResumedView, SignalConditionView, SignalView,
+    SignalledView, SignalsView, SuspensionView, WaitpointView, WaitpointsView,
+};
 pub use timestamp::Timestamp;
 pub use worker::WorkerReportView;
 

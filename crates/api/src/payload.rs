@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ff_core::Payload;
-use ff_core::payload::PayloadShape;
+use ff_core::payload::{ContentType, PayloadShape};
+use ff_core::{Payload, Refusal};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -50,6 +50,19 @@ impl From<&Payload> for PayloadView {
     }
 }
 
+impl PayloadView {
+    /// The payload, with the bytes it was made of.
+    pub fn payload(self) -> Result<Payload, Refusal> {
+        let bytes = match (self.text, self.base64) {
+            (Some(text), _) => text.into_bytes(),
+            (None, base64) => STANDARD
+                .decode(base64.unwrap_or_default())
+                .map_err(|error| Refusal::invalid("base64", format!("is not base64: {error}")))?,
+        };
+        Ok(Payload { content_type: ContentType::new(&self.content_type)?, bytes: bytes.into() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,9 +72,16 @@ mod tests {
         let json = PayloadView::from(&Payload::json("{\"größe\":1}"));
         assert_eq!(json.content_type, "application/json");
         assert_eq!(json.text.as_deref(), Some("{\"größe\":1}"));
-        assert_eq!((json.length, json.base64), (13, None));
+        assert_eq!((json.length, json.base64.as_ref()), (13, None));
         let bytes = PayloadView::from(&Payload::bytes(&b"\xff\x00"[..]));
         assert_eq!(bytes.content_type, "application/octet-stream");
-        assert_eq!((bytes.text, bytes.base64.as_deref()), (None, Some("/wA=")));
+        assert_eq!((bytes.text.as_ref(), bytes.base64.as_deref()), (None, Some("/wA=")));
+        for (view, payload) in [
+            (json, Payload::json("{\"größe\":1}")),
+            (bytes, Payload::bytes(&b"\xff\x00"[..])),
+            (PayloadView::from(&Payload::bytes("")), Payload::bytes("")),
+        ] {
+            assert_eq!(view.payload(), Ok(payload));
+        }
     }
 }

@@ -1,14 +1,17 @@
 //! Records for the tests of this crate.
 
+use ff_core::condition::{Condition, CountOf, Counted};
 use ff_core::explain::Reason;
 use ff_core::limits::Blocker;
 use ff_core::machine::{Action, Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
 use ff_core::resource::Registration;
 use ff_core::state::{DelayReason, Failure, Lease, Outcome, State, Worker};
+use ff_core::suspension::{OnTimeout, SuspendReason, Suspension};
 use ff_core::{
     Capabilities, Category, Description, ExecutionId, Lane, LeaseId, Millis, Partition, Payload,
-    RequestId, ResourceKind, ResourceName, Time, WorkerId, WorkerInstanceId,
+    RequestId, ResourceKind, ResourceName, SignalName, StepName, Time, WaitpointKey, WorkerId,
+    WorkerInstanceId,
 };
 
 pub(crate) const NOW: Time = Time::from_ms(1_700_000_000_000);
@@ -81,6 +84,30 @@ pub(crate) fn registration() -> Registration {
     }
 }
 
+/// A suspension with every part.
+pub(crate) fn suspension() -> Suspension {
+    let key = |key: &str| WaitpointKey::new(key).unwrap();
+    let name = SignalName::new("approve").ok();
+    let condition = Condition::All(vec![
+        Condition::Signal { waitpoint: key("a"), name: name.clone() },
+        Condition::Any(vec![
+            Condition::Signal { waitpoint: key("b"), name: None },
+            Condition::Count { n: 2, of: CountOf::Sources, waitpoints: vec![key("a")], name },
+        ]),
+    ]);
+    Suspension {
+        number: 3,
+        step: StepName::new("ask").ok(),
+        reason: SuspendReason::Approval,
+        message: Some("may it?".into()),
+        condition,
+        counted: vec![Counted { node: 4, digest: u64::MAX - 1, signal: 7 }],
+        since: NOW,
+        until: Some(NOW + Millis::new(5)),
+        on_timeout: OnTimeout::Fail,
+    }
+}
+
 /// One reason of each kind, with and without optional parts.
 pub(crate) fn reasons() -> Vec<Reason> {
     let (lane, worker, until) = (Lane::default(), worker(), NOW);
@@ -101,6 +128,18 @@ pub(crate) fn reasons() -> Vec<Reason> {
         Reason::InQueue { ahead: 2, workers: 1 },
         blocked(ResourceKind::Budget, None),
         blocked(ResourceKind::Quota, Some(NOW)),
+        Reason::Suspended {
+            reason: SuspendReason::Approval,
+            message: Some("may it?".into()),
+            until: Some(NOW),
+            on_timeout: OnTimeout::Fail,
+        },
+        Reason::Suspended {
+            reason: SuspendReason::Signal,
+            message: None,
+            until: None,
+            on_timeout: OnTimeout::Resume,
+        },
         Reason::Reserved { worker: worker.clone(), until },
         Reason::Held { worker: worker.clone(), until, cancel_by: None },
         Reason::Held { worker, until, cancel_by: Some(NOW) },

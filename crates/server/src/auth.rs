@@ -1,32 +1,110 @@
-//! Authentication: one bearer token, one answer to every request without it.
+//! Authentication and authorisation: one layer in front of every route that is not open.
+//!
+//! A request without an accepted token gets one answer, whatever is wrong with it. What a named token
+//! may do is looked up in the table of [`access`](crate::access) before the body is read. A request
+//! that waits is cut off once its token is revoked or has expired.
 
-use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use std::pin::pin;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use ff_core::Actor;
+use ff_store::{Failure, named_token};
+use tokio::time::sleep;
 
+use crate::access::{Caller, Rights};
+use crate::callers::TRUST;
 use crate::error::ApiError;
 use crate::state::AppState;
 
-/// Accepts a request if it carries the token, or the server requires none.
+/// Accepts a request if its caller is known and may make it.
 pub(crate) async fn authenticate(
     State(state): State<AppState>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    let Some(token) = &state.config.token else { return next.run(request).await };
-    let shown = request.headers().get(header::AUTHORIZATION);
-    let shown = shown.and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.split_once(' '));
-    let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    // Compared also when no token was sent: every wrong request costs the same.
-    if token.is(shown.map_or("", |(_, token)| token)) {
-        return next.run(request).await;
+    let shown = bearer(request.headers());
+    let caller = match caller(&state, shown.as_deref()).await {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
+    };
+    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    if let Err(error) = state.routes.check(&caller, request.method(), path, request.uri()) {
+        return error.into_response();
     }
+    let named = matches!(caller.rights, Rights::Token(..));
+    request.extensions_mut().insert(caller);
+    let answer = next.run(request);
+    match shown.filter(|_| named) {
+        Some(shown) => while_accepted(&state, &shown, answer).await,
+        None => answer.await,
+    }
+}
+
+/// Answers as long as the token is accepted.
+async fn while_accepted(
+    state: &AppState,
+    shown: &str,
+    answer: impl Future<Output = Response>,
+) -> Response {
+    let mut answer = pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            () = sleep(TRUST) => {}
+        }
+        if let Err(error) = caller(state, Some(shown)).await {
+            return error.into_response();
+        }
+    }
+}
+
+/// Who shows this; an error if nobody does.
+async fn caller(state: &AppState, shown: Option<&str>) -> Result<Arc<Caller>, ApiError> {
+    // Compared also when no token was sent: every wrong request costs the same.
+    let is_root = state.config.token.as_ref().map(|token| token.is(shown.unwrap_or_default()));
+    let named = shown.filter(|shown| shown.starts_with(named_token::PREFIX));
+    match (is_root, named) {
+        (Some(true), _) => Ok(Arc::new(Caller::root())),
+        (None, None) => Ok(Arc::new(Caller::local())),
+        (_, Some(text)) => {
+            let known = state.callers.of(text, &state.backend, &state.tasks).await?;
+            known.ok_or_else(unauthenticated)
+        }
+        (Some(false), None) => Err(unauthenticated()),
+    }
+}
+
+fn unauthenticated() -> ApiError {
     ApiError::http(
         StatusCode::UNAUTHORIZED,
-        "unauthenticated",
-        "show the server's token as `Authorization: Bearer <token>`",
+        Failure::Unauthenticated.code(),
+        "show a token that the server accepts as `Authorization: Bearer <token>`",
     )
-    .into_response()
+}
+
+/// The token that a request shows.
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = shown.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.to_owned())
+}
+
+/// Who makes the request.
+pub(crate) struct By(pub(crate) Actor);
+
+impl FromRequestParts<AppState> for By {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        match parts.extensions.get::<Arc<Caller>>() {
+            Some(caller) => Ok(By(caller.actor.clone())),
+            None => Err(unauthenticated()),
+        }
+    }
 }

@@ -50,7 +50,8 @@ fn check_headers(headers: &HeaderMap, most: usize) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn collect(body: Body, most: usize, state: &AppState) -> Result<Bytes, ApiError> {
+/// The whole of a body of at most `most` bytes.
+pub(crate) async fn collect(body: Body, most: usize, state: &AppState) -> Result<Bytes, ApiError> {
     let whole = Limited::new(body, most).collect();
     match tokio::time::timeout(state.config.body_timeout, whole).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),

@@ -4,12 +4,17 @@
 //! its domain resolve to 127.0.0.1, or post a form to it: the first is visible in `Host`, the
 //! second in `Origin`. Every request that changes something also has to be JSON, which no form can
 //! send.
+//!
+//! The form of the approval page is the one exception to both. Whoever can post it knows the signed
+//! link, which is all the permission that it takes, so a page of another origin gains nothing by it.
+//! Its browser sends `Origin: null`, because the page passes its address on to nobody, and says in
+//! `Sec-Fetch-Site`, which no page can set, that the form is the server's own.
 
 use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::error::ApiError;
 
@@ -25,7 +30,7 @@ pub(crate) fn check(request: &Request) -> Result<(), ApiError> {
         ));
     };
     match request.headers().get(header::ORIGIN) {
-        Some(origin) if !is_own(origin, &host) => Err(forbidden(
+        Some(origin) if !is_own(origin, &host) && !is_own_form(request, origin) => Err(forbidden(
             "origin_not_allowed",
             "a server without a token takes nothing from web pages of other origins; start it with \
              FF_TOKEN",
@@ -58,6 +63,15 @@ fn is_own(origin: &HeaderValue, host: &Authority) -> bool {
         origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()))
     };
     own("http://") || own("https://")
+}
+
+/// Whether this is the form of the approval page, posted from that page.
+fn is_own_form(request: &Request, origin: &HeaderValue) -> bool {
+    let site = request.headers().get("sec-fetch-site");
+    request.method() == Method::POST
+        && request.uri().path().starts_with("/approve/")
+        && origin == "null"
+        && site.is_some_and(|site| site == "same-origin")
 }
 
 fn forbidden(code: &'static str, detail: &str) -> ApiError {

@@ -26,6 +26,7 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
     ),
     ("invalid_query", 400, "The query string is invalid; the message says what is wrong."),
     (Failure::Unauthenticated.code(), 401, Failure::Unauthenticated.help()),
+    (Failure::Forbidden.code(), 403, Failure::Forbidden.help()),
     (
         "host_not_allowed",
         403,
@@ -86,6 +87,7 @@ pub fn status_of_failure(failure: Failure) -> StatusCode {
         Failure::Full => StatusCode::INSUFFICIENT_STORAGE,
         Failure::Overloaded => StatusCode::TOO_MANY_REQUESTS,
         Failure::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Failure::Forbidden => StatusCode::FORBIDDEN,
         Failure::Denied
         | Failure::Corrupt
         | Failure::Incompatible
@@ -102,6 +104,8 @@ pub fn status_of_code(code: Code) -> StatusCode {
         Code::InvalidArgument => StatusCode::BAD_REQUEST,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::NotFound => StatusCode::NOT_FOUND,
+        Code::InvalidToken => StatusCode::UNAUTHORIZED,
+        Code::WaitpointClosed => StatusCode::GONE,
         Code::IdConflict
         | Code::IdempotencyConflict
         | Code::StaleLease
@@ -115,7 +119,10 @@ pub fn status_of_code(code: Code) -> StatusCode {
         | Code::NotRegistered
         | Code::LanePaused
         | Code::LaneDraining
-        | Code::LimitReached => StatusCode::CONFLICT,
+        | Code::LimitReached
+        | Code::StepConflict
+        | Code::NoSigningKey
+        | Code::KeyConflict => StatusCode::CONFLICT,
     }
 }
 
@@ -163,6 +170,7 @@ fn client_text(failure: Failure) -> &'static str {
         Failure::Overloaded => "too many claims are waiting; try again after a pause",
         Failure::Internal => "the server could not answer; its log has the request's id",
         Failure::Unauthenticated => "the server is not authenticated to its store",
+        Failure::Forbidden => "the server may not do this to its store",
     }
 }
 

@@ -5,11 +5,14 @@
 //! every refusal is `application/problem+json` with a stable code, and a slow, silent or huge
 //! client costs only itself.
 
+mod access;
+mod approve;
 mod auth;
 mod backlog;
 mod body;
 mod bounds;
 mod browser;
+mod callers;
 mod config;
 mod error;
 mod health;
@@ -25,9 +28,10 @@ mod stream;
 mod tls;
 mod whole;
 
+pub use access::{RouteAccess, Who};
 pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code, status_of_failure};
 pub use metrics::all as metrics;
-pub use router::openapi;
+pub use router::{access, openapi};
 pub use serve::Server;
 pub use tls::Tls;

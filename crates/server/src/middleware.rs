@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ff_api::http::Problem;
 
+use crate::approve::Written;
 use crate::error::ApiError;
 use crate::state::AppState;
 use crate::{bounds, browser};
@@ -34,9 +35,12 @@ pub(crate) async fn finish(
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // A payload may claim to be a page; a browser that opens it must not execute it.
-    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
-    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    if response.extensions().get::<Written>().is_none() {
+        // A payload may claim to be a page; a browser that opens it must not execute it.
+        let policy = "default-src 'none'; frame-ancestors 'none'; sandbox";
+        let policy = HeaderValue::from_static(policy);
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
     response
 }
 
@@ -63,6 +67,7 @@ fn problem(mut response: Response, id: &str) -> Response {
     let status = response.status();
     let error = match response.extensions_mut().remove::<ApiError>() {
         Some(error) => error,
+        None if response.extensions().get::<Written>().is_some() => return response,
         None if status == StatusCode::METHOD_NOT_ALLOWED => {
             let detail = "the path does not take this method; see the Allow header";
             ApiError::http(status, "method_not_allowed", detail)

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use ff_api::http::schema::Name;
 use ff_core::machine::Target;
-use ff_core::{Namespace, Refusal, ResourceName};
+use ff_core::{Namespace, Refusal, ResourceName, WaitpointKey};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
@@ -75,7 +75,8 @@ fn joined(query: &str, name: &str) -> String {
     [&[given.as_str()], &others[..]].concat().join("&")
 }
 
-fn read<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
+/// Reads the query of `uri`.
+pub(crate) fn read<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
     match Query::<T>::try_from_uri(uri) {
         Ok(Query(value)) => Ok(value),
         Err(rejection) => {
@@ -148,6 +149,26 @@ impl FromRequestParts<AppState> for ExecutionPath {
         let Params(scope) = Params::<NamespaceQuery>::from_request_parts(parts, state).await?;
         let PathText(execution) = PathText::from_request_parts(parts, state).await?;
         Ok(ExecutionPath(Target { namespace: scope.namespace, execution: execution.parse()? }))
+    }
+}
+
+/// The execution and the waitpoint in the path, and the namespace in the query.
+pub(crate) struct WaitpointPath {
+    pub(crate) target: Target,
+    pub(crate) key: WaitpointKey,
+}
+
+impl FromRequestParts<AppState> for WaitpointPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let Params(scope) = Params::<NamespaceQuery>::from_request_parts(parts, state).await?;
+        let path = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Ok(Path((execution, key))) = path else {
+            return Err(Refusal::invalid("path", "is not readable text; check the URL").into());
+        };
+        let target = Target { namespace: scope.namespace, execution: execution.parse()? };
+        Ok(WaitpointPath { target, key: key.parse()? })
     }
 }
 

@@ -1,9 +1,12 @@
 //! The routes, and the OpenAPI document made from them.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use ff_api::http::Problem;
+use ff_api::{CountConditionView, SignalConditionView};
 use utoipa::openapi::schema::{Discriminator, Object, Schema};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{OpenApi as Document, Ref, RefOr};
@@ -11,11 +14,14 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::{self, RouteAccess, Routes};
+use crate::approve;
 use crate::auth::authenticate;
 use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
-    bulk, claim, executions, holder, lanes, limits, meta, operator, registry, stops, workers,
+    bulk, claim, executions, holder, lanes, limits, meta, named_tokens, operator, registry, steps,
+    stops, suspend, tokens, workers,
 };
 use crate::state::AppState;
 
@@ -34,9 +40,11 @@ use crate::state::AppState;
         (name = "lanes", description = "Pause, drain and resume queues."),
         (name = "budgets", description = "How much may be used in total."),
         (name = "quotas", description = "How many may start per window, and run at once."),
+        (name = "signals", description = "Answer what suspended work waits for, by token."),
+        (name = "tokens", description = "Who may do what."),
         (name = "meta", description = "The server itself."),
     ),
-    components(schemas(Problem)),
+    components(schemas(Problem, CountConditionView, SignalConditionView)),
     modifiers(&Bearer),
     security(("token" = []))
 )]
@@ -48,7 +56,11 @@ struct Bearer;
 impl Modify for Bearer {
     fn modify(&self, document: &mut Document) {
         let mut scheme = Http::new(HttpAuthScheme::Bearer);
-        scheme.description = Some("The server's token; one on loopback may require none.".into());
+        scheme.description = Some(
+            "The token that the server was started with, or a named one. `x-roles` says which roles may \
+             make a request; a server on loopback that was started without a token requires none."
+                .into(),
+        );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
     }
@@ -56,11 +68,13 @@ impl Modify for Bearer {
 
 /// All routes of the server.
 pub(crate) fn router(state: AppState) -> Router {
-    let (guarded, _) = guarded().split_for_parts();
+    let (guarded, document) = guarded().split_for_parts();
     let (open, _) = open().split_for_parts();
+    let state = AppState { routes: Arc::new(Routes::of(&document)), ..state };
     guarded
         .layer(middleware::from_fn_with_state(state.clone(), authenticate))
         .merge(open)
+        .merge(approve::routes())
         .fallback(|| async {
             let detail = "the server has no such path; see /openapi.json";
             ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)
@@ -74,7 +88,13 @@ pub fn openapi() -> Document {
     let mut document = guarded().split_for_parts().1;
     document.merge(open().split_for_parts().1);
     name_forms(&mut document);
+    access::describe(&mut document);
     document
+}
+
+/// Every route, and who may call it.
+pub fn access() -> Vec<RouteAccess> {
+    access::routes(&openapi())
 }
 
 /// Gives each variant of a tagged schema a named schema, and names the field that has the tag: a
@@ -133,6 +153,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(executions::input))
         .routes(routes!(executions::result))
         .routes(routes!(executions::attempts))
+        .routes(routes!(steps::steps, steps::record_step))
         .routes(routes!(operator::cancel))
         .routes(routes!(operator::replay))
         .routes(routes!(operator::priority))
@@ -144,6 +165,12 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(holder::progress))
         .routes(routes!(holder::usage))
         .routes(routes!(holder::cancel_held))
+        .routes(routes!(suspend::waitpoints, suspend::open_waitpoint))
+        .routes(routes!(suspend::close_waitpoint))
+        .routes(routes!(suspend::suspend))
+        .routes(routes!(suspend::signals, suspend::signal))
+        .routes(routes!(suspend::resume))
+        .routes(routes!(tokens::waitpoint_token))
         .routes(routes!(claim::claim))
         .routes(routes!(workers::complete))
         .routes(routes!(registry::list_workers))
@@ -160,6 +187,8 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(limits::reset_budget))
         .routes(routes!(limits::list_quotas))
         .routes(routes!(limits::quota, limits::put_quota, limits::delete_quota))
+        .routes(routes!(named_tokens::create_token, named_tokens::list_tokens))
+        .routes(routes!(named_tokens::revoke_token))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::openapi))
 }
@@ -171,4 +200,5 @@ fn open() -> OpenApiRouter<AppState> {
         .routes(routes!(meta::readyz))
         .routes(routes!(meta::healthz))
         .routes(routes!(meta::error_page))
+        .routes(routes!(tokens::signal_by_token))
 }

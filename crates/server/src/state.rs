@@ -8,7 +8,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::access::Routes;
 use crate::backlog::Counting;
+use crate::callers::Callers;
 use crate::config::Config;
 use crate::health::Health;
 
@@ -18,6 +20,10 @@ pub(crate) struct AppState {
     pub(crate) backend: Arc<dyn EngineBackend>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) config: Arc<Config>,
+    /// Who may call which route.
+    pub(crate) routes: Arc<Routes>,
+    /// Whose tokens are.
+    pub(crate) callers: Arc<Callers>,
     /// Whether the store answers.
     pub(crate) health: Arc<Health>,
     /// The count of the backlog.
@@ -50,6 +56,8 @@ impl AppState {
             backend,
             scheduler,
             config,
+            routes: Arc::default(),
+            callers: Arc::default(),
             health,
             counting,
             waiting,

@@ -13,30 +13,40 @@ use ff_backend_memory::MemoryStore;
 use ff_conformance::Subject;
 use ff_core::budget::{BudgetLimits, BudgetView};
 use ff_core::continuation::Continuation;
+use ff_core::credential::TokenView;
 use ff_core::explain::Explanation;
 use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
-    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Continued, Delay,
-    Delete, Fail, GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress,
-    ReportUsage, Revoke, SetPriority, SetTags, Submit, Submitted, Target, Ticked,
+    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, CloseWaitpoint, Complete,
+    Continued, Delay, Delete, Fail, GrantNext, Granted, LeaseRef, OpenWaitpoint, RecordStep,
+    RecordedStep, Registered, Renewed, Replay, ReportProgress, ReportUsage, Resume, Revoke,
+    SetPriority, SetTags, Signal, Signalled, Submit, Submitted, Suspend, Suspended, Target, Ticked,
+    WaitpointRef,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
+use ff_core::signal::ReceivedSignal;
+use ff_core::signing::{Fingerprint, SigningKeys};
+use ff_core::suspension::Waitpoint;
 use ff_core::{
-    Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, ResourceKey,
-    ResourceName, WorkerInstanceId,
+    Actor, Description, ExecutionId, IdempotencyKey, Kid, Lane, Millis, Namespace, Payload,
+    ResourceKey, ResourceName, Time, TokenName, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::journal::JournalPage;
 use ff_store::listing::{ListPage, Listing};
+use ff_store::ring::{Claims, KeyFile, Purpose, SignedToken};
 use ff_store::roles::{
-    Answer, Bulk, BulkSlice, Engine, LaneUpdate, LaneView, Registering, Session,
+    Answer, Bulk, BulkSlice, CreateToken, CreatedToken, Engine, LaneUpdate, LaneView, MadeToken,
+    NewToken, Registering, Session, TokenSignal, Verified,
 };
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::{
-    BulkBackend, ClientBackend, DueCursor, DueTimers, EngineId, LimitsBackend, MaintenanceBackend,
-    PartitionSet, Repaired, Stats, StoreError, Wakeups, WorkerBackend,
+    BulkBackend, ClientBackend, DueCursor, DueTimers, EngineId, KeysBackend, LimitsBackend,
+    MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired, SignalBackend, Stats,
+    StoreError, SuspendBackend, TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -77,6 +87,7 @@ pass!(ClientBackend to http {
     input(target: &Target) -> Payload;
     result(target: &Target, run: Option<u32>) -> Payload;
     attempts(target: &Target, from: u32, limit: usize) -> Vec<Attempt>;
+    steps(target: &Target, from: u64, limit: usize) -> JournalPage;
     list(listing: &Listing) -> ListPage;
     cancel(cancel: Cancel) -> Cancelled;
     replay(replay: Replay) -> u32;
@@ -93,6 +104,43 @@ pass!(ClientBackend to http {
 } fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
     self.http.new_id(namespace, key)
 });
+
+pass!(SuspendBackend to http {
+    open_waitpoint(open: OpenWaitpoint) -> Waitpoint;
+    close_waitpoint(close: CloseWaitpoint) -> ();
+    suspend(suspend: Suspend) -> Suspended;
+    received(target: &Target, from: u64, limit: usize) -> Vec<ReceivedSignal>;
+});
+
+#[async_trait]
+impl SignalBackend for OverHttp {
+    /// The client of this exam has one credential: signals of other sources, and those that a token
+    /// carries, come from elsewhere.
+    async fn signal(&self, signal: Signal) -> Result<Signalled, StoreError> {
+        let is_own = signal.source.as_str() == "local";
+        match is_own && matches!(signal.waitpoint, WaitpointRef::ByKey(_)) {
+            true => self.http.signal(signal).await,
+            false => self.store.signal(signal).await,
+        }
+    }
+
+    async fn resume(&self, resume: Resume) -> Result<bool, StoreError> {
+        self.http.resume(resume).await
+    }
+
+    async fn waitpoints(&self, target: &Target) -> Result<Vec<Waitpoint>, StoreError> {
+        self.http.waitpoints(target).await
+    }
+
+    async fn signals(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<ReceivedSignal>, StoreError> {
+        self.http.signals(target, from, limit).await
+    }
+}
 
 pass!(BulkBackend to http {
     delete(delete: Delete) -> ();
@@ -111,6 +159,17 @@ pass!(LimitsBackend to http {
     delete_quota(namespace: &Namespace, name: &ResourceName) -> ();
 });
 
+pass!(NamedTokensBackend to http {
+    create_token(create: CreateToken) -> CreatedToken;
+    tokens(after: Option<&TokenName>, limit: usize) -> Vec<TokenView>;
+    revoke_token(name: &TokenName, number: Option<u32>, by: Actor) -> TokenView;
+});
+
+pass!(VerifyBackend to store {
+    verify_token(text: &str) -> Option<Verified>;
+    note_token_use(name: &TokenName) -> ();
+});
+
 pass!(WorkerBackend to http {
     ping() -> ();
     claim(claim: ClaimRequest, wait: Millis) -> Claimed;
@@ -127,11 +186,30 @@ pass!(WorkerBackend to http {
     cancel_held(cancel: CancelHeld) -> Exited;
     hand_back(holds: Vec<LeaseRef>) -> Vec<Answer<Exited>>;
     report_usage(report: ReportUsage) -> Amounts;
+    record_step(record: RecordStep) -> RecordedStep;
+    journal(target: &Target, from: u64, limit: usize) -> JournalPage;
     register(worker: Registering) -> Registered;
     heartbeat(session: &Session) -> Registered;
     disconnect(session: &Session) -> ();
 } fn on_own_connections(&self) -> Arc<dyn WorkerBackend> {
     self.http.on_own_connections()
+});
+
+pass!(TokenBackend to http {
+    waitpoint_token(new: NewToken) -> MadeToken;
+    signal_by_token(token: &SignedToken, signal: TokenSignal) -> (ExecutionId, Signalled);
+});
+
+pass!(KeysBackend to store {
+    signing_keys() -> (SigningKeys, Time);
+    serve_keys(file: Option<KeyFile>) -> ();
+    use_keys(file: KeyFile) -> ();
+    refresh_keys() -> Vec<Kid>;
+    rotate_key(kid: &Kid, fingerprint: Fingerprint, grace: Millis) -> SigningKeys;
+    retire_key(kid: &Kid) -> SigningKeys;
+    verify(purpose: Purpose, token: &SignedToken) -> Claims;
+} fn sign(&self, purpose: Purpose, claims: &Claims) -> Result<SignedToken, StoreError> {
+    self.store.sign(purpose, claims)
 });
 
 pass!(MaintenanceBackend to store {

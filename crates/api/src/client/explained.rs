@@ -52,6 +52,12 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
         ReasonView::LaneLimit { lane, active, max_active } => {
             Reason::LaneLimit { lane, active, max_active }
         }
+        ReasonView::Suspended { waits_for, message, until, on_timeout } => Reason::Suspended {
+            reason: waits_for,
+            message: message.map(Into::into),
+            until: until.map(|at| at.0),
+            on_timeout,
+        },
         ReasonView::Reserved { worker, instance, until } => {
             Reason::Reserved { worker: Worker { id: worker, instance }, until: until.0 }
         }

@@ -8,7 +8,7 @@ use ff_core::quota::{self, QuotaLimits};
 use ff_core::{Namespace, ResourceName};
 use ff_store::{LimitsBackend, StoreError};
 
-use super::roles::page_path;
+use super::paths::page_path;
 use super::transport::{HttpClient, broken};
 use crate::http::{BudgetRequest, QuotaRequest, ResetRequest};
 use crate::{BudgetPageView, BudgetView, QuotaPageView, QuotaView};

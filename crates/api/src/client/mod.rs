@@ -9,8 +9,13 @@ mod bulk;
 mod claiming;
 mod connect;
 mod explained;
+mod journal;
 mod limits;
+mod named_tokens;
+mod paths;
 mod roles;
+mod suspend;
+mod token;
 mod transport;
 
 pub use transport::{HttpClient, HttpOptions};

@@ -9,8 +9,8 @@ use ff_core::explain::Explanation;
 use ff_core::limits::Amounts;
 use ff_core::machine::{
     Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, Complete, Delay, Fail,
-    GrantNext, Granted, LeaseRef, Registered, Renewed, Replay, ReportProgress, ReportUsage, Revoke,
-    SetPriority, SetTags, Submit, Submitted, Target,
+    GrantNext, Granted, LeaseRef, RecordStep, RecordedStep, Registered, Renewed, Replay,
+    ReportProgress, ReportUsage, Revoke, SetPriority, SetTags, Submit, Submitted, Target,
 };
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
@@ -19,6 +19,7 @@ use ff_core::{
     Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload, Refusal,
     WorkerInstanceId,
 };
+use ff_store::journal::JournalPage;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::roles::{self, Answer, LaneUpdate, Registering, Session};
 use ff_store::stops::{StopCursor, StopNews};
@@ -27,13 +28,14 @@ use serde::de::DeserializeOwned;
 
 use super::answers::{claimed, error_of, exited, exits, one_each, registered, renewed, understood};
 use super::explained::explained;
+use super::paths::{lane_path, list_path, page_path};
 use super::transport::{HttpClient, broken};
 use crate::http::{
     BatchAnswer, BatchComplete, CancelHeldRequest, CancelRequest, ClaimGrantedRequest,
     CompleteRequest, DelayRequest, ExitAnswers, FailRequest, GrantRequest, GrantedView,
     HeartbeatView, HoldBody, LaneRequest, Leases, PriorityRequest, ProgressRequest,
-    RegisterRequest, ReplayRequest, RevokeRequest, SessionBody, StopsView, SubmitBatch,
-    SubmitRequest, TagsRequest, UsageRequest, UsedView,
+    RecordedStepView, RegisterRequest, ReplayRequest, RevokeRequest, SessionBody, StepRequest,
+    StopsView, SubmitBatch, SubmitRequest, TagsRequest, UsageRequest, UsedView,
 };
 use crate::{
     AttemptsView, CancelledView, ExecutionView, LanePageView, LaneView, ListPageView, ReplayedView,
@@ -52,12 +54,12 @@ impl HttpClient {
         self.get(&page_path("lanes", namespace, after.map(Lane::as_str), limit)).await
     }
 
-    fn execution(target: &Target, call: &str) -> String {
+    pub(super) fn execution(target: &Target, call: &str) -> String {
         format!("/v1/executions/{}{call}?namespace={}", target.execution, target.namespace)
     }
 
     /// A call by the holder of a lease, or by an operator.
-    async fn steer<T: DeserializeOwned>(
+    pub(super) async fn steer<T: DeserializeOwned>(
         &self,
         target: &Target,
         call: &str,
@@ -173,6 +175,15 @@ impl ClientBackend for HttpClient {
         attempts.collect::<Result<_, _>>().map_err(|error| broken(&error.0))
     }
 
+    async fn steps(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<JournalPage, StoreError> {
+        self.journal_page(target, from, limit, "").await
+    }
+
     async fn list(&self, listing: &Listing) -> Result<ListPage, StoreError> {
         let page: ListPageView = self.get(&list_path(listing)).await?;
         let lacks = BlockingReason::WaitingForCapableWorker;
@@ -203,7 +214,7 @@ impl ClientBackend for HttpClient {
     }
 
     async fn replay(&self, replay: Replay) -> Result<u32, StoreError> {
-        let body = ReplayRequest { run: replay.run };
+        let body = ReplayRequest::from(&replay);
         let view: ReplayedView = self.steer(&replay.target, "/replay", &body).await?;
         Ok(view.run)
     }
@@ -369,6 +380,21 @@ impl WorkerBackend for HttpClient {
         Ok(view.used)
     }
 
+    async fn record_step(&self, record: RecordStep) -> Result<RecordedStep, StoreError> {
+        let body = StepRequest::from(&record);
+        let view: RecordedStepView = self.steer(&record.hold.target, "/steps", &body).await?;
+        Ok(RecordedStep { number: view.number })
+    }
+
+    async fn journal(
+        &self,
+        target: &Target,
+        from: u64,
+        limit: usize,
+    ) -> Result<JournalPage, StoreError> {
+        self.journal_page(target, from, limit, "&visible=true").await
+    }
+
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {
         let (id, namespace) = (&worker.worker.id, &worker.namespace);
         let path = format!("/v1/workers/{id}/register?namespace={namespace}");
@@ -398,55 +424,6 @@ fn fitting(batch: &[Complete]) -> usize {
         bytes <= BATCH_BYTES
     };
     batch.iter().take_while(fits).count().max(1)
-}
-
-fn lane_path(namespace: &Namespace, lane: &Lane) -> String {
-    format!("/v1/lanes/{lane}?namespace={namespace}")
-}
-
-/// One page of what has a name.
-pub(super) fn page_path(
-    what: &str,
-    namespace: &Namespace,
-    after: Option<&str>,
-    limit: usize,
-) -> String {
-    let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
-    format!("/v1/{what}?namespace={namespace}&limit={limit}{cursor}")
-}
-
-fn list_path(listing: &Listing) -> String {
-    let filter = &listing.filter;
-    let mut path =
-        format!("/v1/executions?namespace={}&limit={}", listing.namespace, listing.limit);
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            path.push_str(&format!("&{name}={}", percent(&value)));
-        }
-    };
-    add("lane", filter.lane.as_ref().map(ToString::to_string));
-    add("kind", filter.kind.as_ref().map(ToString::to_string));
-    let standings: Vec<_> = filter.state_filters().iter().map(ToString::to_string).collect();
-    add("state", (!standings.is_empty()).then(|| standings.join(",")));
-    add("tags", (!filter.tags.is_empty()).then(|| crate::http::write_tags(&filter.tags)));
-    add("from", filter.from.map(|at| crate::Timestamp(at).to_string()));
-    add("to", filter.to.map(|at| crate::Timestamp(at).to_string()));
-    add("cursor", listing.after.as_ref().map(ToString::to_string));
-    path
-}
-
-/// `text` with everything but unreserved characters percent-encoded.
-fn percent(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(byte.into());
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 fn check_batch(len: usize) -> Result<(), Refusal> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ff_core::payload::ContentType;
-use ff_core::{Payload, Refusal};
+use ff_core::{Code, Payload, Refusal};
 use ff_store::StoreError;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -186,6 +186,12 @@ impl HttpClient {
         self.send(Method::DELETE, path, None, Duration::ZERO).await.map(drop)
     }
 
+    /// Deletes `path`; the answer is what is left of it.
+    pub(super) async fn remove<T: DeserializeOwned>(&self, path: &str) -> Result<T, StoreError> {
+        let (_, answer, _) = self.send(Method::DELETE, path, None, Duration::ZERO).await?;
+        decode(&answer)
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -221,10 +227,13 @@ impl HttpClient {
 
     /// The refusal or failure in an answer.
     fn problem(&self, status: StatusCode, body: &[u8]) -> StoreError {
-        if status == StatusCode::UNAUTHORIZED {
+        let problem = serde_json::from_slice::<Problem>(body);
+        // A signed token that is refused is none of this client's credential.
+        let is_refusal = problem.as_ref().is_ok_and(|problem| problem.code.parse::<Code>().is_ok());
+        if status == StatusCode::UNAUTHORIZED && !is_refusal {
             return StoreError::Unauthenticated { url: self.base.clone() };
         }
-        match serde_json::from_slice::<Problem>(body) {
+        match problem {
             Ok(problem) => {
                 let Problem { code, detail: message, field, retryable, .. } = problem;
                 error_of(ErrorView { code, message, field, retryable })

@@ -12,25 +12,26 @@ use super::strict;
 /// The fields of a body that carry its payload. Of `json` and `base64` at most one is there; neither
 /// means no bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Content {
-    pub(super) json: Option<Box<RawValue>>,
-    pub(super) base64: Option<String>,
-    pub(super) content_type: Option<String>,
+pub(crate) struct Content {
+    pub(crate) json: Option<Box<RawValue>>,
+    pub(crate) base64: Option<String>,
+    pub(crate) content_type: Option<String>,
 }
 
 /// The names of the fields of a payload.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Names {
+pub(crate) struct Names {
     json: &'static str,
     base64: &'static str,
 }
 
 pub(super) const INPUT: Names = Names { json: "input", base64: "input_base64" };
-pub(super) const RESULT: Names = Names { json: "result", base64: "result_base64" };
+pub(super) const PAYLOAD: Names = Names { json: "payload", base64: "payload_base64" };
+pub(crate) const RESULT: Names = Names { json: "result", base64: "result_base64" };
 
 impl Content {
     /// The payload; without a content type, JSON is `application/json`.
-    pub(super) fn payload(self, names: Names) -> Result<Payload, Refusal> {
+    pub(crate) fn payload(self, names: Names) -> Result<Payload, Refusal> {
         let stated = self.content_type.as_deref().map(ContentType::new).transpose()?;
         match (self.json, self.base64) {
             (Some(_), Some(_)) => {

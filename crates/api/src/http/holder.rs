@@ -5,7 +5,7 @@ use ff_core::machine::{CancelHeld, Complete, Delay, Fail, LeaseRef, ReportProgre
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
 use ff_core::view::ExitOutcome;
-use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, When};
+use ff_core::{Category, ExecutionId, Fence, Millis, Namespace, Refusal, StepName, When};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -209,6 +209,10 @@ pub struct DelayRequest {
     /// Continue at this moment; one in the past means now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The name of the sleep that this is: its end is written to the journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::StepText>)]
+    pub step: Option<StepName>,
 }
 
 impl DelayRequest {
@@ -222,7 +226,7 @@ impl DelayRequest {
             (None, Some(at)) => When::At(at.0),
             (None, None) => When::Now,
         };
-        Ok(Delay { hold: self.fence.hold(target)?, until })
+        Ok(Delay { hold: self.fence.hold(target)?, until, step: self.step.clone() })
     }
 }
 
@@ -233,7 +237,7 @@ impl From<&Delay> for DelayRequest {
             When::After(span) => (Some(span.get()), None),
             When::At(at) => (None, Some(at.into())),
         };
-        DelayRequest { fence: delay.hold.fence.into(), delay_ms, until }
+        DelayRequest { fence: delay.hold.fence.into(), delay_ms, until, step: delay.step.clone() }
     }
 }
 
@@ -307,7 +311,8 @@ pub struct ExitView {
     /// What became of the execution.
     #[schema(value_type = schema::ExitOutcome)]
     pub outcome: ExitOutcome,
-    /// When the execution continues, if it is `retrying` or `delayed`.
+    /// When the execution continues, if it is `retrying` or `delayed`; when its time is over, if it is
+    /// `suspended` and has one.
     pub at: Option<Timestamp>,
 }
 
@@ -315,6 +320,7 @@ impl From<Exited> for ExitView {
     fn from(exited: Exited) -> ExitView {
         let at = match exited {
             Exited::Retrying { from: at } | Exited::Delayed { until: at } => Some(at.into()),
+            Exited::Suspended { until } => until.map(Timestamp),
             _ => None,
         };
         ExitView { outcome: exited.outcome(), at }
@@ -330,6 +336,7 @@ impl ExitView {
             ExitOutcome::Retrying => Exited::Retrying { from: at? },
             ExitOutcome::Failed => Exited::Failed,
             ExitOutcome::Delayed => Exited::Delayed { until: at? },
+            ExitOutcome::Suspended => Exited::Suspended { until: at },
             ExitOutcome::Cancelled => Exited::Cancelled,
             ExitOutcome::HandedBack => Exited::HandedBack,
             ExitOutcome::Revoked => Exited::Revoked,
@@ -350,6 +357,8 @@ mod tests {
             Exited::Retrying { from: at },
             Exited::Failed,
             Exited::Delayed { until: at },
+            Exited::Suspended { until: None },
+            Exited::Suspended { until: Some(at) },
             Exited::Cancelled,
             Exited::HandedBack,
             Exited::Revoked,

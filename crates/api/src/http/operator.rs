@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ff_core::{TagKey, TagValue};
+use ff_core::journal::ReplayJournal;
+use ff_core::machine::{Replay, Target};
+use ff_core::{Refusal, StepName, TagKey, TagValue};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,6 +30,50 @@ pub struct CancelRequest {
 pub struct ReplayRequest {
     /// The run that has ended.
     pub run: u32,
+    /// How much of its journal the new attempts find; `keep` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::KeptJournal>)]
+    pub journal: Option<KeptJournal>,
+    /// They find the journal up to this step, with it, instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::StepText>)]
+    pub up_to: Option<StepName>,
+}
+
+ff_core::words!(
+    /// How much of its journal the attempts of a replay find.
+    KeptJournal {
+        /// All that is visible.
+        Keep = "keep",
+        /// Nothing.
+        Drop = "drop",
+    }
+);
+
+impl ReplayRequest {
+    /// The command.
+    pub fn command(self, target: Target) -> Result<Replay, Refusal> {
+        let journal = match (self.journal, self.up_to) {
+            (Some(_), Some(_)) => {
+                return Err(Refusal::invalid("up_to", "is given with journal; give one of them"));
+            }
+            (_, Some(step)) => ReplayJournal::UpTo(step),
+            (Some(KeptJournal::Drop), None) => ReplayJournal::Drop,
+            (Some(KeptJournal::Keep) | None, None) => ReplayJournal::Keep,
+        };
+        Ok(Replay { target, run: self.run, journal })
+    }
+}
+
+impl From<&Replay> for ReplayRequest {
+    fn from(replay: &Replay) -> ReplayRequest {
+        let (journal, up_to) = match &replay.journal {
+            ReplayJournal::Keep => (None, None),
+            ReplayJournal::Drop => (Some(KeptJournal::Drop), None),
+            ReplayJournal::UpTo(step) => (None, Some(step.clone())),
+        };
+        ReplayRequest { run: replay.run, journal, up_to }
+    }
 }
 
 /// A change of priority.

@@ -77,6 +77,11 @@ pub struct Base64(String);
 #[schema(value_type = String, max_length = 4096)]
 pub struct Message(String);
 
+/// The name of a step, sleep or wait: text without control characters, at most 256 bytes.
+#[derive(ToSchema)]
+#[schema(value_type = String, min_length = 1, max_length = 256, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]+$")]
+pub struct StepText(String);
+
 /// Any bytes.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
@@ -174,8 +179,24 @@ words! {
     DimensionState = ff_core::budget::DimensionState;
     /// What a timer does to an execution.
     DueAction = ff_core::timer::DueAction;
+    /// What an entry of a journal is about.
+    EntryKind = ff_core::journal::EntryKind;
+    /// How much of its journal the attempts of a replay find: all that is visible, or nothing.
+    KeptJournal = super::operator::KeptJournal;
+    /// What kind of answer a suspended execution waits for.
+    SuspendReason = ff_core::suspension::SuspendReason;
+    /// What happens to a suspended execution when its time is over.
+    OnTimeout = ff_core::suspension::OnTimeout;
+    /// What a condition counts.
+    CountOf = ff_core::condition::CountOf;
+    /// What a signal did.
+    SignalEffect = ff_core::signal::SignalEffect;
+    /// What a token is good for.
+    TokenPurpose = super::token::TokenPurpose;
     /// Why waiting work is not dispatched.
     Withheld = ff_core::machine::Withheld;
+    /// What the holder of a token may do in its namespaces. Every role may read.
+    Role = ff_core::credential::Role;
     /// The kind of warning.
     WarningCode = ff_core::warning::WarningCode;
     /// What an execution is blocked on.

@@ -12,6 +12,7 @@ use ff_api::{
 };
 use ff_core::bounds::END_WAIT_MAX;
 use ff_core::machine::{Submitted, Target};
+use ff_core::suspension::SuspendReason;
 use ff_core::{Description, Kind, Lane, Millis, Namespace, Payload, Refusal};
 use ff_store::listing::{Cursor, Filter, Listing, StateFilter};
 use ff_store::roles::explained;
@@ -269,6 +270,9 @@ pub(crate) struct ListQuery {
     /// In one of these states: `state=waiting&state=active`, or `state=waiting,active`.
     #[param(value_type = Option<Vec<schema::StateFilter>>)]
     state: Option<String>,
+    /// Suspended for this reason.
+    #[param(value_type = Option<schema::SuspendReason>)]
+    reason: Option<SuspendReason>,
     /// With these tags: `key=value`, several separated by commas; `\\` before a comma in a value.
     tags: Option<String>,
     /// Created at this moment or later.
@@ -295,6 +299,7 @@ impl ListQuery {
             filter: Filter {
                 lane: self.lane,
                 kind: self.kind,
+                suspended_for: self.reason,
                 tags: tags.unwrap_or_default(),
                 from: self.from.map(|at| at.0),
                 to: self.to.map(|at| at.0),

@@ -7,9 +7,13 @@ pub(crate) mod holder;
 pub(crate) mod lanes;
 pub(crate) mod limits;
 pub(crate) mod meta;
+pub(crate) mod named_tokens;
 pub(crate) mod operator;
 pub(crate) mod registry;
+pub(crate) mod steps;
 pub(crate) mod stops;
+pub(crate) mod suspend;
+pub(crate) mod tokens;
 pub(crate) mod workers;
 
 use ff_api::http::Problem;
@@ -22,13 +26,14 @@ pub(crate) enum Problems {
     /// An argument, the query or the body is not acceptable.
     #[response(status = 400, content_type = "application/problem+json")]
     Invalid(Problem),
-    /// No token, or not the right one.
+    /// No token, or none that is accepted.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthenticated(Problem),
-    /// A server without a token is addressed by a foreign name, or by a web page.
+    /// The role of the token may not do this; or a server without a token is addressed by a foreign
+    /// name, or by a web page.
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
-    /// No such execution in this namespace, or no such path.
+    /// No such execution in this namespace, no such path, or a namespace that the token does not reach.
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),
     /// The path does not take this method.
@@ -43,6 +48,9 @@ pub(crate) enum Problems {
     /// The current state does not allow it.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
+    /// What was named is closed for ever.
+    #[response(status = 410, content_type = "application/problem+json")]
+    Gone(Problem),
     /// The body, or something in it, is too large.
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(Problem),

@@ -7,7 +7,7 @@ use ff_api::http::schema::Id;
 use ff_api::http::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
 use ff_api::{CancelledView, ReplayedView, RevokedView};
 use ff_core::Millis;
-use ff_core::machine::{Cancel, Replay, Revoke, SetPriority, SetTags};
+use ff_core::machine::{Cancel, Revoke, SetPriority, SetTags};
 
 use super::Problems;
 use crate::body::{Json, SMALL};
@@ -50,7 +50,7 @@ pub(crate) async fn replay(
     Json(request): Json<ReplayRequest, SMALL>,
 ) -> Result<JsonBody<ReplayedView>, ApiError> {
     let id = target.execution;
-    let replay = Replay { target, run: request.run };
+    let replay = request.command(target)?;
     let run = state.backend.replay(replay).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(ReplayedView { id, run }))
 }

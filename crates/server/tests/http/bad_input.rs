@@ -268,7 +268,7 @@ async fn no_body_makes_any_route_fail() {
     let deep = "[".repeat(10_000);
     for (path, item) in ff_server::openapi().paths.paths {
         let path = path.replace("{id}", if path.contains("workers") { "w" } else { &id });
-        let path = path.replace("{lane}", "l").replace("{name}", "n");
+        let path = path.replace("{lane}", "l").replace("{name}", "n").replace("{key}", "k");
         let methods = [("POST", item.post), ("PUT", item.put), ("PATCH", item.patch)];
         for (method, operation) in methods {
             if operation.is_none_or(|operation| operation.request_body.is_none()) {

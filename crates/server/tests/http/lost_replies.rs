@@ -3,6 +3,7 @@
 
 use ff_api::client::HttpClient;
 use ff_conformance::{Snapshot, snapshot};
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
     Admissions, Assignment, Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Complete,
     Delay, Fail, GrantNext, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit,
@@ -103,7 +104,13 @@ async fn a_repeated_replay_starts_one_run() {
     let held = behind.server.held().await;
     let complete = Complete { hold: held.hold(), result: Payload::default() };
     behind.server.store.complete(vec![complete]).await.unwrap().remove(0).unwrap();
-    let call = || behind.client.replay(Replay { target: target(held.execution), run: 0 });
+    let call = || {
+        behind.client.replay(Replay {
+            target: target(held.execution),
+            run: 0,
+            journal: ReplayJournal::Keep,
+        })
+    };
     assert_eq!(behind.repeated(call(), call()).await, 1);
 }
 
@@ -219,7 +226,8 @@ async fn a_repeated_failure_is_counted_once() {
 async fn a_repeated_delay_lasts_as_long_as_the_first() {
     let behind = BehindProxy::new().await;
     let until = When::After(Millis::from_secs(5));
-    let delay = |held: Assignment| behind.client.delay(Delay { hold: held.hold(), until });
+    let delay =
+        |held: Assignment| behind.client.delay(Delay { hold: held.hold(), until, step: None });
     let (exited, state) = behind.exit(delay).await;
     assert!(matches!(exited, Exited::Delayed { .. }) && state == PublicState::Delayed);
 }

@@ -4,6 +4,9 @@
 //! reads the effect of a few calls in them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
+mod access;
+mod approve;
+mod approve_browser;
 mod auth;
 mod bad_input;
 mod bad_json;
@@ -28,5 +31,6 @@ mod shutdown;
 mod slow;
 mod stops;
 mod tls;
+mod tokens;
 mod usage;
 mod waiting;

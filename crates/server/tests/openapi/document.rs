@@ -74,6 +74,7 @@ const OPERATIONS: &str = "
     delete /v1/budgets/{name}                delete_budget
     delete /v1/executions/{id}               delete_execution
     delete /v1/quotas/{name}                 delete_quota
+    delete /v1/tokens/{name}                 revoke_token
     get    /errors/{code}                    get_error_page
     get    /healthz                          get_health
     get    /livez                            get_liveness
@@ -88,10 +89,14 @@ const OPERATIONS: &str = "
     get    /v1/executions/{id}/explain       explain_execution
     get    /v1/executions/{id}/input         get_execution_input
     get    /v1/executions/{id}/result        get_execution_result
+    get    /v1/executions/{id}/signals       list_signals
+    get    /v1/executions/{id}/steps         list_execution_steps
+    get    /v1/executions/{id}/waitpoints    get_waitpoints
     get    /v1/lanes                         list_lanes
     get    /v1/lanes/{lane}                  get_lane
     get    /v1/quotas                        list_quotas
     get    /v1/quotas/{name}                 get_quota
+    get    /v1/tokens                        list_tokens
     get    /v1/workers                       list_workers
     get    /v1/workers/{id}/stops            wait_for_stops
     patch  /v1/lanes/{lane}                  update_lane
@@ -107,9 +112,18 @@ const OPERATIONS: &str = "
     post   /v1/executions/{id}/priority      set_execution_priority
     post   /v1/executions/{id}/progress      report_progress
     post   /v1/executions/{id}/replay        replay_execution
+    post   /v1/executions/{id}/resume        resume_execution
     post   /v1/executions/{id}/revoke        revoke_lease
+    post   /v1/executions/{id}/signals       signal_execution
+    post   /v1/executions/{id}/steps         record_step
+    post   /v1/executions/{id}/suspend       suspend_execution
     post   /v1/executions/{id}/tags          set_execution_tags
     post   /v1/executions/{id}/usage         report_usage
+    post   /v1/executions/{id}/waitpoints    open_waitpoint
+    post   /v1/executions/{id}/waitpoints/{key}/close close_waitpoint
+    post   /v1/tokens                        create_token
+    post   /v1/executions/{id}/waitpoints/{key}/token create_waitpoint_token
+    post   /v1/signals                       signal_by_token
     post   /v1/workers/{id}/claim            claim_executions
     post   /v1/workers/{id}/claim-granted    claim_granted_execution
     post   /v1/workers/{id}/complete         complete_executions
@@ -283,6 +297,9 @@ fn the_bounds_are_those_of_the_engine() {
         (field("BudgetRequest", "period_ms"), "maximum", bounds::WINDOW_MAX.get()),
         (field("DimensionRequest", "soft"), "maximum", bounds::AMOUNT),
         (field("DimensionRequest", "hard"), "maximum", bounds::AMOUNT),
+        (field("NamedTokenRequest", "namespaces"), "maxItems", bounds::TOKEN_NAMESPACES as u64),
+        (field("NamedTokenRequest", "expires_ms"), "minimum", bounds::TOKEN_TTL_MIN.get()),
+        (field("NamedTokenRequest", "expires_ms"), "maximum", bounds::TOKEN_TTL_MAX.get()),
         (field("QuotaRequest", "max_requests"), "maximum", bounds::QUOTA.into()),
         (field("QuotaRequest", "max_active"), "maximum", bounds::QUOTA.into()),
         (field("QuotaRequest", "window_ms"), "minimum", bounds::WINDOW_MIN.get()),
@@ -321,7 +338,11 @@ fn the_id_of_an_answer_is_that_of_a_path() {
         ids.filter_map(|(name, schema)| Some((name, schema["properties"].get("id")?))).collect();
     assert!(ids.iter().any(|(name, _)| *name == "ExecutionView"));
     for (name, id) in ids {
-        let of = if name == "LeaseView" { "LeaseName" } else { "Id" };
+        let of = match name.as_str() {
+            "LeaseView" => "LeaseName",
+            "WaitpointView" => "Call",
+            _ => "Id",
+        };
         assert_eq!(id["$ref"], format!("#/components/schemas/{of}"), "{name}");
     }
 }
