@@ -21,6 +21,8 @@ mod queue;
 mod report;
 mod samples;
 mod scarce;
+mod signal;
+mod step;
 mod time;
 mod urgent;
 mod wait;
@@ -83,6 +85,10 @@ pub enum Scenario {
     },
     /// From the end of an execution to those who wait for its result.
     Wait,
+    /// From the suspension of an execution to its end, with the signal that it waits for sent at once.
+    Signal,
+    /// Results of durable steps, recorded by many workers at once.
+    Step,
 }
 
 /// Why a benchmark did not finish.
@@ -162,5 +168,7 @@ pub async fn run(
             urgent::run(url, open().await?, load, queued, progress).await
         }
         Scenario::Wait => wait::run(url, open().await?, load, progress).await,
+        Scenario::Signal => signal::run(url, open().await?, load, progress).await,
+        Scenario::Step => step::run(url, open().await?, load, progress).await,
     }
 }

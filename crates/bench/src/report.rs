@@ -32,7 +32,8 @@ pub struct Report {
     pub retention_ms: Option<u64>,
     /// How long it took until all that waited could be claimed; for `overload`, how long that was.
     pub span_ms: Option<f64>,
-    /// Executions per second, submit to complete; for `raise`, until they could be claimed.
+    /// Executions per second, submit to complete; for `raise`, until they could be claimed; for `step`,
+    /// steps.
     pub per_second: Option<f64>,
     /// Half of the measured times were not longer.
     pub p50_ms: Option<f64>,
@@ -64,9 +65,11 @@ pub struct Report {
     pub store_calls_per_execution: Option<f64>,
     /// Calls of a client that waits for the end of an execution and reads its result.
     pub store_calls_per_wait: Option<f64>,
+    /// Calls of a client that records the result of a step.
+    pub store_calls_per_step: Option<f64>,
     /// Calls clients made, per second.
     pub store_commands_per_second: Option<f64>,
-    /// Processor time of a store in a separate process, per execution.
+    /// Processor time of a store in a separate process, per execution; for `step`, per step.
     pub store_cpu_us_per_execution: Option<f64>,
     /// How often the store rewrote its append-only file meanwhile.
     pub store_rewrites: Option<u64>,

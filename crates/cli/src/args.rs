@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 use ff_core::Namespace;
 
 use crate::address::Address;
 use crate::commands::{
-    attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs, explain, lane,
-    ls, man, payload, priority, progress, quota, replay, revoke, serve, show, submit, tags, usage,
-    version, wait, worker, workers,
+    approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
+    explain, keys, lane, ls, man, payload, priority, progress, quota, replay, resume, revoke,
+    serve, show, signal, step, steps, submit, tags, token, usage, version, wait, waitpoints,
+    worker, workers,
 };
 use crate::log::Format;
 
@@ -33,6 +34,14 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// The second namespace that was given to a command that takes one.
+    pub(crate) fn extra_namespace(&self) -> Option<&Namespace> {
+        let takes_more = matches!(&self.command, Command::Token(token) if token.takes_namespaces());
+        self.global.namespaces.get(1).filter(|_| !takes_more)
+    }
+}
+
 /// What every command takes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -54,15 +63,21 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) accept_data_loss: bool,
 
+    /// The file of the keys that sign tokens; a store in a SQLite file has its own beside it.
+    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(env = "FF_SIGNING_KEYS_FILE", hide_env_values = true)]
+    pub(crate) signing_keys: Option<PathBuf>,
+
     /// The token of the server. It is read from the environment alone, so that it
     /// is visible in no process list.
     #[arg(skip = std::env::var("FF_TOKEN").ok().filter(|token| !token.is_empty()))]
     pub(crate) token: Option<String>,
 
     /// The namespace (tenant); others are not visible.
-    #[arg(long, global = true, value_name = "NAME", env = "FF_NAMESPACE", hide_env_values = true)]
-    #[arg(default_value_t = Namespace::default())]
-    pub(crate) namespace: Namespace,
+    #[arg(long = "namespace", global = true, value_name = "NAME", env = "FF_NAMESPACE")]
+    #[arg(hide_env_values = true)]
+    #[arg(default_value = "default", action = ArgAction::Append)]
+    pub(crate) namespaces: Vec<Namespace>,
 
     /// Print JSON on stdout, and errors as JSON on stderr.
     #[arg(long, global = true)]
@@ -99,6 +114,8 @@ pub(crate) enum Command {
     Wait(wait::Wait),
     /// List the attempts of an execution, oldest first.
     Attempts(attempts::Attempts),
+    /// Show the journal of an execution: its steps, sleeps and waits.
+    Steps(steps::Steps),
     /// Print the result of an execution.
     Result(payload::Result),
     /// Print the input of an execution.
@@ -115,20 +132,36 @@ pub(crate) enum Command {
     Tags(tags::Tags),
     /// End an execution's lease and put it back in its queue.
     Revoke(revoke::Revoke),
+    /// Approve what an execution asks.
+    Approve(approve::Approve),
+    /// Reject what an execution asks.
+    Reject(approve::Reject),
+    /// Deliver a signal to a waitpoint of an execution.
+    Signal(signal::Signal),
+    /// List the open waitpoints of an execution, where signals arrive.
+    Waitpoints(waitpoints::Waitpoints),
+    /// Continue a suspended execution without what it waits for.
+    Resume(resume::Resume),
     /// Run a program for every execution of one or more lanes.
     Worker(worker::Worker),
     /// Report progress from a program run by `ff worker`.
     Progress(progress::Progress),
     /// Report usage from a program run by `ff worker`.
     Usage(usage::Usage),
+    /// Inside a program: run a command once, and keep its output.
+    Step(step::Step),
     /// List the registered workers.
     Workers(workers::Workers),
+    /// Manage the keys that sign tokens of waitpoints: list, add, rotate, retire.
+    Keys(keys::Keys),
     /// Manage lanes: list, pause, drain, resume, limit, set defaults.
     Lane(lane::Lane),
     /// Manage budgets: limit how much may be used in total.
     Budget(budget::Budget),
     /// Manage quotas: limit how many start per window or run at once.
     Quota(quota::Quota),
+    /// Manage named tokens: give others access to a server, and take it away.
+    Token(token::Token),
     /// Audit every record of a store against its indexes and invariants.
     Check(check::Check),
     /// Copy a SQLite store while it is in use, and check the copy.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ff_api::ErrorView;
 use ff_core::{Code, Refusal};
 use ff_sdk::SdkError;
+use ff_store::ring::FileError;
 use ff_store::{Failure, StoreError};
 
 use crate::exit::Exit;
@@ -199,6 +200,12 @@ impl From<SdkError> for Error {
             SdkError::Engine(error) => error.into(),
             error => Error::Runtime(io::Error::other(error)),
         }
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Error {
+        Error::Store(error.into())
     }
 }
 

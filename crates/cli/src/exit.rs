@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Full = 5,
     /// The server requires its token.
     Unauthenticated = 6,
-    /// The store denies permission.
+    /// The store, or the server by the role of the token, denies permission.
     Denied = 7,
     /// The store cannot be read.
     Corrupt = 8,
@@ -52,7 +52,11 @@ impl Exit {
         (Exit::Busy, "The store or the server is overloaded. Nothing was changed; try again."),
         (Exit::Full, "The store is full. Nothing was changed."),
         (Exit::Unauthenticated, "The server requires its token."),
-        (Exit::Denied, "The store rejects its user, or that user lacks a permission."),
+        (
+            Exit::Denied,
+            "The store rejects its user, or that user lacks a permission; or the role of the token may \
+             not do this.",
+        ),
         (Exit::Corrupt, "The store contains a record that cannot be read."),
         (
             Exit::Incompatible,
@@ -77,7 +81,7 @@ impl Exit {
             Failure::Busy | Failure::Contention | Failure::Overloaded => Exit::Busy,
             Failure::Full => Exit::Full,
             Failure::Unauthenticated => Exit::Unauthenticated,
-            Failure::Denied => Exit::Denied,
+            Failure::Denied | Failure::Forbidden => Exit::Denied,
             Failure::Corrupt => Exit::Corrupt,
             Failure::Incompatible | Failure::Protocol | Failure::Untrusted => Exit::Incompatible,
             Failure::Failed | Failure::Internal => Exit::Failed,

@@ -16,6 +16,12 @@ pub(crate) fn hold() -> Result<LeaseRef, Error> {
     Ok(LeaseRef { target, fence: Fence { lease, epoch, attempt } })
 }
 
+/// How many replays have hidden entries of its journal.
+pub(crate) fn generation() -> Result<u32, Error> {
+    let number = u32::try_from(number("FF_GENERATION")?);
+    number.map_err(|_| wrong("FF_GENERATION", "it is too large"))
+}
+
 fn read<T: FromStr<Err = Refusal>>(name: &'static str) -> Result<T, Error> {
     text(name)?.parse().map_err(|refusal: Refusal| wrong(name, &refusal.to_string()))
 }

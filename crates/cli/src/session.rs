@@ -7,7 +7,7 @@ use std::time::Duration;
 use ff_api::client::{HttpClient, HttpOptions};
 use ff_backends::Opened;
 use ff_core::machine::Target;
-use ff_core::{ExecutionId, Namespace};
+use ff_core::{ExecutionId, LeaseId, Namespace};
 use ff_store::{ClientAndWorker, EngineBackend};
 
 use crate::address::Address;
@@ -27,7 +27,11 @@ pub(crate) struct Session<'a> {
     store: Option<Address>,
     ca: Option<PathBuf>,
     pub(crate) token: Option<String>,
+    /// The file of signing keys, if one is given.
+    pub(crate) signing_keys: Option<PathBuf>,
     pub(crate) namespace: Namespace,
+    /// All that were given, for commands that take several.
+    pub(crate) namespaces: Vec<Namespace>,
     pub(crate) output: &'a Output,
     /// The stores that were opened.
     opened: Mutex<Vec<Arc<dyn EngineBackend>>>,
@@ -61,7 +65,9 @@ impl<'a> Session<'a> {
                 .map(|url| lossy(url, global.accept_data_loss)),
             ca: global.ca.filter(|path| !path.as_os_str().is_empty()),
             token: global.token,
-            namespace: global.namespace,
+            signing_keys: global.signing_keys.filter(|path| !path.as_os_str().is_empty()),
+            namespace: global.namespaces.first().cloned().unwrap_or_default(),
+            namespaces: global.namespaces,
             output,
             opened: Mutex::default(),
         }
@@ -77,7 +83,11 @@ impl<'a> Session<'a> {
     }
 
     fn server(&self) -> Result<Place, Error> {
-        let (token, ca) = (self.token.clone(), self.ca.clone());
+        self.server_with(self.token.clone())
+    }
+
+    fn server_with(&self, token: Option<String>) -> Result<Place, Error> {
+        let ca = self.ca.clone();
         let options = HttpOptions { token, ca, ..HttpOptions::new(self.url.reveal()) };
         Ok(Place::Server(Arc::new(HttpClient::new(options)?)))
     }
@@ -93,6 +103,20 @@ impl<'a> Session<'a> {
     /// The server or the store, which must exist.
     pub(crate) async fn open(&self) -> Result<Arc<dyn ClientAndWorker>, Error> {
         Ok(self.existing_place().await?.roles())
+    }
+
+    /// The same for a program of a worker, which shows the lease of what it runs where it has no token.
+    pub(crate) async fn open_as_holder(
+        &self,
+        lease: LeaseId,
+    ) -> Result<Arc<dyn ClientAndWorker>, Error> {
+        match self.store {
+            Some(_) => self.open().await,
+            None => {
+                let token = self.token.clone().unwrap_or_else(|| lease.to_string());
+                Ok(self.server_with(Some(token))?.roles())
+            }
+        }
     }
 
     /// The URL of the store, which must be given.

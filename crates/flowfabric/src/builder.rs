@@ -17,6 +17,7 @@ pub struct Builder {
     pub(crate) namespace: Option<String>,
     pub(crate) token: Option<String>,
     pub(crate) ca: Option<PathBuf>,
+    pub(crate) signing_keys: Option<PathBuf>,
 }
 
 impl Builder {
@@ -43,6 +44,14 @@ impl Builder {
     /// machine.
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Builder {
         self.ca = Some(file.into());
+        self
+    }
+
+    /// The file of the keys that sign tokens of waitpoints. A store in a SQLite file has its own beside
+    /// it, and one in memory makes a key; a store that several machines share needs this to make
+    /// tokens. See `docs/keys.md`.
+    pub fn signing_keys(mut self, file: impl Into<PathBuf>) -> Builder {
+        self.signing_keys = Some(file.into());
         self
     }
 

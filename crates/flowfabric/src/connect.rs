@@ -26,7 +26,9 @@ pub(crate) async fn connect(url: &str, options: &Builder) -> Result<Connected, E
         let why = "is for servers, and the URL names a store; leave it out";
         return Err(Refusal::invalid(field, why).into());
     }
-    Ok(Connected::Store(ff_backends::open(url).await?))
+    let store = ff_backends::open(url).await?;
+    ff_backends::serve_keys(&*store, url, options.signing_keys.clone()).await?;
+    Ok(Connected::Store(store))
 }
 
 #[cfg(feature = "http")]

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use ff_core::signal::SignalEffect;
 use ff_core::{ExecutionId, Namespace};
 use ff_sdk::{Client, Heartbeats, ToPayload};
 use ff_store::ClientAndWorker;
+use ff_store::ring::SignedToken;
 
 use crate::Error;
 use crate::builder::Builder;
@@ -70,6 +72,17 @@ impl FlowFabric {
     /// A task that was submitted earlier, by its id. The store or server is not called yet.
     pub fn handle(&self, id: ExecutionId) -> TaskHandle {
         TaskHandle::new(self.clone(), id)
+    }
+
+    /// Sends a signal of this name by token, as the one whom the token was made for: all it takes is the
+    /// [token](TaskHandle::token).
+    pub async fn deliver_signal(
+        &self,
+        token: &SignedToken,
+        name: &str,
+        payload: &(impl ToPayload + ?Sized),
+    ) -> Result<SignalEffect, Error> {
+        Ok(self.client().deliver_signal(token, name, payload).await?.effect)
     }
 
     /// Describes a worker.

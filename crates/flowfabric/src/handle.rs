@@ -3,8 +3,10 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use ff_core::signal::SignalEffect;
 use ff_core::{ExecutionId, PublicState};
-use ff_sdk::{FromPayload, millis};
+use ff_sdk::{FromPayload, ToPayload, millis};
+use ff_store::ring::SignedToken;
 
 use crate::Error;
 use crate::flowfabric::FlowFabric;
@@ -87,6 +89,30 @@ impl<R> TaskHandle<R> {
     /// Why it is in that state and what it waits for, in a sentence.
     pub async fn explain(&self) -> Result<String, Error> {
         Ok(self.flowfabric.client().explain(self.id).await?.sentence)
+    }
+
+    /// Sends it a signal of this name at a waitpoint, as this program. The same signal again changes
+    /// nothing.
+    pub async fn signal(
+        &self,
+        waitpoint: &str,
+        name: &str,
+        payload: &(impl ToPayload + ?Sized),
+    ) -> Result<SignalEffect, Error> {
+        let signalled = self.flowfabric.client().signal(self.id, waitpoint, name, payload).await?;
+        Ok(signalled.effect)
+    }
+
+    /// A token by which `subject`, and nobody else, answers at an open waitpoint. Two who must both
+    /// answer get two tokens. Give [its text](SignedToken::reveal) to no other.
+    pub async fn token(&self, waitpoint: &str, subject: &str) -> Result<SignedToken, Error> {
+        self.flowfabric.client().waitpoint_token(self.id, waitpoint, subject).await
+    }
+
+    /// The keys of its open waitpoints, where it takes signals.
+    pub async fn waitpoints(&self) -> Result<Vec<String>, Error> {
+        let open = self.flowfabric.client().waitpoints(self.id).await?;
+        Ok(open.into_iter().map(|waitpoint| waitpoint.key.to_string()).collect())
     }
 
     /// Cancels it at once: nothing that a handler does from now on counts.

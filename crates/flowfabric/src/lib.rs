@@ -46,11 +46,14 @@ mod worker;
 
 pub use builder::Builder;
 pub use ff_core::record::Progress;
+pub use ff_core::signal::SignalEffect;
 pub use ff_core::{ExecutionId, Fence, LeaseId, Payload, PublicState, RequestId};
 pub use ff_sdk::{
-    Bytes, FromPayload, FromTask, Handler, Handling, Json, NeededState, SdkError as Error, State,
-    StopReason, TaskContext, TaskError, ToPayload,
+    Approval, Bytes, Decided, FromPayload, FromTask, Handler, Handling, Json, NeededState,
+    SdkError as Error, State, StopReason, TaskContext, TaskError, TaskSignal, ToPayload, Vote,
+    Wait, Waited,
 };
+pub use ff_store::ring::SignedToken;
 pub use flowfabric::FlowFabric;
 pub use handle::{TaskHandle, Untyped};
 pub use limits::{BudgetBuilder, QuotaBuilder};
@@ -72,6 +75,16 @@ struct Embedding;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/workers.md")]
 struct Workers;
+
+/// The example of the guide to steps, run as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/steps.md")]
+struct Steps;
+
+/// The example of the guide to suspension, run as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/signals.md")]
+struct Signals;
 
 /// The examples of the testing guide, run as they are.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ff_core::explain::Explanation;
+use ff_core::journal::ReplayJournal;
 use ff_core::machine::{Cancel, Cancelled, Replay, Submit, Submitted, Target};
 use ff_core::state::Outcome;
 use ff_core::{
@@ -133,14 +134,24 @@ impl Client {
         Ok(self.backend.cancel(cancel).await?)
     }
 
-    /// Runs an ended execution again and answers the number of the new run.
+    /// Runs an ended execution again and answers the number of the new run. It finds the journal of
+    /// the last one, so no step that has a result is done again.
     pub async fn replay(&self, execution: ExecutionId) -> Result<u32, SdkError> {
-        let target = self.target(execution);
-        let run = self.backend.describe(&target).await?.run.number;
-        Ok(self.backend.replay(Replay { target, run }).await?)
+        self.replay_with(execution, ReplayJournal::Keep).await
     }
 
-    fn target(&self, execution: ExecutionId) -> Target {
+    /// Runs an ended execution again, with as much of its journal as `journal` says.
+    pub async fn replay_with(
+        &self,
+        execution: ExecutionId,
+        journal: ReplayJournal,
+    ) -> Result<u32, SdkError> {
+        let target = self.target(execution);
+        let run = self.backend.describe(&target).await?.run.number;
+        Ok(self.backend.replay(Replay { target, run, journal }).await?)
+    }
+
+    pub(crate) fn target(&self, execution: ExecutionId) -> Target {
         Target { namespace: self.namespace.clone(), execution }
     }
 }

@@ -11,6 +11,7 @@ use ff_core::{ExecutionId, Fence, Payload};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::SdkError;
+use crate::journal::{Keeper, TaskJournal};
 use crate::task::{ClaimedTask, Reporter, StopReason};
 use crate::task_error::TaskError;
 use crate::testing::Recorder;
@@ -23,6 +24,7 @@ pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 pub struct TaskContext {
     assignment: Arc<Assignment>,
     reports: Reports,
+    journal: Arc<TaskJournal>,
     stop: CancellationToken,
     shared: Arc<Shared>,
 }
@@ -38,9 +40,12 @@ pub(crate) enum Reports {
 
 impl TaskContext {
     pub(crate) fn new(task: &ClaimedTask, shared: Arc<Shared>) -> TaskContext {
+        let (assignment, reporter) = (Arc::new(task.assignment().clone()), task.reporter());
+        let journal = TaskJournal::new(assignment.clone(), Keeper::Engine(reporter.clone()));
         TaskContext {
-            assignment: Arc::new(task.assignment().clone()),
-            reports: Reports::Sent(task.reporter()),
+            assignment,
+            reports: Reports::Sent(reporter),
+            journal: Arc::new(journal),
             stop: task.stop(),
             shared,
         }
@@ -53,8 +58,14 @@ impl TaskContext {
         stop: CancellationToken,
         shared: Arc<Shared>,
     ) -> TaskContext {
-        let reports = Reports::Recorded(recorder);
-        TaskContext { assignment: Arc::new(assignment), reports, stop, shared }
+        let assignment = Arc::new(assignment);
+        let journal = TaskJournal::new(assignment.clone(), Keeper::Test(recorder.clone()));
+        let (reports, journal) = (Reports::Recorded(recorder), Arc::new(journal));
+        TaskContext { assignment, reports, journal, stop, shared }
+    }
+
+    pub(crate) fn journal(&self) -> &TaskJournal {
+        &self.journal
     }
 
     /// The execution's id.

@@ -24,6 +24,8 @@ pub(crate) struct KeptLease {
     pub(crate) stop: CancellationToken,
     /// Set once nothing the holder does counts any more.
     pub(crate) lost: CancellationToken,
+    /// Set once a call of the handler has ended the hold.
+    pub(crate) parked: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl KeptLease {
             state: Mutex::new(state),
             stop: CancellationToken::new(),
             lost: CancellationToken::new(),
+            parked: CancellationToken::new(),
         }
     }
 

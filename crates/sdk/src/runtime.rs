@@ -196,6 +196,16 @@ impl Running {
     }
 }
 
+/// How a handler came to its end.
+enum Handled {
+    /// By itself.
+    Ended(Result<ff_core::Payload, TaskError>),
+    /// In a call that ended its hold: there is nothing to report.
+    Parked,
+    /// Because its outcome does not count any more, or the worker stops.
+    Stopped,
+}
+
 struct Service {
     worker: FlowFabricWorker,
     routes: HashMap<Kind, Route>,
@@ -207,9 +217,13 @@ impl Service {
     async fn serve(self: Arc<Self>, task: ClaimedTask) {
         let execution = task.assignment().execution;
         let reported = match self.handle(&task).await {
-            Some(outcome) => report(task, outcome).await,
-            None if task.is_lost() => return,
-            None => task.hand_back().await,
+            Handled::Ended(outcome) => report(task, outcome).await,
+            Handled::Parked => {
+                tracing::debug!(%execution, "task parked");
+                return;
+            }
+            Handled::Stopped if task.is_lost() => return,
+            Handled::Stopped => task.hand_back().await,
         };
         match reported {
             Ok(exited) => tracing::debug!(%execution, ?exited, "task ended"),
@@ -219,12 +233,12 @@ impl Service {
         }
     }
 
-    /// How the handler ended; `None` when the outcome does not count or the task is handed back.
-    async fn handle(&self, task: &ClaimedTask) -> Option<Result<ff_core::Payload, TaskError>> {
+    /// Runs the handler.
+    async fn handle(&self, task: &ClaimedTask) -> Handled {
         let context = TaskContext::new(task, self.shared.clone());
         let kind = &task.assignment().kind;
         let Some(route) = self.routes.get(kind) else {
-            return Some(Err(self.no_handler(kind)));
+            return Handled::Ended(Err(self.no_handler(kind)));
         };
         // A separate task, so that a panic is caught, also one before the first await: the
         // handler is called in that task.
@@ -232,18 +246,23 @@ impl Service {
         let work = async move { route(context).await };
         let mut work = tokio::spawn(self.worker.handlers().watch(kind, execution, work));
         let ended = tokio::select! {
+            biased;
+            () = task.parked() => {
+                work.abort();
+                return Handled::Parked;
+            }
             ended = &mut work => ended,
             () = task.lost() => {
                 tracing::warn!(execution = %task.assignment().execution, "the task was lost");
                 work.abort();
-                return None;
+                return Handled::Stopped;
             }
             () = self.worker.config().shutdown.drained() => {
                 work.abort();
-                return None;
+                return Handled::Stopped;
             }
         };
-        Some(ended.unwrap_or_else(|panic| Err(panicked(&panic.to_string()))))
+        Handled::Ended(ended.unwrap_or_else(|panic| Err(panicked(&panic.to_string()))))
     }
 
     fn no_handler(&self, kind: &Kind) -> TaskError {

@@ -135,6 +135,11 @@ impl ClaimedTask {
         self.lease.lost.cancelled().await;
     }
 
+    /// Waits until a call of the handler has ended the hold.
+    pub(crate) async fn parked(&self) {
+        self.lease.parked.cancelled().await;
+    }
+
     /// Whether nothing the holder does counts any more.
     pub fn is_lost(&self) -> bool {
         self.lease.lost.is_cancelled()
@@ -206,7 +211,7 @@ impl ClaimedTask {
 
     /// Delays the execution; the same attempt continues then.
     pub async fn delay_execution(mut self, until: When) -> Result<Exited, SdkError> {
-        let delay = Delay { hold: self.hold(), until };
+        let delay = Delay { hold: self.hold(), until, step: None };
         let backend = self.backend.clone();
         self.finish(|| {
             let (backend, delay) = (backend.clone(), delay.clone());
@@ -288,7 +293,7 @@ impl Drop for ClaimedTask {
     fn drop(&mut self) {
         self.heartbeat.remove(&self.lease);
         let execution = self.assignment.execution;
-        if self.settled {
+        if self.settled || self.lease.parked.is_cancelled() {
             self.drops.forget(execution);
             return;
         }
@@ -312,7 +317,9 @@ async fn release(
 ) -> Result<Exited, StoreError> {
     match dropped {
         Dropped::HandBack => hand_back(backend, hold).await,
-        Dropped::Delay(pause) => backend.delay(Delay { hold, until: When::After(pause) }).await,
+        Dropped::Delay(pause) => {
+            backend.delay(Delay { hold, until: When::After(pause), step: None }).await
+        }
         Dropped::Fail(times) => {
             let category = Category::new("dropped").unwrap_or_else(|_| Category::error());
             let message = format!("its worker dropped it unfinished {times} times");
@@ -331,6 +338,33 @@ pub struct Reporter {
 }
 
 impl Reporter {
+    pub(crate) fn backend(&self) -> &Arc<dyn WorkerBackend> {
+        &self.backend
+    }
+
+    /// The fenced reference by which the holder addresses the execution.
+    pub(crate) fn hold(&self) -> LeaseRef {
+        self.lease.hold.clone()
+    }
+
+    /// Makes a call until it is answered, refused, or the lease has surely ended.
+    pub(crate) async fn repeat<T, F>(&self, call: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        repeat_while_held(&self.lease, &self.shutdown, call).await
+    }
+
+    /// Notes that a call of the handler has ended the hold.
+    pub(crate) fn parked(&self) {
+        self.lease.parked.cancel();
+    }
+
+    /// Notes that a call was refused because the hold has ended, or was not answered while it lasted.
+    pub(crate) fn lost(&self, error: StoreError) {
+        self.lease.record(Instant::now(), Err(error));
+    }
+
     /// Why the holder should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.lease.reason()
@@ -377,7 +411,7 @@ impl Reporter {
             let report = report.clone();
             async move { self.backend.report_usage(report).await }
         };
-        Ok(repeat_while_held(&self.lease, &self.shutdown, call).await?)
+        Ok(self.repeat(call).await?)
     }
 }
 

@@ -6,12 +6,13 @@ use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ff_core::journal;
 use ff_core::limits::Amounts;
 use ff_core::machine::Assignment;
 use ff_core::record::{Progress, Tags};
 use ff_core::{
     Fence, IdempotencyKey, Kind, Lane, LeaseId, Millis, Namespace, Partition, Payload, Refusal,
-    TagKey, TagValue, Time,
+    StepName, TagKey, TagValue, Time,
 };
 use ff_store::mint;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,7 @@ use crate::handler::Handler;
 use crate::limits::amounts_of;
 use crate::payload::{FromPayload, ToPayload};
 use crate::task_error::TaskError;
+use crate::waits::TaskSignal;
 
 /// A task made for a test, which records what its handler reports.
 ///
@@ -71,6 +73,8 @@ impl TestTask {
             budgets: Default::default(),
             used: Amounts::new(),
             progress: None,
+            steps: 0,
+            generation: 0,
             input: Payload::default(),
         };
         let (shared, recorder) = (Shared::new(), Arc::default());
@@ -151,6 +155,20 @@ impl TestTask {
         self.recorder.recorded().progress.clone()
     }
 
+    /// The names of the steps and sleeps that have ended, in order. A later run with the same test task
+    /// finds their results, as a later attempt does.
+    pub fn steps(&self) -> Vec<String> {
+        self.recorder.recorded().journal.iter().map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// A signal that is there before the handler waits for it. A wait of a test that finds none has timed
+    /// out at once.
+    pub fn signal(self, waitpoint: &str, signal: TaskSignal) -> TestTask {
+        let signal = TaskSignal { waitpoint: waitpoint.to_owned(), ..signal };
+        self.recorder.recorded().signals.push(signal);
+        self
+    }
+
     /// The usage that was reported, by dimension, less what was released.
     pub fn used(&self) -> BTreeMap<String, u64> {
         let recorded = self.recorder.recorded();
@@ -182,6 +200,8 @@ pub(crate) struct Recorder(Mutex<Recorded>);
 #[derive(Default)]
 struct Recorded {
     progress: Vec<(u8, String)>,
+    journal: Vec<(StepName, journal::Recorded)>,
+    signals: Vec<TaskSignal>,
     used: Amounts,
     /// Reports by their keys: a repeated report counts once.
     reports: HashMap<IdempotencyKey, (Amounts, bool)>,
@@ -198,6 +218,25 @@ impl Recorder {
             return Err(Refusal::invalid("percent", why).into());
         }
         self.recorded().progress.push((percent, message.to_owned()));
+        Ok(())
+    }
+
+    pub(crate) fn journal(&self) -> Vec<(StepName, journal::Recorded)> {
+        self.recorded().journal.clone()
+    }
+
+    /// The signals at these waitpoints, which are then used up.
+    pub(crate) fn take_signals(&self, waitpoints: &[String]) -> Vec<TaskSignal> {
+        let signals = &mut self.recorded().signals;
+        let is_here = |signal: &mut TaskSignal| waitpoints.contains(&signal.waitpoint);
+        signals.extract_if(.., is_here).collect()
+    }
+
+    pub(crate) fn keep(&self, name: StepName, what: journal::Recorded) -> Result<(), SdkError> {
+        if let journal::Recorded::Step(result) = &what {
+            result.check("result")?;
+        }
+        self.recorded().journal.push((name, what));
         Ok(())
     }
 

@@ -250,7 +250,7 @@ fn is_final(error: &StoreError) -> bool {
     match error.kind() {
         ErrorKind::Refused(_) => true,
         ErrorKind::Failed(failure) => {
-            matches!(failure, Failure::Unauthenticated | Failure::Denied)
+            matches!(failure, Failure::Unauthenticated | Failure::Forbidden | Failure::Denied)
         }
     }
 }
@@ -276,7 +276,7 @@ mod tests {
         let failed = |failure| StoreError::FailedRemotely { failure, message: String::new() };
         let ending = Failure::ALL.iter().filter(|failure| is_final(&failed(**failure)));
         let ending: Vec<_> = ending.copied().collect();
-        assert_eq!(ending, [Failure::Denied, Failure::Unauthenticated]);
+        assert_eq!(ending, [Failure::Denied, Failure::Unauthenticated, Failure::Forbidden]);
         assert!(is_final(&Refusal::invalid("wait", "is too long").into()));
     }
 }

@@ -29,6 +29,8 @@ many       longest store call and latencies with many lanes and budgets
 memory     bytes per waiting and per finished execution
 urgent     claims until an urgent execution is claimed
 wait       from the end of an execution to those who wait for its result
+signal     suspend, signal, resume and complete
+step       results of durable steps, recorded by many workers at once
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
 
@@ -40,7 +42,7 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     scenario: Which,
 
-    /// How many executions in total.
+    /// How many executions in total; step: how many steps.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
@@ -52,7 +54,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 256))]
     batch: Option<u16>,
 
-    /// How many bytes an input has.
+    /// How many bytes an input has; step: and a result.
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     #[arg(value_parser = parse::number::<u32>(0, 1_048_575))]
     payload: u32,
@@ -109,6 +111,8 @@ enum Which {
     Memory,
     Urgent,
     Wait,
+    Signal,
+    Step,
     /// One of the processes of idle: waits until its input ends.
     #[value(hide = true)]
     IdleChild,
@@ -147,6 +151,8 @@ impl Bench {
             Which::Latency | Which::Backlog | Which::Urgent => (1_000, 64, 1),
             Which::Many => (10_000, 64, 1),
             Which::Wait => (1_280, 64, 1),
+            Which::Signal => (2_000, 1, 1),
+            Which::Step => (20_000, 64, 1),
         };
         Load {
             executions: self.executions.unwrap_or(executions),
@@ -183,6 +189,8 @@ impl Bench {
             Which::Memory => Scenario::Memory,
             Which::Urgent => Scenario::Urgent { queued: self.queued.unwrap_or(10_000) },
             Which::Wait => Scenario::Wait,
+            Which::Signal => Scenario::Signal,
+            Which::Step => Scenario::Step,
             Which::Idle | Which::IdleChild => Scenario::Idle {
                 span: self.span(10),
                 processes: self.processes.map(|count| self.children(count)).transpose()?,

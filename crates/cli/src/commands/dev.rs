@@ -39,6 +39,7 @@ impl Dev {
         let home = Home::make(self.dir).map_err(Error::Runtime)?;
         let store = format!("sqlite:{}", home.file().display());
         let backend = ff_backends::open(&store).await?;
+        ff_backends::serve_keys(&*backend, &store, session.signing_keys.clone()).await?;
         let service = Service::start(backend.clone(), Options::at(self.listen), session).await?;
         let started = Started { url: &service.url, store: &store };
         session.output.answer(&started, |_| String::new())?;

@@ -23,6 +23,7 @@ enum Topic {
     Limits,
     Metrics,
     Keys,
+    Access,
 }
 
 impl Docs {
@@ -34,6 +35,7 @@ impl Docs {
             Topic::Limits => docs::limits::page(),
             Topic::Metrics => docs::metrics::page(),
             Topic::Keys => docs::keys::page(),
+            Topic::Access => docs::access::page(),
         };
         session.output.bytes(page.as_bytes())?;
         Ok(Verdict::Good)

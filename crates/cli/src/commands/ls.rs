@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ff_api::ListPageView;
 use ff_core::bounds::PAGE;
+use ff_core::suspension::SuspendReason;
 use ff_core::{Kind, Lane, Millis, TagKey, TagValue, Time};
 use ff_store::listing::{Cursor, Filter, ListPage, Listing, StateFilter};
 use ff_store::{ClientAndWorker, Clock, SystemClock};
@@ -19,11 +20,15 @@ use crate::signals::Signals;
 /// `ff ls`.
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
-    /// Only in these states, separated by commas: waiting, delayed, rate_limited, active, resumable,
-    /// completed, failed, cancelled, expired; or waiting_for_capable_worker, queued while no live worker
-    /// can run it.
+    /// Only in these states, separated by commas: waiting, delayed, rate_limited, suspended, active,
+    /// resumable, completed, failed, cancelled, expired; or waiting_for_capable_worker, queued while no
+    /// live worker can run it.
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<StateFilter>,
+
+    /// Only suspended for this reason: signal, approval, callback, tool_result.
+    #[arg(long, value_name = "REASON", value_parser = reason)]
+    reason: Option<SuspendReason>,
 
     /// Only in this lane.
     #[arg(long, value_name = "NAME")]
@@ -75,6 +80,11 @@ enum Format {
 
 /// How often a listing may be read.
 const SHORTEST_INTERVAL: Millis = Millis::new(100);
+
+fn reason(text: &str) -> Result<SuspendReason, String> {
+    let all = || SuspendReason::ALL.iter().map(|reason| reason.as_str()).collect::<Vec<_>>();
+    SuspendReason::parse(text).ok_or_else(|| format!("'{text}' is none of {}", all().join(", ")))
+}
 
 fn interval(text: &str) -> Result<Millis, String> {
     let interval = duration::parse(text)?;
@@ -185,6 +195,7 @@ impl Ls {
 
     fn filter(&self) -> Filter {
         Filter {
+            suspended_for: self.reason,
             lane: self.lane.clone(),
             kind: self.kind.clone(),
             tags: self.tags.clone(),
@@ -205,6 +216,7 @@ impl Ls {
         let time = |time: Time| ff_api::Timestamp(time).to_string();
         for (name, value) in [
             ("state", (!self.state.is_empty()).then(|| states.join(","))),
+            ("reason", self.reason.map(|reason| reason.to_string())),
             ("lane", self.lane.as_ref().map(Lane::to_string)),
             ("kind", self.kind.as_ref().map(Kind::to_string)),
             ("from", self.from.map(time)),

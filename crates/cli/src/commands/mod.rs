@@ -1,5 +1,6 @@
 //! One file per command: its arguments, and what it does with them.
 
+pub(crate) mod approve;
 pub(crate) mod attempts;
 pub(crate) mod backup;
 pub(crate) mod bench;
@@ -12,6 +13,7 @@ pub(crate) mod delete;
 pub(crate) mod dev;
 pub(crate) mod docs;
 pub(crate) mod explain;
+pub(crate) mod keys;
 pub(crate) mod lane;
 mod limits;
 pub(crate) mod ls;
@@ -23,14 +25,20 @@ pub(crate) mod priority;
 pub(crate) mod progress;
 pub(crate) mod quota;
 pub(crate) mod replay;
+pub(crate) mod resume;
 pub(crate) mod revoke;
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod signal;
+pub(crate) mod step;
+pub(crate) mod steps;
 pub(crate) mod submit;
 pub(crate) mod tags;
+pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod version;
 pub(crate) mod wait;
+pub(crate) mod waitpoints;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -62,6 +70,10 @@ impl From<Verdict> for ExitCode {
 
 /// Runs the command of the command line.
 pub(crate) async fn run(cli: Cli, output: &Output) -> Result<Verdict, Error> {
+    if let Some(extra) = cli.extra_namespace() {
+        let why = format!("--namespace {extra} is one too many; give it once");
+        return Err(Error::usage("--namespace", why));
+    }
     let session = Session::new(cli.global, output);
     let verdict = carry_out(cli.command, &session).await;
     session.drain().await;
@@ -78,6 +90,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Explain(command) => command.run(session).await,
         Command::Wait(command) => command.run(session).await,
         Command::Attempts(command) => command.run(session).await,
+        Command::Steps(command) => command.run(session).await,
         Command::Result(command) => command.run(session).await,
         Command::Input(command) => command.run(session).await,
         Command::Cancel(command) => command.run(session).await,
@@ -86,13 +99,21 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Priority(command) => command.run(session).await,
         Command::Tags(command) => command.run(session).await,
         Command::Revoke(command) => command.run(session).await,
+        Command::Approve(command) => command.run(session).await,
+        Command::Reject(command) => command.run(session).await,
+        Command::Signal(command) => command.run(session).await,
+        Command::Waitpoints(command) => command.run(session).await,
+        Command::Resume(command) => command.run(session).await,
         Command::Worker(command) => command.run(session).await,
         Command::Progress(command) => command.run(session).await,
         Command::Usage(command) => command.run(session).await,
+        Command::Step(command) => command.run(session).await,
         Command::Workers(command) => command.run(session).await,
+        Command::Keys(command) => command.run(session).await,
         Command::Lane(command) => command.run(session).await,
         Command::Budget(command) => command.run(session).await,
         Command::Quota(command) => command.run(session).await,
+        Command::Token(command) => command.run(session).await,
         Command::Check(command) => command.run(session).await,
         Command::Backup(command) => command.run(session).await,
         Command::Bench(command) => command.run(session).await,

@@ -59,6 +59,8 @@ impl Serve {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let options = self.options()?;
         let backend = session.make_store().await?;
+        let keys = session.signing_keys.clone();
+        ff_backends::serve_keys(&*backend, session.store_url()?, keys).await?;
         let mut signals = Signals::listen().map_err(Error::Runtime)?;
         let service = Service::start(backend, options, session).await?;
         let started = Started { url: service.url.clone() };

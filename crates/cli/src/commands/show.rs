@@ -3,13 +3,15 @@
 use clap::Args;
 use ff_api::ExecutionView;
 use ff_core::PublicState;
+use ff_core::bounds::PAGE;
+use ff_store::journal::JournalPage;
 use ff_store::roles::explained;
 use ff_store::{Clock, SystemClock};
 
 use super::Verdict;
 use crate::error::Error;
 use crate::id::Id;
-use crate::output::execution;
+use crate::output::{execution, steps};
 use crate::session::Session;
 
 /// `ff show`.
@@ -27,13 +29,21 @@ impl Show {
         let record = backend.describe(&target).await?;
         let explanation = explained(&*backend, &target, &record).await?;
         let view = ExecutionView::new(&record, explanation.as_ref());
+        let journal = match record.attempt.is_some() && !session.output.is_json() {
+            true => backend.journal(&target, 0, PAGE).await?,
+            false => JournalPage::default(),
+        };
+        let names = journal.entries.iter().map(|it| it.entry.name.as_str());
+        let names = steps::names(names, journal.next.is_some());
         let style = session.output.style();
-        session.output.answer(&view, |view| execution::sheet(view, SystemClock.now(), style))?;
+        session
+            .output
+            .answer(&view, |view| execution::sheet(view, names, SystemClock.now(), style))?;
         session.next(match record.public_state() {
             PublicState::Waiting | PublicState::Resumable => {
                 format!("worker --lane {} --exec cat", view.lane)
             }
-            PublicState::RateLimited => format!("explain {}", id),
+            PublicState::RateLimited | PublicState::Suspended => format!("explain {}", id),
             PublicState::Completed => format!("result {}", id),
             PublicState::Failed | PublicState::Expired => format!("attempts {}", id),
             PublicState::Cancelled => format!("replay {}", id),

@@ -22,11 +22,12 @@ reason of a failure. In its environment it finds
   FF_KIND FF_LANE FF_NAMESPACE FF_PRIORITY           what was submitted
   FF_FAILURES FF_MAX_ATTEMPTS FF_LAST_ATTEMPT        which try it is; true on the last one
   FF_BUDGETS FF_USED                                 what it spends from, and has used: a=1,b=2
+  FF_STEPS FF_GENERATION                             how many steps earlier attempts have left
   FF_PROGRESS FF_PROGRESS_MESSAGE                    what was last reported, when it is resumed
   FF_URL                                             where it reports
 
-and none of the worker's own settings: no token, no store. `ff progress` and `ff usage` report what
-it does through the worker, which takes nothing else from it.
+and none of the worker's own settings: no token, no store. `ff progress`, `ff usage` and `ff step`
+report what it does through the worker, which takes nothing else from it.
 
   exit 0              the execution is completed
   exit 75             the attempt has failed; the retry policy decides about another

@@ -24,7 +24,7 @@ pub(crate) fn page() -> String {
     page.push_str("\n## Failures at a glance\n\n");
     page.push_str(
         "A refusal has exit code 1; its HTTP status is 400 (`invalid_argument`), 404 (`not_found`), \
-         413 (`too_large`) or 409.\n\n",
+         413 (`too_large`), 401 (`invalid_token`) or 409.\n\n",
     );
     let failures = Failure::ALL.iter().map(|failure| {
         [

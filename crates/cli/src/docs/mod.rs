@@ -1,5 +1,6 @@
 //! Reference pages in Markdown. The same program prints the same bytes.
 
+pub(crate) mod access;
 pub(crate) mod cli;
 pub(crate) mod errors;
 pub(crate) mod keys;

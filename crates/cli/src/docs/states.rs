@@ -1,10 +1,12 @@
 //! The page of states: the diagram and the tables, drawn from the transition table and from the one
 //! function that derives the public words.
 
+use ff_core::condition::Condition;
 use ff_core::limits::Blocker;
 use ff_core::machine::{Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
 use ff_core::state::{DelayReason, Failure, Grant, Intent, Lease, Outcome, State, Worker};
+use ff_core::suspension::{OnTimeout, SuspendReason, Suspension};
 use ff_core::table::{ARROWS, Node};
 use ff_core::{
     Category, Description, ExecutionId, Lane, LeaseId, Partition, Payload, PublicState, Refusal,
@@ -89,7 +91,7 @@ const QUEUED: [(&str, Intent); 7] = [
     ("queued, after a failure", Intent::Retry),
     ("queued, after a lost lease", Intent::Reclaim),
     ("queued, replayed", Intent::Replay),
-    ("queued, after its holder's delay", Intent::Resume),
+    ("queued, after its holder's delay or suspension", Intent::Resume),
     ("queued, handed back", Intent::HandBack),
     ("queued, lease revoked", Intent::Revoke),
 ];
@@ -98,6 +100,13 @@ const DELAYED: [(&str, DelayReason); 3] = [
     ("delayed, start asked for", DelayReason::Start),
     ("delayed, retry backoff", DelayReason::Backoff),
     ("delayed, asked for by its holder", DelayReason::Hold),
+];
+
+const SUSPENDED: [(&str, SuspendReason); 4] = [
+    ("suspended, for a signal", SuspendReason::Signal),
+    ("suspended, for an approval", SuspendReason::Approval),
+    ("suspended, for a callback", SuspendReason::Callback),
+    ("suspended, for the result of a tool", SuspendReason::ToolResult),
 ];
 
 const BLOCKED: [(&str, ResourceKind); 2] =
@@ -127,10 +136,16 @@ fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
     let after = |state| Description { attempt: Some(attempt.clone()), ..before(state) };
     let mut records = Vec::new();
     records.extend(QUEUED.map(|(name, why)| (name, after(State::Queued { why }))));
-    records.extend(DELAYED.map(|(name, why)| (name, after(State::Delayed { until: at, why }))));
+    records.extend(
+        DELAYED.map(|(name, why)| (name, after(State::Delayed { until: at, why, step: None }))),
+    );
     records.extend(BLOCKED.map(|(name, kind)| {
         let on = Blocker { kind, name: (&Lane::default()).into() };
         (name, before(State::Blocked { on, why: Intent::Fresh, detail: "".into() }))
+    }));
+    records.extend(SUSPENDED.map(|(name, reason)| {
+        let suspension = Box::new(suspension(reason, at));
+        (name, after(State::Suspended { suspension }))
     }));
     records.extend([
         ("granted (as queued)", before(State::Granted { grant, why: Intent::Fresh })),
@@ -143,6 +158,21 @@ fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
         ("expired before an attempt", before(finished(Outcome::Expired))),
     ]);
     Ok(records)
+}
+
+/// A suspension for this reason.
+fn suspension(reason: SuspendReason, since: Time) -> Suspension {
+    Suspension {
+        number: 0,
+        step: None,
+        reason,
+        message: None,
+        condition: Condition::Any(Vec::new()),
+        counted: Vec::new(),
+        since,
+        until: None,
+        on_timeout: OnTimeout::Resume,
+    }
 }
 
 /// A record, as a submit makes it.

@@ -1,15 +1,22 @@
 //! One execution, for people.
 
-use ff_api::{ExecutionView, LeaseView, PayloadShapeView, PolicyView, RunView};
+use ff_api::{ExecutionView, LeaseView, PayloadShapeView, PolicyView, RunView, SuspensionView};
 use ff_core::policy::Growth;
+use ff_core::suspension::OnTimeout;
 use ff_core::{Millis, Time};
 
 use super::style::Style;
 use super::table::Sheet;
 use super::{amount, text, when};
 
-/// All that is known about an execution, one fact a line; what does not apply is left out.
-pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
+/// All that is known about an execution, one fact a line; what does not apply is left out. `journal` has
+/// the names in its journal.
+pub(crate) fn sheet(
+    view: &ExecutionView,
+    journal: Option<String>,
+    now: Time,
+    style: Style,
+) -> String {
     let at = |timestamp| when::full(timestamp, now);
     let mut sheet = Sheet::new();
     sheet.row("id", style.bold(&view.id.to_string()));
@@ -28,6 +35,9 @@ pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
     sheet.maybe("category", view.failure.as_ref().map(|failure| failure.category.to_string()));
     sheet.row("created", at(view.created));
     sheet.maybe("delayed", view.delayed_until.map(|until| format!("until {}", at(until))));
+    if let Some(suspension) = &view.suspension {
+        suspended(&mut sheet, suspension, now);
+    }
     sheet.maybe("deadline", view.deadline.map(at));
     sheet.maybe("ended", view.ended.map(at));
     sheet.maybe("expires", view.expires.map(at));
@@ -37,12 +47,27 @@ pub(crate) fn sheet(view: &ExecutionView, now: Time, style: Style) -> String {
     }
     sheet.row("attempt", attempt(view));
     sheet.maybe("progress", progress(view));
+    sheet.maybe("journal", journal);
     if let Some(lease) = &view.lease {
         holder(&mut sheet, lease, now);
     }
     sheet.maybe("cancel", view.cancel.as_ref().map(|cancel| format!("by {}", at(cancel.by))));
     sheet.row("policy", policy(&view.policy));
     sheet.show(style)
+}
+
+/// What it is parked for, what it asks, and what happens when nothing comes.
+fn suspended(sheet: &mut Sheet, suspension: &SuspensionView, now: Time) {
+    let at = |timestamp| when::full(timestamp, now);
+    sheet.row("suspended", format!("for {}, since {}", suspension.reason, at(suspension.since)));
+    sheet.maybe("asks", suspension.message.as_deref().map(|message| text::lines(message, "")));
+    let then = match suspension.on_timeout {
+        OnTimeout::Resume => "continues",
+        OnTimeout::Fail => "fails",
+        OnTimeout::Cancel => "is cancelled",
+        OnTimeout::Expire => "expires",
+    };
+    sheet.maybe("", suspension.until.map(|until| format!("until {}; then it {then}", at(until))));
 }
 
 fn tags(view: &ExecutionView) -> Option<String> {

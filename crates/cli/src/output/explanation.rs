@@ -53,6 +53,12 @@ fn details(reason: &ReasonView, now: Time) -> (&'static str, String) {
             let most = max_active.map_or_else(|| "any number".to_owned(), |most| most.to_string());
             ("lane_limit", format!("lane {lane} runs {active} of {most} at once"))
         }
+        ReasonView::Suspended { waits_for, message, until, on_timeout } => {
+            let asked = message.as_deref().map(|asked| format!(": {}", text::lines(asked, "")));
+            let ends = until.map(|at| format!("\n{on_timeout} {}", when::full(at, now)));
+            let (asked, ends) = (asked.unwrap_or_default(), ends.unwrap_or_default());
+            ("suspended", format!("waits for {waits_for}{asked}{ends}"))
+        }
         ReasonView::Reserved { worker, instance, until } => {
             let until = when::full(*until, now);
             ("reserved", format!("for {instance} of worker {worker} until {until}"))

@@ -6,13 +6,17 @@ pub(crate) mod attempts;
 pub(crate) mod budgets;
 pub(crate) mod execution;
 pub(crate) mod explanation;
+pub(crate) mod keys;
 pub(crate) mod lanes;
 pub(crate) mod listing;
 pub(crate) mod quotas;
+pub(crate) mod steps;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod text;
+pub(crate) mod tokens;
+pub(crate) mod waitpoints;
 pub(crate) mod when;
 pub(crate) mod workers;
 

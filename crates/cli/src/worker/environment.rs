@@ -29,6 +29,8 @@ pub(super) fn of(assignment: &Assignment, url: &str) -> Vec<(&'static str, Strin
         ("FF_LAST_ATTEMPT", assignment.is_last_attempt().to_string()),
         ("FF_BUDGETS", budgets.join(",")),
         ("FF_USED", used.join(",")),
+        ("FF_STEPS", assignment.steps.to_string()),
+        ("FF_GENERATION", assignment.generation.to_string()),
     ];
     let progress = assignment.progress.as_ref();
     if let Some(percent) = progress.and_then(|progress| progress.percent) {

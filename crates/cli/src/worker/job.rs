@@ -172,9 +172,12 @@ fn acknowledged(answer: Result<Exited, SdkError>, took: Duration, why: &str) -> 
         }
         Ok(Exited::Failed) => (Ending::Failed, format!("after {took}{why}")),
         Ok(Exited::Cancelled) => (Ending::Cancelled, format!("after {took}")),
-        Ok(Exited::HandedBack | Exited::Delayed { .. } | Exited::Revoked) => {
-            (Ending::HandedBack, format!("after {took}"))
-        }
+        Ok(
+            Exited::HandedBack
+            | Exited::Delayed { .. }
+            | Exited::Suspended { .. }
+            | Exited::Revoked,
+        ) => (Ending::HandedBack, format!("after {took}")),
         Err(error) if error.refused() == Some(Code::Cancelled) => {
             (Ending::Cancelled, String::new())
         }

@@ -1,5 +1,5 @@
 //! The endpoint through which a worker's programs reach the store: they report progress and usage of
-//! the execution they run, and can do nothing else.
+//! the execution they run, keep and read its steps, and can do nothing else.
 //!
 //! It is an HTTP endpoint on a free port of loopback, whatever the worker itself works with. A call
 //! must carry the fence of an execution that runs here now, which is random and given to its program
@@ -14,15 +14,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use ff_api::ErrorView;
-use ff_api::http::{Problem, ProgressRequest, UsageRequest, UsedView};
-use ff_core::machine::{LeaseRef, Target};
+use ff_api::http::{
+    Problem, ProgressRequest, RecordedStepView, StepRequest, UsageRequest, UsedView,
+};
+use ff_api::{ErrorView, StepsView};
+use ff_core::bounds::PAGE;
+use ff_core::machine::{LeaseRef, RecordedStep};
 use ff_core::refusal::Stale;
 use ff_core::{ExecutionId, Refusal};
 use ff_store::{ClientAndWorker, StoreError};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -35,8 +39,8 @@ use tokio::task::AbortHandle;
 
 /// Most connections at once; more wait in the listener's queue.
 const CONNECTIONS: usize = 256;
-/// Most bytes of a body.
-const BODY: usize = 256 << 10;
+/// Most bytes of a body: the longest result of a step, in base64.
+const BODY: usize = 2 << 20;
 /// How long a caller may take to send a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -141,29 +145,65 @@ impl Calls {
         let (head, body) = request.into_parts();
         let mut path = head.uri.path().trim_start_matches("/v1/executions/").splitn(2, '/');
         let (id, call) = (path.next().unwrap_or(""), path.next().unwrap_or(""));
-        if head.method != Method::POST || !matches!(call, "progress" | "usage") {
-            let why = "is not served to programs; POST /v1/executions/ID/progress or .../usage";
+        let is_served = match head.method {
+            Method::POST => matches!(call, "progress" | "usage" | "steps"),
+            Method::GET => call == "steps",
+            _ => false,
+        };
+        if !is_served {
+            let why = "is not served to programs; POST /v1/executions/ID/progress, .../usage or \
+                       .../steps, or GET .../steps";
             return Err(Refusal::invalid("path", why).into());
         }
         let hold = self.held.all().get(&id.parse::<ExecutionId>()?).cloned();
         let hold = hold.ok_or_else(not_here)?;
         let target = hold.target.clone();
-        if call == "progress" {
-            let report = read::<ProgressRequest>(body).await?.command(target)?;
-            checked(&report.hold, &hold)?;
-            self.backend.progress(report).await?;
-            return Ok(plain(StatusCode::NO_CONTENT, Bytes::new()));
+        if head.method == Method::GET {
+            shown(&head, &hold)?;
+            let page = self.backend.journal(&target, cursor(&head)?, PAGE).await?;
+            return Ok(json(StatusCode::OK, &StepsView::from(&page)));
         }
-        let report = read::<UsageRequest>(body).await?.command(Target { ..target })?;
-        checked(&report.hold, &hold)?;
-        let used = self.backend.report_usage(report).await?;
-        Ok(json(StatusCode::OK, &UsedView { used }))
+        match call {
+            "progress" => {
+                let report = read::<ProgressRequest>(body).await?.command(target)?;
+                checked(&report.hold, &hold)?;
+                self.backend.progress(report).await?;
+                Ok(plain(StatusCode::NO_CONTENT, Bytes::new()))
+            }
+            "steps" => {
+                let record = read::<StepRequest>(body).await?.command(target)?;
+                checked(&record.hold, &hold)?;
+                let RecordedStep { number } = self.backend.record_step(record).await?;
+                Ok(json(StatusCode::OK, &RecordedStepView { number }))
+            }
+            _ => {
+                let report = read::<UsageRequest>(body).await?.command(target)?;
+                checked(&report.hold, &hold)?;
+                let used = self.backend.report_usage(report).await?;
+                Ok(json(StatusCode::OK, &UsedView { used }))
+            }
+        }
     }
 }
 
 /// Refuses a fence that is not the one of the program that runs.
 fn checked(shown: &LeaseRef, held: &LeaseRef) -> Result<(), Refusal> {
     if shown == held { Ok(()) } else { Err(not_here()) }
+}
+
+/// Refuses a read without the lease of the program that runs, which it shows as its token.
+fn shown(head: &Parts, held: &LeaseRef) -> Result<(), Refusal> {
+    let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let lease = token.and_then(|token| token.strip_prefix("Bearer "));
+    if lease == Some(&held.fence.lease.to_string()) { Ok(()) } else { Err(not_here()) }
+}
+
+/// Where a read of the journal begins; the first entry when its query does not say.
+fn cursor(head: &Parts) -> Result<u64, Refusal> {
+    let query = head.uri.query().unwrap_or_default();
+    let cursor = query.split('&').find_map(|part| part.strip_prefix("cursor="));
+    let bad = |_| Refusal::invalid("cursor", "is not a whole number; give the one of a page");
+    cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(bad))
 }
 
 fn not_here() -> Refusal {

@@ -203,7 +203,7 @@ fn a_bad_cursor_is_refused() {
 
 #[test]
 fn an_unknown_state_is_refused_with_the_list_of_states() {
-    let words = "waiting, delayed, rate_limited, active, resumable, completed, failed, cancelled, \
+    let words = "waiting, delayed, rate_limited, suspended, active, resumable, completed, failed, cancelled, \
                  expired";
     for bad in ["running", "", "Waiting"] {
         let value = format!("--state={bad}");

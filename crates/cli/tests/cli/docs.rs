@@ -30,7 +30,9 @@ fn pages_name_what_they_are_about() {
         assert!(cli.contains(&format!("\n## ff {command}\n")), "{command}");
     }
     assert!(!cli.contains("ff docs TOPIC") && !cli.contains("## ff docs"));
-    assert!(page("limits").contains("| input or result | 1048576 bytes |"));
+    assert!(
+        page("limits").contains("| input, or result of an execution or a step | 1048576 bytes |")
+    );
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod output;
 mod pages;
 mod quotas;
 mod round_trip;
+mod tokens;
 mod worker_cancel;
 mod worker_exit;
 mod worker_lanes;

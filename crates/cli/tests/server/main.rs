@@ -10,6 +10,8 @@ mod crashes;
 mod fixture;
 mod logs;
 mod passwords;
+mod signing;
 mod stopping;
 mod tls;
+mod tokens;
 mod valkey;

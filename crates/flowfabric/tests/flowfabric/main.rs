@@ -4,6 +4,7 @@
 mod embedded;
 mod handlers;
 mod http;
+mod killed;
 mod limits;
 mod readme;
 mod refused;

@@ -96,7 +96,7 @@ async fn try_call(
         }
         "delay" => {
             let until = When::After(Millis::from_secs(1));
-            backend.delay(Delay { hold, until }).await.map(drop)
+            backend.delay(Delay { hold, until, step: None }).await.map(drop)
         }
         "cancel_held" => backend.cancel_held(CancelHeld { hold, reason: None }).await.map(drop),
         "hand_back" => backend.hand_back(vec![hold]).await?.remove(0).map(drop),
