@@ -19,6 +19,7 @@ const PAGES: &[Page] = &[
     Page { path: "docs/reference/cli.md", topic: "cli" },
     Page { path: "docs/reference/limits.md", topic: "limits" },
     Page { path: "docs/reference/metrics.md", topic: "metrics" },
+    Page { path: "docs/reference/access.md", topic: "access" },
 ];
 
 /// Writes every page that differs from what `ff` prints.

@@ -55,6 +55,19 @@ const STEPS: &[Step] = &[
             "fetch",
         ]),
     },
+    // The browser that pages are tested in.
+    Step {
+        name: "browser",
+        work: Work::Cargo(&[
+            "run",
+            "--quiet",
+            "--locked",
+            "--package",
+            "ff-testkit",
+            "--bin",
+            "ff-chromium",
+        ]),
+    },
     Step { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Step {
         name: "lints",
@@ -140,6 +153,7 @@ mod tests {
             names,
             [
                 "tools",
+                "browser",
                 "format",
                 "lints",
                 "tidy",
