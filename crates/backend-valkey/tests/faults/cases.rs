@@ -5,6 +5,7 @@ use ff_core::machine::{
     Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::suspension::OnTimeout;
 use ff_core::{Capabilities, Millis, Payload, PolicyOverrides, RequestId, When};
 
 use crate::faulty::Step;
@@ -78,6 +79,7 @@ pub(crate) fn claim_() -> Vec<Case> {
         once(case("claim", "some that must be admitted", mixed(), act(2))),
         once(case("claim", "what is admitted", mixed(), [command(admitted(2, 2, &[2]))])),
         once(case("claim", "some of a limited lane", limited_lane(), act(2))),
+        once(case("claim", "what a signal has resumed", resumed_by_signal(), act(1))),
         once(case("claim", "what a lane admits", limited_lane(), [command(admitted(2, 2, &[2]))])),
     ]
 }
@@ -99,6 +101,7 @@ pub(crate) fn complete_() -> Vec<Case> {
         case("complete", "within a grace", asked, one(short())),
         case("complete", "several", two(), both),
         case("complete", "what was admitted", limits, one(short())),
+        case("complete", "with an open waitpoint", with_waitpoint(), one(short())),
     ]
 }
 
@@ -337,6 +340,67 @@ pub(crate) fn settle() -> Vec<Case> {
             [held(), vec![run(ask_for_attention(1))]].concat(),
             one(command(fail(mine(), false))),
         ),
+    ]
+}
+
+/// An execution that is held and has a waitpoint open.
+fn with_waitpoint() -> Vec<Step> {
+    vec![run(work(1)), run(claim(1, 1)), run(open_waitpoint(hold(1, 1, 1, 0)))]
+}
+
+/// An execution that waits for `n` signals.
+fn parked(n: u32) -> Vec<Step> {
+    vec![run(work(1)), run(claim(1, 1)), run(suspend(hold(1, 1, 1, 0), n))]
+}
+
+fn resumed_by_signal() -> Vec<Step> {
+    [parked(1), vec![run(signal(1, "ann"))]].concat()
+}
+
+/// What comes to a waitpoint adds to the store.
+pub(crate) fn signals() -> Vec<Case> {
+    let signalled = |mut steps: Vec<Step>| {
+        steps.push(run(signal(1, "bob")));
+        steps
+    };
+    let act = || [command(signal(1, "ann"))];
+    vec![
+        case("commit", "an early signal", with_waitpoint(), act()),
+        case("commit", "a second early signal", signalled(with_waitpoint()), act()),
+        case("commit", "a signal that counts", parked(2), act()),
+        case("commit", "a signal that ends a suspension", parked(1), act()),
+        case("commit", "the last of two signals", signalled(parked(2)), act()),
+        case("commit", "a signal that is known", signalled(parked(3)), [command(signal(1, "bob"))]),
+    ]
+}
+
+/// What a holder, an operator or time does with a suspension.
+pub(crate) fn suspensions() -> Vec<Case> {
+    let mine = || hold(1, 1, 1, 0);
+    let held = || vec![run(work(1)), run(claim(1, 1))];
+    let early = || [with_waitpoint(), vec![run(signal(1, "ann"))]].concat();
+    let freeing = |name, before: Vec<Step>, act| case("commit_freeing", name, before, [act]);
+    let over = |name, then| {
+        let parked = vec![run(suspend_for(mine(), then)), Pass(700)];
+        freeing(name, [held(), parked].concat(), command(tick(1)))
+    };
+    vec![
+        freeing("an opened waitpoint", held(), command(open_waitpoint(mine()))),
+        freeing("a closed waitpoint", early(), command(close_waitpoint(mine()))),
+        freeing("a suspension", held(), command(suspend(mine(), 1))),
+        freeing(
+            "a suspension with a timeout",
+            held(),
+            command(suspend_for(mine(), OnTimeout::Fail)),
+        ),
+        freeing("a suspension after a signal", early(), command(suspend(mine(), 2))),
+        freeing("a suspension that is satisfied", early(), command(suspend(mine(), 1))),
+        freeing("a resume", parked(1), command(resume(1))),
+        freeing("a cancel of suspended work", parked(1), command(cancel(1, None))),
+        over("a timeout that continues", OnTimeout::Resume),
+        over("a timeout that fails", OnTimeout::Fail),
+        over("a timeout that cancels", OnTimeout::Cancel),
+        over("a timeout that expires", OnTimeout::Expire),
     ]
 }
 

@@ -240,4 +240,6 @@ every_fault_is_repaired_in! {
     commit: crate::cases::commit();
     settle: crate::cases::settle();
     unblock: crate::cases::unblock_();
+    signal: crate::cases::signals();
+    suspend: crate::cases::suspensions();
 }

@@ -2,24 +2,28 @@
 
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::collection::{Collection, ElementName};
+use ff_core::condition::{Condition, CountOf};
 use ff_core::continuation::{Continuation, ContinuationKind};
 use ff_core::journal::ReplayJournal;
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
     Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
-    ClaimGranted, ClaimRequest, Command, Complete, Continue, Delay, Fail, GrantNext, HandBack,
-    Home, LeaseRef, NeedsAdmission, Phase, PutBudget, PutQuota, RecordStep, Register, Renew,
-    Replay, ReportProgress, Revoke, SetLane, SetPriority, SetTags, Settlement, Submit,
-    TOY_ATTENTION, Target, Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock,
+    ClaimGranted, ClaimRequest, CloseWaitpoint, Command, Complete, Continue, Delay, Fail,
+    GrantNext, HandBack, Home, LeaseRef, NeedsAdmission, NewWaitpoint, OpenWaitpoint, Phase,
+    PutBudget, PutQuota, RecordStep, Register, Renew, Replay, ReportProgress, Resume, Revoke,
+    SetLane, SetPriority, SetTags, Settlement, Signal, Submit, Suspend, TOY_ATTENTION, Target,
+    Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock, WaitpointRef,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
 use ff_core::record::{Progress, Tags, Version};
 use ff_core::state::{Failure, Worker};
+use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::{
     AdmissionId, Capabilities, Category, Dimension, ExecutionId, Fence, IdempotencyKey, Lane,
     LeaseId, Millis, Namespace, Patch, Payload, PolicyOverrides, RequestId, ResourceKey,
-    ResourceKind, ResourceName, Time, When, WorkerId, WorkerInstanceId,
+    ResourceKind, ResourceName, Source, Time, WaitpointId, WaitpointKey, When, WorkerId,
+    WorkerInstanceId,
 };
 
 use crate::faulty::Step;
@@ -235,6 +239,61 @@ pub(crate) fn sleep(hold: LeaseRef, span: u64) -> Delay {
 
 pub(crate) fn record_step(hold: LeaseRef, name: &str) -> RecordStep {
     RecordStep { hold, name: name.parse().unwrap(), result: Payload::bytes("paid") }
+}
+
+/// The waitpoint of every suspension here.
+fn gate() -> NewWaitpoint {
+    NewWaitpoint { id: WaitpointId::new(5), key: gate_key(), until: None }
+}
+
+fn gate_key() -> WaitpointKey {
+    WaitpointKey::new("gate").unwrap()
+}
+
+pub(crate) fn open_waitpoint(hold: LeaseRef) -> OpenWaitpoint {
+    OpenWaitpoint { hold, waitpoint: gate() }
+}
+
+pub(crate) fn close_waitpoint(hold: LeaseRef) -> CloseWaitpoint {
+    CloseWaitpoint { hold, key: gate_key() }
+}
+
+/// A suspension until `n` signals have come, of which the journal keeps the end.
+pub(crate) fn suspend(hold: LeaseRef, n: u32) -> Suspend {
+    let of = CountOf::Signals;
+    Suspend {
+        hold,
+        waitpoints: vec![gate()],
+        condition: Condition::Count { n, of, waitpoints: Vec::new(), name: None },
+        timeout: None,
+        on_timeout: OnTimeout::Resume,
+        reason: SuspendReason::Approval,
+        message: Some("may it?".into()),
+        step: Some("ask".parse().unwrap()),
+        keep_if_satisfied: false,
+    }
+}
+
+/// The same, for 700 ms.
+pub(crate) fn suspend_for(hold: LeaseRef, on_timeout: OnTimeout) -> Suspend {
+    Suspend { timeout: Some(When::After(ms(700))), on_timeout, ..suspend(hold, 1) }
+}
+
+/// A signal of this source for the n-th execution.
+pub(crate) fn signal(n: u32, source: &str) -> Signal {
+    Signal {
+        target: target(n),
+        waitpoint: WaitpointRef::ByKey(gate_key()),
+        key: None,
+        name: None,
+        category: None,
+        source: Source::new(source).unwrap(),
+        payload: long("yes"),
+    }
+}
+
+pub(crate) fn resume(n: u32) -> Resume {
+    Resume { target: target(n), by: Source::new("ann").unwrap() }
 }
 
 pub(crate) fn hand_back(hold: LeaseRef) -> HandBack {

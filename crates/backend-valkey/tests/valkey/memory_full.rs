@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ff_core::condition::Condition;
 use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
-    Action, Assignment, Cancel, CancelHeld, Complete, Delay, Fail, HandBack, LeaseRef, RecordStep,
-    Renew, Replay, ReportProgress, Revoke, SetPriority, SetTags, Submit, Tick,
+    Action, Assignment, Cancel, CancelHeld, CloseWaitpoint, Complete, Delay, Fail, HandBack,
+    LeaseRef, NewWaitpoint, OpenWaitpoint, RecordStep, Renew, Replay, ReportProgress, Resume,
+    Revoke, SetPriority, SetTags, Signal, Submit, Suspend, Tick, WaitpointRef,
 };
 use ff_core::record::{Progress, Tags};
 use ff_core::state::Failure;
-use ff_core::{Category, ExecutionId, Millis, Payload, PublicState, When};
+use ff_core::suspension::{OnTimeout, SuspendReason};
+use ff_core::{Category, ExecutionId, Millis, Payload, PublicState, Source, When};
 use ff_store::{MaintenanceBackend, PartitionSet, Store, StoreError, WorkerBackend, mint};
 use ff_testkit::report;
 use ff_testkit::valkey::{Config, Server};
@@ -112,6 +115,83 @@ async fn a_full_store_refuses_work_and_accepts_everything_else() {
     assert_eq!(try_submit(&process, new.clone()).await.unwrap(), new.id);
     let taken = take(&process, 20).await;
     assert!(taken.iter().any(|assignment| assignment.execution == new.id), "{taken:?}");
+    fixture::check(&process).await;
+}
+
+fn gate() -> NewWaitpoint {
+    NewWaitpoint { id: mint::waitpoint_id(), key: "gate".parse().unwrap(), until: None }
+}
+
+/// A suspension until somebody sends a signal, for a tenth of a second at most.
+fn parking(hold: LeaseRef) -> Suspend {
+    let condition = Condition::Signal { waitpoint: gate().key, name: None };
+    Suspend {
+        hold,
+        waitpoints: vec![gate()],
+        condition,
+        timeout: Some(When::After(Millis::new(100))),
+        on_timeout: OnTimeout::Resume,
+        reason: SuspendReason::Signal,
+        message: None,
+        step: "ask".parse().ok(),
+        keep_if_satisfied: false,
+    }
+}
+
+fn signal(to: ExecutionId) -> Signal {
+    Signal {
+        target: target(to),
+        waitpoint: WaitpointRef::ByKey(gate().key),
+        key: None,
+        name: None,
+        category: None,
+        source: Source::new("ann").unwrap(),
+        payload: Payload::bytes("yes"),
+    }
+}
+
+/// Who parks frees something; a signal brings something and has to wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_store_parks_work_and_takes_no_signal() {
+    let server = server();
+    let home = Home::on(&server, 4);
+    let process = home.open().await;
+    submit_many(&process, 3).await;
+    let held = take(&process, 3).await;
+    let [first, second, third] = &held[..] else { panic!("{held:?}") };
+    let open = OpenWaitpoint { hold: second.hold(), waitpoint: gate() };
+    run(&process, open).await.unwrap();
+    fill(&server);
+
+    let open = OpenWaitpoint { hold: first.hold(), waitpoint: gate() };
+    run(&process, open).await.unwrap();
+    let before = fixture::everything(&process).await;
+    assert_full("an early signal", run(&process, signal(second.execution)).await);
+    fixture::everything(&process).await.assert_same(&before);
+    let close = CloseWaitpoint { hold: second.hold(), key: gate().key };
+    run(&process, close).await.unwrap();
+    for assignment in &held {
+        run(&process, parking(assignment.hold())).await.unwrap();
+    }
+    assert_full("a signal", run(&process, signal(first.execution)).await);
+    let by = Source::new("ann").unwrap();
+    run(&process, Resume { target: target(first.execution), by }).await.unwrap();
+    assert_eq!(describe(&process, first.execution).await.public_state(), PublicState::Resumable);
+    run(&process, Cancel { target: target(second.execution), grace: None, reason: None })
+        .await
+        .unwrap();
+    let due = until("a suspension to be over", async || {
+        let due = process.due(&PartitionSet::All, None, 10).await.unwrap().due;
+        due.into_iter().find(|(_, id)| *id == third.execution)
+    });
+    run(&process, Tick { execution: due.await.1 }).await.unwrap();
+    assert_eq!(describe(&process, third.execution).await.public_state(), PublicState::Resumable);
+
+    make_room(&server);
+    let [again, ..] = &take(&process, 1).await[..] else { panic!("there is work") };
+    let open = OpenWaitpoint { hold: again.hold(), waitpoint: gate() };
+    run(&process, open).await.unwrap();
+    run(&process, signal(again.execution)).await.unwrap();
     fixture::check(&process).await;
 }
 
