@@ -2,7 +2,7 @@
 
 use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
-    Assignment, ClaimRequest, Complete, Fail, LeaseRef, Replay, Submit, Target,
+    Assignment, ClaimRequest, Complete, Fail, LeaseRef, RecordStep, Replay, Submit, Target,
 };
 use ff_core::policy::Backoff;
 use ff_core::{Capabilities, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Payload, When};
@@ -21,7 +21,7 @@ pub struct EveryState {
     pub classed: ExecutionId,
     /// Waits for its time.
     pub delayed: ExecutionId,
-    /// Is held.
+    /// Is held, and has one entry in its journal, with a result of 101 bytes.
     pub active: ExecutionId,
     /// Has a long input, a long result and the idempotency key `order-1`.
     pub completed: ExecutionId,
@@ -43,7 +43,8 @@ impl EveryState {
         let start = When::After(Millis::from_hours(1));
         let delayed = submit(backend, Submit { start, ..work(backend, "delayed") }).await;
         let active = submit(backend, work(backend, "active")).await;
-        take(backend, "active").await;
+        let (hold, name) = (take(backend, "active").await, "charge".parse().unwrap());
+        backend.record_step(RecordStep { hold, name, result: charged() }).await.unwrap();
         let key = Some(IdempotencyKey::new("order-1").unwrap());
         let completed = Submit { key, input: long(), ..work(backend, "completed") };
         let completed = submit(backend, completed).await;
@@ -70,6 +71,11 @@ impl EveryState {
 /// More bytes than any store keeps in a record.
 fn long() -> Payload {
     Payload::bytes(vec![7; 1_000])
+}
+
+/// The result of the recorded step.
+fn charged() -> Payload {
+    Payload::bytes(vec![7; 101])
 }
 
 /// Work in the lane of this name.

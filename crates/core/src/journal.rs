@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::bounds::JOURNAL_BYTES;
 use crate::collection::{Content, Element, ElementName};
 use crate::id::ExecutionId;
 use crate::name::{IdempotencyKey, StepName};
@@ -58,6 +59,25 @@ impl Journal {
     /// Whether there never was an entry.
     pub fn is_unused(&self) -> bool {
         *self == Journal::default()
+    }
+
+    /// What is wrong with it in a record of this run that counts `entries`, if anything is.
+    pub fn fault(&self, entries: u64, run: u32) -> Option<&'static str> {
+        let mut end = None;
+        for (from, to) in &self.kept {
+            if from >= to || end.is_some_and(|end| end >= *from) {
+                return Some("the visible stretches of its journal are not in order");
+            }
+            end = Some(*to);
+        }
+        if end.is_some_and(|end| end > entries) {
+            return Some("entries of its journal are visible that are not counted");
+        }
+        if self.generation > run {
+            return Some("its journal was hidden more often than it was replayed");
+        }
+        (self.bytes > JOURNAL_BYTES || (entries == 0 && self.bytes > 0))
+            .then_some("its journal counts bytes that it cannot have")
     }
 
     /// Shows the entry of the next number, with `bytes` of result.

@@ -113,3 +113,31 @@ fn a_key_names_one_step_of_one_generation() {
     let longest = idempotency_key(id, u32::MAX, &step(&"ö".repeat(128)));
     assert!(longest.as_str().len() < 128);
 }
+
+#[test]
+fn a_journal_that_was_only_used_has_no_fault() {
+    let mut journal = Journal::default();
+    assert_eq!(journal.fault(0, 0), None);
+    journal.add(0, 3);
+    journal.add(1, 4);
+    assert_eq!(journal.fault(2, 0), None);
+    journal.keep_up_to(Some(0));
+    journal.add(2, 1);
+    assert_eq!(journal.fault(3, 1), None);
+    journal.keep_up_to(None);
+    assert_eq!(journal.fault(3, 2), None);
+}
+
+#[test]
+fn what_a_journal_cannot_be_is_a_fault() {
+    let of = |kept: &[(u64, u64)], bytes, generation| {
+        Journal { kept: kept.to_vec(), bytes, generation }.fault(3, 1)
+    };
+    assert_eq!(of(&[(0, 1), (2, 3)], 9, 1), None);
+    for kept in [&[(1, 1)][..], &[(2, 1)], &[(0, 1), (1, 2)], &[(2, 3), (0, 1)], &[(0, 4)]] {
+        assert!(of(kept, 9, 1).is_some(), "{kept:?}");
+    }
+    assert!(of(&[], 9, 2).is_some(), "hidden twice by one replay");
+    assert!(of(&[], JOURNAL_BYTES + 1, 1).is_some());
+    assert!(Journal { bytes: 1, ..Journal::default() }.fault(0, 0).is_some());
+}

@@ -81,6 +81,8 @@ rules!(
     /// The waitpoints of a record are those of its suspension or pending, and none once it has ended;
     /// its suspension has counted what its condition can count.
     Waits = "waits",
+    /// The visible entries of a journal are stretches in order of those that its record counts.
+    JournalVisible = "journal_visible",
     /// Every entry of a resource is in its index.
     ResourceThere = "resource_there",
     /// Every index entry of a resource is its own.
@@ -222,6 +224,10 @@ impl Auditor {
         self.check_runs(record);
         if let Some(why) = record.waits.fault(&record.state) {
             self.broken(Rule::Waits, id.into(), Found::Wrong, why.to_owned());
+        }
+        let entries = record.counts.of(Collection::Steps);
+        if let Some(why) = record.journal.fault(entries, record.run.number) {
+            self.broken(Rule::JournalVisible, id.into(), Found::Wrong, why.to_owned());
         }
     }
 

@@ -1,6 +1,7 @@
 //! The audit finds violations: each store here is sound but for one, planted past the
 //! store, and the audit names what that breaks and nothing else.
 
+use ff_core::journal::Journal;
 use ff_core::placement::Placement;
 use ff_core::record::{AttemptEnd, EndReason};
 use ff_core::resource::Body;
@@ -10,6 +11,15 @@ use ff_store::audit::Rule;
 
 use crate::fixture::new_id;
 use crate::planted::{Planted, estimate};
+
+/// A journal of which these stretches are visible, as a store would read it.
+fn journal(kept: &[(u64, u64)]) -> Journal {
+    stored(kept, 0)
+}
+
+fn stored(kept: &[(u64, u64)], generation: u32) -> Journal {
+    rmp_serde::from_slice(&rmp_serde::to_vec(&(kept, 101, generation)).unwrap()).unwrap()
+}
 
 /// One test per plant, and the list of the rules that have one.
 macro_rules! plants {
@@ -132,6 +142,19 @@ plants! {
             of: None,
         };
         planted.alter(planted.completed, |record| record.waits.waitpoints.push(waitpoint));
+    };
+
+    a_journal_that_shows_what_is_not_counted_is_found: JournalVisible => |planted| {
+        planted.alter(planted.active, |record| record.journal = journal(&[(0, 2)]));
+    };
+    a_journal_whose_stretches_overlap_is_found: JournalVisible => |planted| {
+        planted.alter(planted.active, |record| record.journal = journal(&[(0, 1), (0, 1)]));
+    };
+    a_journal_with_an_empty_stretch_is_found: JournalVisible => |planted| {
+        planted.alter(planted.active, |record| record.journal = journal(&[(1, 1)]));
+    };
+    a_journal_that_was_hidden_without_a_replay_is_found: JournalVisible => |planted| {
+        planted.alter(planted.active, |record| record.journal = stored(&[(0, 1)], 1));
     };
 
     a_class_with_queued_work_that_is_not_registered_is_found: ClassRegistered => |planted| {

@@ -246,6 +246,17 @@ plants! {
     a_damaged_attempt_is_found: [Readable, ElementsInOrder], then [Readable, ElementsInOrder] =>
         |planted| drop(planted.order(&["HSET", &planted.record(&planted.failed, ":c0"), "0", "x"]));
 
+    // One stretch of one visible entry, and a journal of 101 bytes that no replay has hidden.
+    a_journal_that_shows_what_is_not_counted_is_found: [JournalVisible], then [JournalVisible] =>
+        |planted| {
+            let key = planted.record(&planted.active, "");
+            let mut record = planted.order(&["GET", &key]).bytes().to_vec();
+            let journal = [0x93, 0x91, 0x92, 0, 1, 101, 0];
+            let at = record.windows(journal.len()).position(|bytes| bytes == journal).unwrap();
+            record[at + 4] = 2;
+            planted.order(&[b"SET", key.as_bytes(), &record]);
+        };
+
     a_result_of_work_that_has_not_ended_is_found: [PayloadOwned], then [] => |planted| {
         planted.order(&["SET", &planted.record(&planted.active, ":out:0"), "early"]);
     };
