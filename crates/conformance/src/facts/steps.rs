@@ -1,12 +1,11 @@
 //! Durable steps: what a holder has recorded is there for every later attempt, once.
 
-use ff_core::bounds::{JOURNAL_BYTES, PAYLOAD_BYTES};
+use ff_core::bounds::{JOURNAL_BYTES, PAYLOAD_BYTES, STEPS};
 use ff_core::collection::{Collection, ElementRange};
 use ff_core::journal::Recorded;
-use ff_core::machine::{Assignment, LeaseRef, RecordStep};
+use ff_core::machine::{Assignment, LeaseRef, RecordStep, ToySteps};
 use ff_core::payload::ContentType;
 use ff_core::{Code, Payload, StepName};
-use ff_store::mint;
 
 use crate::fixture::{Fixture, Refused, forged, ms, permanent, step};
 
@@ -154,25 +153,23 @@ pub(crate) async fn a_result_has_a_bound(g: Fixture) {
     assert!(JOURNAL_BYTES > PAYLOAD_BYTES as u64);
 }
 
+/// As long as a journal can be.
 pub(crate) async fn a_long_journal_is_read_in_pages(g: Fixture) {
-    const ENTRIES: u64 = 2_345;
     let held = g.held().await;
-    let name = |n: u64| StepName::new(format!("step {n}")).unwrap();
-    let commands = (0..ENTRIES).map(|n| {
-        let record = RecordStep { hold: held.hold(), name: name(n), result: number(n) };
-        mint::command(record)
-    });
-    for batch in commands.collect::<Vec<_>>().chunks(1_000) {
-        for answer in g.store().execute(batch.to_vec()).await {
-            answer.unwrap();
-        }
-    }
-    g.hand_back(&held).await.unwrap();
-    assert_eq!(u64::from(g.claimed().await.steps), ENTRIES);
     let target = g.target(held.execution);
+    let name = |n: u64| StepName::new(format!("step {n}")).unwrap();
+    for from in (0..STEPS).step_by(500) {
+        let steps = (from..from + 500).map(|n| (name(n), number(n))).collect();
+        g.run(ToySteps { target: target.clone(), steps }).await.unwrap();
+    }
+    assert_eq!(g.record_step(&held, "one more", "x").await.refused(), Code::LimitReached);
+    let known = g.record_payload(&held, "step 7", number(7)).await.unwrap();
+    assert_eq!(known.number, 7, "what is recorded is found before the bound applies");
+    g.hand_back(&held).await.unwrap();
+    assert_eq!(u64::from(g.claimed().await.steps), STEPS);
     let (mut from, mut read, mut pages) = (Some(0), 0, 0);
-    while let Some(number_of_page) = from {
-        let page = g.backend().journal(&target, number_of_page, 1_000).await.unwrap();
+    while let Some(first) = from {
+        let page = g.backend().journal(&target, first, 1_000).await.unwrap();
         for it in page.entries {
             assert_eq!((it.entry.number, it.entry.name), (read, name(read)));
             assert_eq!((it.visible, it.entry.what), (true, Recorded::Step(number(read))));
@@ -180,11 +177,11 @@ pub(crate) async fn a_long_journal_is_read_in_pages(g: Fixture) {
         }
         (from, pages) = (page.next, pages + 1);
     }
-    assert_eq!((read, pages), (ENTRIES, 3));
-    let middle = g.backend().steps(&target, 2_340, 2).await.unwrap();
+    assert_eq!((read, pages), (STEPS, 10));
+    let middle = g.backend().steps(&target, 9_990, 2).await.unwrap();
     let numbers: Vec<_> = middle.entries.iter().map(|it| it.entry.number).collect();
-    assert_eq!((numbers, middle.next), (vec![2_340, 2_341], Some(2_342)));
-    assert!(g.backend().steps(&target, ENTRIES, 2).await.unwrap().entries.is_empty());
+    assert_eq!((numbers, middle.next), (vec![9_990, 9_991], Some(9_992)));
+    assert!(g.backend().steps(&target, STEPS, 2).await.unwrap().entries.is_empty());
 }
 
 /// A result of its own for each step.

@@ -44,6 +44,8 @@ mod toy;
 #[cfg(feature = "toy")]
 mod toy_later;
 #[cfg(feature = "toy")]
+mod toy_steps;
+#[cfg(feature = "toy")]
 mod toy_submit;
 mod usage;
 mod waitpoint;
@@ -93,6 +95,8 @@ pub use tick_resource::{ResourceTicked, TickResource};
 pub use toy::{Follower, TOY_ATTENTION, Toy, ToyPart};
 #[cfg(feature = "toy")]
 pub use toy_later::ToyLater;
+#[cfg(feature = "toy")]
+pub use toy_steps::ToySteps;
 #[cfg(feature = "toy")]
 pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;
@@ -235,6 +239,8 @@ actions!(
     Toy,
     #[cfg(feature = "toy")]
     ToyLater,
+    #[cfg(feature = "toy")]
+    ToySteps,
     #[cfg(feature = "toy")]
     ToySubmit,
 );
