@@ -112,4 +112,26 @@ pub(crate) enum Bug {
     SleepsAreForgotten,
     /// The same result of a step again is recorded again.
     RepeatedStepsCount,
+    /// The entries of journals are gone and not counted. That is damage, which an audit finds.
+    EntriesAreLost,
+    /// A suspension waits however long it takes.
+    TimeoutsAreLost,
+    /// Signals that come before a suspension are forgotten.
+    EarlySignalsAreLost,
+    /// A waitpoint never expires.
+    WaitpointsStayOpen,
+    /// A signal that is sent again is a new one.
+    RepeatedSignalsCount,
+    /// Every signal comes from somebody else.
+    SourcesAreForged,
+    /// A signal to a waitpoint that is closed reaches one that is open.
+    OldTokensFit,
+    /// A replaced key verifies for ever.
+    KeysNeverRetire,
+    /// A named token that has expired is accepted.
+    EndedTokensAreAccepted,
+    /// A revoked secret is accepted.
+    RevokedTokensAreAccepted,
+    /// A named token is good for every namespace.
+    ScopesAreIgnored,
 }

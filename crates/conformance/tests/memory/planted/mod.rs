@@ -3,6 +3,7 @@
 mod admission;
 mod bug;
 mod store;
+mod suspend;
 
 use std::sync::Arc;
 
@@ -10,15 +11,16 @@ use bug::Bug;
 use ff_backend_memory::MemoryStore;
 use ff_conformance::{Making, Options, Subject, histories, sit};
 use ff_core::limits::ExecutionLimits;
-use ff_core::machine::{Assignment, ClaimRequest, Complete, Submit, Target};
+use ff_core::machine::{Assignment, ClaimRequest, Complete, RecordStep, Submit, Target};
 use ff_core::quota::QuotaLimits;
 use ff_core::state::Worker;
 use ff_core::{
     Capabilities, ExecutionId, Lane, Millis, Namespace, Partition, Payload, PublicState,
     ResourceName,
 };
+use ff_store::audit::{Rule, audit};
 use ff_store::roles::Engine;
-use ff_store::{ClientBackend, LimitsBackend, StoreError, WorkerBackend, mint};
+use ff_store::{ClientBackend, LimitsBackend, MaintenanceBackend, StoreError, WorkerBackend, mint};
 use ff_testkit::{Forwarding, ManualClock};
 use store::Planted;
 
@@ -116,6 +118,20 @@ async fn an_unreadable_waiter_that_ends_the_pass_is_caught() {
     damage_affects_only_itself(Bug::DamageEndsThePass).await;
 }
 
+/// The record says that entries are visible, and nothing counts them.
+#[tokio::test]
+async fn a_journal_that_shows_what_is_not_there_is_found() {
+    let (backend, _) = one_at_a_time(Bug::EntriesAreLost).await;
+    submit(&backend, &ExecutionLimits::default(), "task").await;
+    let held = claim(&backend).await.unwrap().unwrap();
+    let name = "charge".parse().unwrap();
+    let step = RecordStep { hold: held.hold(), name, result: Payload::bytes("paid") };
+    backend.record_step(step).await.unwrap();
+    let report = audit(backend.rows().await.unwrap()).await.unwrap();
+    let rules: Vec<_> = report.violations.iter().map(|violation| violation.rule).collect();
+    assert_eq!(rules, [Rule::JournalVisible]);
+}
+
 /// One test for each bug that random histories catch, which must print the seed.
 macro_rules! caught_by_histories {
     ($($test:ident: $bug:ident),+ $(,)?) => {
@@ -181,6 +197,12 @@ caught_by_histories!(
     a_replay_that_hides_nothing: ReplaysKeepAll,
     a_sleep_that_is_forgotten: SleepsAreForgotten,
     a_step_that_is_recorded_twice: RepeatedStepsCount,
+    a_suspension_without_end: TimeoutsAreLost,
+    a_signal_that_came_early_and_is_lost: EarlySignalsAreLost,
+    a_waitpoint_that_never_expires: WaitpointsStayOpen,
+    a_signal_that_counts_twice: RepeatedSignalsCount,
+    a_source_that_is_forged: SourcesAreForged,
+    a_token_that_fits_a_later_waitpoint: OldTokensFit,
 );
 
 /// One test for each bug that a fact catches.
@@ -283,4 +305,21 @@ caught_by_facts!(
         "sleep::the_tick_that_ends_a_sleep_writes_its_entry",
     a_step_that_is_recorded_twice: RepeatedStepsCount,
         "steps::a_step_whose_reply_was_lost_is_recorded_once",
+    a_suspension_without_end: TimeoutsAreLost, "suspend::a_timeout_continues_it",
+    a_signal_that_came_early_and_is_lost: EarlySignalsAreLost, "suspend::early_signals_count",
+    a_waitpoint_that_never_expires: WaitpointsStayOpen, "waitpoint::one_that_expired_is_replaced",
+    a_signal_that_counts_twice: RepeatedSignalsCount,
+        "signal::a_lost_reply_of_the_signal_that_resumed_counts_once",
+    a_source_that_is_forged: SourcesAreForged,
+        "token::two_approvers_have_two_tokens_and_each_counts_once",
+    a_token_that_fits_a_later_waitpoint: OldTokensFit,
+        "token::a_token_of_an_earlier_suspension_does_not_fit_a_later_one",
+    a_key_that_verifies_for_ever: KeysNeverRetire,
+        "signing::every_replaced_key_verifies_until_its_own_grace_is_over",
+    an_expired_token_that_is_accepted: EndedTokensAreAccepted,
+        "named_tokens::a_token_expires_by_the_clock_of_the_store",
+    a_revoked_token_that_is_accepted: RevokedTokensAreAccepted,
+        "named_tokens::a_revoked_token_stays_revoked",
+    a_token_of_every_namespace: ScopesAreIgnored,
+        "named_tokens::a_token_is_accepted_for_what_it_was_made",
 );

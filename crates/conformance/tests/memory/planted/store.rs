@@ -215,6 +215,7 @@ impl Forward for Planted {
         for mut command in batch {
             self.spoil(&mut command).await;
             self.spoil_admission(&mut command).await;
+            self.spoil_suspension(&mut command).await;
             if self.bug == Bug::TicksAreLost && matches!(command.action, Action::Tick(_)) {
                 answers.push(Ok(Reply::Ticked(Ticked { did: None, next: None })));
                 continue;
@@ -301,6 +302,12 @@ impl Forward for Planted {
         Ok(timers)
     }
 
+    async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
+        let mut found = self.store.resource(key).await?;
+        found.iter_mut().for_each(|resource| self.spoil_resource(resource));
+        Ok(found)
+    }
+
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
         let later = scan.after.is_some();
         let mut found = match self.bug {
@@ -370,10 +377,12 @@ impl Forward for Planted {
     }
 
     async fn rows(&self) -> Result<Rows, StoreError> {
-        if !matches!(self.bug, Bug::EntryIsLeft | Bug::FollowersKeepTheirPlace) {
+        let spoilt = [Bug::EntryIsLeft, Bug::FollowersKeepTheirPlace, Bug::EntriesAreLost];
+        if !spoilt.contains(&self.bug) {
             return self.store.rows().await;
         }
-        let all = self.all().await?;
+        let all = self.all().await?.into_iter();
+        let all: Vec<_> = all.filter_map(|row| self.without_entries(row)).collect();
         let queued = all.iter().find(|row| matches!(row, Row::Entry(Entry::Queue(_), _)));
         let queued = queued.filter(|_| self.bug == Bug::EntryIsLeft);
         let mut left = self.left.lock().unwrap();
