@@ -17,6 +17,20 @@ pub const RANGE_BYTES: usize = 1 << 20;
 pub const STEPS: u64 = 10_000;
 /// Most bytes of the results of all steps of one execution.
 pub const JOURNAL_BYTES: u64 = 64 << 20;
+/// Largest frame of a stream, in bytes.
+pub const FRAME_BYTES: usize = 64 << 10;
+/// Most frames in one call.
+pub const FRAMES: usize = 1_000;
+/// Most frames that a policy keeps of a stream.
+pub const STREAM_FRAMES: u32 = 100_000;
+/// Fewest bytes that a policy keeps of a stream: those of one frame.
+pub const STREAM_BYTES_MIN: u32 = FRAME_BYTES as u32;
+/// Most bytes that a policy keeps of a stream.
+pub const STREAM_BYTES: u32 = 64 << 20;
+/// Largest summary, or patch of one, in bytes.
+pub const SUMMARY_BYTES: usize = 256 << 10;
+/// Most arrays and objects within each other in a summary.
+pub const SUMMARY_DEPTH: usize = 32;
 /// Longest value of a setting of a store, in bytes.
 pub const SETTING_BYTES: usize = 4_096;
 /// Longest tag value, in bytes.
@@ -170,6 +184,13 @@ pub const ALL: &[Limit] = &[
     limit("name of a step", ELEMENT_NAME_BYTES as u64, "bytes"),
     limit("entries in the journal of one execution", STEPS, "entries"),
     limit("results of all steps of one execution", JOURNAL_BYTES, "bytes"),
+    limit("frame of a stream", FRAME_BYTES as u64, "bytes"),
+    limit("frames in one call", FRAMES as u64, "frames"),
+    limit("frames kept of a stream", STREAM_FRAMES as u64, "frames"),
+    limit("bytes kept of a stream", STREAM_BYTES as u64, "bytes"),
+    limit("bytes kept of a stream, fewest", STREAM_BYTES_MIN as u64, "bytes"),
+    limit("summary of an execution, or patch of one", SUMMARY_BYTES as u64, "bytes"),
+    limit("levels of a summary", SUMMARY_DEPTH as u64, "levels"),
     limit("tag value", TAG_VALUE_BYTES as u64, "bytes"),
     limit("tags on one execution", TAGS as u64, "tags"),
     limit("content type", CONTENT_TYPE_BYTES as u64, "bytes"),

@@ -12,6 +12,7 @@ use crate::bounds::{ELEMENT_NAME_BYTES, MESSAGE_BYTES, RANGE_BYTES};
 use crate::id::ExecutionId;
 use crate::record::Attempt;
 use crate::refusal::Refusal;
+use crate::stream::Trim;
 
 macro_rules! collections {
     ($($(#[$doc:meta])* $name:ident = $number:literal),+ $(,)?) => {
@@ -195,8 +196,12 @@ pub struct Append {
     pub seen: crate::record::Version,
     /// To which collection; one that [`grows alone`](Collection::grows_alone).
     pub collection: Collection,
-    /// In the order of their numbers. The first is the next that is free, else it is a conflict.
+    /// The number that the next element had when it was decided; if it has another, that is a conflict.
+    pub next: u64,
+    /// In the order of their numbers, up to the newest.
     pub elements: Vec<Element>,
+    /// What is removed, once they are there.
+    pub trim: Option<Trim>,
 }
 
 /// How many elements an owner has in each collection, as its record counts them. A collection that

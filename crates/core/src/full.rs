@@ -50,6 +50,11 @@ pub enum Full {
         /// The bound.
         most: u64,
     },
+    /// The viewers of streams in one process.
+    Viewers {
+        /// The bound.
+        most: usize,
+    },
     /// The signing keys of a store that verify.
     SigningKeys {
         /// The bound.
@@ -96,6 +101,9 @@ impl fmt::Display for Full {
                 "the lane already queues {most} distinct capability sets; reuse one, or use another \
                  lane"
             ),
+            Full::Viewers { most } => {
+                write!(f, "{most} viewers already watch streams here; try again later")
+            }
             Full::SigningKeys { most } => write!(
                 f,
                 "{most} signing keys verify already; retire one with `ff keys retire`, or wait until \

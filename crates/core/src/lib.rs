@@ -35,6 +35,8 @@ pub mod setting;
 pub mod signal;
 pub mod signing;
 pub mod state;
+pub mod stream;
+pub mod summary;
 pub mod suspension;
 pub mod table;
 pub mod time;
@@ -47,9 +49,9 @@ pub use capability::Capabilities;
 pub use condition::Condition;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId, WaitpointId};
 pub use name::{
-    Actor, Category, Dimension, IdempotencyKey, Kid, Kind, Lane, Namespace, ResourceName,
-    SettingName, SignalName, Source, StepName, Subject, TagKey, TagValue, TokenName, WaitpointKey,
-    WorkerId, WorkerInstanceId,
+    Actor, Category, Dimension, FrameType, IdempotencyKey, Kid, Kind, Lane, Namespace,
+    ResourceName, SettingName, SignalName, Source, StepName, Subject, TagKey, TagValue, TokenName,
+    WaitpointKey, WorkerId, WorkerInstanceId,
 };
 pub use overrides::PolicyOverrides;
 pub use patch::Patch;

@@ -152,6 +152,10 @@ text!(
     Category, "category", plain
 );
 text!(
+    /// What a frame of a stream is, such as `stdout` or `token`.
+    FrameType, "type", plain
+);
+text!(
     /// A caller's own name for one piece of work: visible ASCII, at most 256 bytes.
     IdempotencyKey, "idempotency_key", visible
 );
@@ -299,6 +303,28 @@ impl Default for Lane {
 impl Default for Kind {
     fn default() -> Self {
         Self("task".into())
+    }
+}
+
+impl FrameType {
+    /// What a frame is called when its sender does not say.
+    pub fn output() -> Self {
+        Self("output".into())
+    }
+
+    /// A line of a program's standard output.
+    pub fn stdout() -> Self {
+        Self("stdout".into())
+    }
+
+    /// A line of a program's standard error.
+    pub fn stderr() -> Self {
+        Self("stderr".into())
+    }
+
+    /// A piece of what a model says.
+    pub fn token() -> Self {
+        Self("token".into())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::name::Category;
 use crate::patch::Patch;
 use crate::policy::{Backoff, Growth, Policy, Retry};
 use crate::refusal::Refusal;
+use crate::stream::StreamPolicy;
 use crate::time::Millis;
 
 /// A policy of which any part may be unsaid. The default says nothing.
@@ -34,6 +35,32 @@ pub struct PolicyOverrides {
     pub max_reclaims: Option<u32>,
     /// How long the execution stays readable after its end.
     pub retention: Option<Millis>,
+    /// How much is kept of what it streams.
+    #[serde(default, skip_serializing_if = "StreamOverrides::is_empty")]
+    pub stream: StreamOverrides,
+}
+
+/// A bound of a stream of which any part may be unsaid.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StreamOverrides {
+    /// How many frames are kept.
+    pub frames: Option<u32>,
+    /// How many bytes of them.
+    pub bytes: Option<u32>,
+}
+
+impl StreamOverrides {
+    fn is_empty(&self) -> bool {
+        *self == StreamOverrides::default()
+    }
+
+    /// This, where it is said, and `under` elsewhere.
+    fn over(self, under: StreamPolicy) -> StreamPolicy {
+        StreamPolicy {
+            frames: self.frames.unwrap_or(under.frames),
+            bytes: self.bytes.unwrap_or(under.bytes),
+        }
+    }
 }
 
 /// A backoff of which any part may be unsaid.
@@ -89,6 +116,7 @@ impl PolicyOverrides {
             lease_ttl: self.lease_ttl.or(lane.lease_ttl).unwrap_or(built_in.lease_ttl),
             max_reclaims: self.max_reclaims.or(lane.max_reclaims).unwrap_or(built_in.max_reclaims),
             retention: self.retention.unwrap_or(of_lane),
+            stream: self.stream.over(lane.stream.over(built_in.stream)),
         }
     }
 
@@ -120,7 +148,9 @@ impl PolicyOverrides {
         within("lease_ttl", self.lease_ttl, bounds::LEASE_TTL_MIN, bounds::LEASE_TTL_MAX)?;
         up_to("max_reclaims", self.max_reclaims, 0, bounds::RECLAIMS)?;
         let least = if has_key { bounds::DEDUP_WINDOW } else { bounds::RETENTION_MIN };
-        within("retention", self.retention, least, bounds::RETENTION_MAX)
+        within("retention", self.retention, least, bounds::RETENTION_MAX)?;
+        self.stream.frames.map_or(Ok(()), StreamPolicy::check_frames)?;
+        self.stream.bytes.map_or(Ok(()), StreamPolicy::check_bytes)
     }
 
     pub(crate) fn fingerprint(&self, fields: &mut Fields) {
@@ -139,6 +169,11 @@ impl PolicyOverrides {
         fields.maybe(self.lease_ttl.map(Millis::get));
         fields.maybe(self.max_reclaims.map(u64::from));
         fields.maybe(self.retention.map(Millis::get));
+        // A submit that says nothing of these has the fingerprint it had before they were known.
+        if !self.stream.is_empty() {
+            fields.maybe(self.stream.frames.map(u64::from));
+            fields.maybe(self.stream.bytes.map(u64::from));
+        }
     }
 }
 
@@ -172,7 +207,15 @@ impl From<Policy> for PolicyOverrides {
             lease_ttl: Some(policy.lease_ttl),
             max_reclaims: Some(policy.max_reclaims),
             retention: Some(policy.retention),
+            stream: policy.stream.into(),
         }
+    }
+}
+
+/// All of it is said.
+impl From<StreamPolicy> for StreamOverrides {
+    fn from(policy: StreamPolicy) -> StreamOverrides {
+        StreamOverrides { frames: Some(policy.frames), bytes: Some(policy.bytes) }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::name::Category;
+use crate::stream::StreamPolicy;
 use crate::time::Millis;
 use crate::words;
 
@@ -24,6 +25,9 @@ pub struct Policy {
     pub max_reclaims: u32,
     /// How long the execution stays readable after its end.
     pub retention: Millis,
+    /// How much is kept of what it streams.
+    #[serde(default, skip_serializing_if = "StreamPolicy::is_default")]
+    pub stream: StreamPolicy,
 }
 
 impl Default for Policy {
@@ -35,6 +39,7 @@ impl Default for Policy {
             lease_ttl: Millis::from_secs(30),
             max_reclaims: 10,
             retention: Millis::from_days(7),
+            stream: StreamPolicy::default(),
         }
     }
 }

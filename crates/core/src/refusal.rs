@@ -108,6 +108,12 @@ pub enum Refusal {
     /// The journal shows no entry of this name.
     #[error("the journal shows no entry of this name; read it, and name one that is kept")]
     NoSuchStep,
+    /// The frames, or the patch, do not follow what is there.
+    #[error("the next number is {next}; send what is missing first, or continue from there")]
+    FrameGap {
+        /// The number that comes next.
+        next: u64,
+    },
     /// There is no such budget, quota or lane in the caller's namespace.
     #[error("no such {what} in this namespace; check its name and the namespace")]
     NoSuch {
@@ -205,6 +211,8 @@ pub enum Code {
     LimitReached,
     /// See [`Refusal::StepConflict`].
     StepConflict,
+    /// See [`Refusal::FrameGap`].
+    FrameGap,
     /// See [`Refusal::InvalidToken`].
     InvalidToken,
     /// See [`Refusal::NoSigningKey`].
@@ -215,7 +223,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the reference page.
-    pub const ALL: [Code; 22] = [
+    pub const ALL: [Code; 23] = [
         Code::InvalidArgument,
         Code::TooLarge,
         Code::NotFound,
@@ -235,6 +243,7 @@ impl Code {
         Code::WaitpointClosed,
         Code::LimitReached,
         Code::StepConflict,
+        Code::FrameGap,
         Code::InvalidToken,
         Code::NoSigningKey,
         Code::KeyConflict,
@@ -262,6 +271,7 @@ impl Code {
             Code::WaitpointClosed => "waitpoint_closed",
             Code::LimitReached => "limit_reached",
             Code::StepConflict => "step_conflict",
+            Code::FrameGap => "frame_gap",
             Code::InvalidToken => "invalid_token",
             Code::NoSigningKey => "no_signing_key",
             Code::KeyConflict => "key_conflict",
@@ -345,6 +355,11 @@ impl Code {
                  The first one stands: the same result again gets the first answer again. Give each \
                  step, sleep and wait a name of its own."
             }
+            Code::FrameGap => {
+                "The number of the first frame, or of a patch of the summary, is past the next one: \
+                 something before it is missing. Nothing was added. The message has the next number; \
+                 a call without frames answers it too."
+            }
             Code::InvalidToken => {
                 "The signed token is malformed, was changed, has expired, or its key no longer \
                  verifies. All of these give this one answer, and nothing was read or changed. Ask \
@@ -409,6 +424,7 @@ impl Refusal {
             Refusal::WaitpointClosed => Code::WaitpointClosed,
             Refusal::LimitReached { .. } => Code::LimitReached,
             Refusal::StepConflict => Code::StepConflict,
+            Refusal::FrameGap { .. } => Code::FrameGap,
             Refusal::InvalidToken => Code::InvalidToken,
             Refusal::NoSigningKey => Code::NoSigningKey,
             Refusal::KeyConflict { .. } => Code::KeyConflict,

@@ -137,6 +137,10 @@ pub enum Verb {
     Usage,
     /// Keep the result of a step.
     RecordStep,
+    /// Add to the stream.
+    AppendFrames,
+    /// Change the summary.
+    PatchSummary,
     /// Let time pass.
     Tick(DueAction),
     /// Move because another did: the command that moves it concerns something else.
@@ -190,6 +194,8 @@ impl fmt::Display for Verb {
             Verb::Unblock => "unblock",
             Verb::Usage => "report usage",
             Verb::RecordStep => "record step",
+            Verb::AppendFrames => "append frames",
+            Verb::PatchSummary => "patch summary",
             Verb::Tick(DueAction::Deadline) => "deadline",
             Verb::Tick(DueAction::CancelGrace) => "grace over",
             Verb::Tick(DueAction::AttemptTimeout) => "attempt timeout",
@@ -269,6 +275,8 @@ pub const ARROWS: &[Arrow] = {
         (Active, Verb::Progress, Active),
         (Active, Verb::Usage, Active),
         (Active, Verb::RecordStep, Active),
+        (Active, Verb::AppendFrames, Active),
+        (Active, Verb::PatchSummary, Active),
         (Active, Verb::SetPriority, Active),
         (Active, Verb::SetTags, Active),
         (Active, Verb::Complete, Completed),
@@ -298,6 +306,8 @@ pub const ARROWS: &[Arrow] = {
         (Cancelling, Verb::Progress, Cancelling),
         (Cancelling, Verb::Usage, Cancelling),
         (Cancelling, Verb::RecordStep, Cancelling),
+        (Cancelling, Verb::AppendFrames, Cancelling),
+        (Cancelling, Verb::PatchSummary, Cancelling),
         (Cancelling, Verb::SetPriority, Cancelling),
         (Cancelling, Verb::SetTags, Cancelling),
         (Cancelling, Verb::Cancel, Cancelling),

@@ -121,6 +121,7 @@ pub fn status_of_code(code: Code) -> StatusCode {
         | Code::LaneDraining
         | Code::LimitReached
         | Code::StepConflict
+        | Code::FrameGap
         | Code::NoSigningKey
         | Code::KeyConflict => StatusCode::CONFLICT,
     }

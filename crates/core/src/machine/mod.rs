@@ -16,6 +16,7 @@ mod delete;
 mod ending;
 mod facts;
 mod fail;
+mod frames;
 mod grant;
 mod guard;
 mod hand_back;
@@ -35,6 +36,7 @@ mod revoke;
 mod signal;
 mod signing;
 mod submit;
+mod summary;
 mod suspend;
 mod tags;
 mod tick;
@@ -65,6 +67,7 @@ pub use delay::Delay;
 pub use delete::Delete;
 pub use facts::{Facts, Moves, Subject};
 pub use fail::Fail;
+pub use frames::AppendFrames;
 pub use grant::GrantNext;
 pub use hand_back::HandBack;
 pub use lane::{CopyLane, LaneSpread, SetLane};
@@ -79,14 +82,16 @@ pub use record_step::RecordStep;
 pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
-    Assignment, Cancelled, Claimed, GrantOffer, Granted, RecordedStep, Registered, Renewed, Reply,
-    Signalled, Submitted, Suspended, Used, WaitpointOpened, Withheld,
+    AppendedFrames, Assignment, Cancelled, Claimed, GrantOffer, Granted, PatchedSummary,
+    RecordedStep, Registered, Renewed, Reply, Signalled, Submitted, Suspended, Used,
+    WaitpointOpened, Withheld,
 };
 pub use resume::Resume;
 pub use revoke::Revoke;
 pub use signal::{Signal, WaitpointRef};
 pub use signing::{RegisterKey, RetireKey, RotateKey};
 pub use submit::Submit;
+pub use summary::PatchSummary;
 pub use suspend::Suspend;
 pub use tags::SetTags;
 pub use tick::{Tick, Ticked};
@@ -228,6 +233,8 @@ actions!(
     Recount,
     ReportUsage,
     RecordStep,
+    AppendFrames,
+    PatchSummary,
     Continue,
     RegisterKey,
     RotateKey,

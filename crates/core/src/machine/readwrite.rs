@@ -18,6 +18,7 @@ use crate::placement::{EntryDiff, Placement};
 use crate::record::{Attempt, Execution, Version};
 use crate::resource::{Body, LaneState, Resource, ResourceKey};
 use crate::state::State;
+use crate::stream::Kept;
 use crate::time::{Millis, Time};
 use crate::timer;
 
@@ -43,6 +44,8 @@ pub struct ReadSet {
     pub elements: Vec<ElementKey>,
     /// Elements beside records, by number. An answer that is shorter than asked for need not be the last.
     pub ranges: Vec<ElementRange>,
+    /// How much is kept of the streams of executions.
+    pub streams: Vec<ExecutionId>,
     /// Continuations.
     pub continuations: Vec<Continuation>,
     /// The counters of executions. Nothing guards them: others may count before the commit.
@@ -117,6 +120,8 @@ pub struct Loaded {
     pub elements: HashMap<ElementKey, Option<Element>>,
     /// The answers to [`ReadSet::ranges`].
     pub ranges: HashMap<ElementRange, Vec<Element>>,
+    /// How much is kept of the streams of executions; of one without frames, nothing.
+    pub streams: HashMap<ExecutionId, Kept>,
     /// Continuations, by when they are due; `None` was asked for and is absent.
     pub continuations: BTreeMap<Continuation, Option<Time>>,
     /// The counters of executions.

@@ -71,6 +71,10 @@ pub enum Reply {
     Used(Used),
     /// To the result of a step.
     RecordedStep(RecordedStep),
+    /// To frames that were appended.
+    AppendedFrames(AppendedFrames),
+    /// To a patch of the summary.
+    PatchedSummary(PatchedSummary),
     /// To a change of the signing keys: all of them.
     SigningKeys(SigningKeys),
     /// To a change without a result.
@@ -103,7 +107,9 @@ from_answers!(
     Suspended,
     Signalled,
     WaitpointOpened,
-    RecordedStep
+    RecordedStep,
+    AppendedFrames,
+    PatchedSummary
 );
 
 impl Reply {
@@ -133,6 +139,20 @@ impl Reply {
 pub struct RecordedStep {
     /// Its place in the journal.
     pub number: u64,
+}
+
+/// The stream of an execution after an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppendedFrames {
+    /// The number that the next frame gets.
+    pub next: u64,
+}
+
+/// The summary of an execution after a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatchedSummary {
+    /// The number of the next patch.
+    pub next: u64,
 }
 
 /// What an execution has used.

@@ -120,7 +120,9 @@ impl Decide for Toy {
             owner: record.id,
             seen: record.version,
             collection: self.into,
+            next: number,
             elements: vec![element],
+            trim: None,
         };
         let write = WriteSet { appends: vec![append], ..WriteSet::default() };
         Ok(Step::write(write.and(follower), Reply::Done))

@@ -47,6 +47,8 @@ const NOT_TRIED: [Verb; 9] = [
     Verb::SetTags,
     Verb::Usage,
     Verb::RecordStep,
+    Verb::AppendFrames,
+    Verb::PatchSummary,
     Verb::OpenWaitpoint,
     Verb::CloseWaitpoint,
     Verb::Signal,
@@ -78,6 +80,7 @@ fn policy() -> Policy {
         lease_ttl: ms(200),
         max_reclaims: 1,
         retention: STEP,
+        stream: Default::default(),
     }
 }
 
