@@ -1,10 +1,14 @@
 //! How a decision is written.
 
+use ff_core::ExecutionId;
+use ff_core::collection::{Collection, Element};
 use ff_core::continuation::{Armed, ContinuationChange, TallyChange};
 use ff_core::machine::{Change, ResourceChange, WriteSet};
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
+use ff_core::stream::Trim;
 
+use crate::load::frame_end;
 use crate::tables::Tables;
 
 impl Tables {
@@ -17,9 +21,8 @@ impl Tables {
         });
         let appends = write.appends.iter().all(|append| {
             let stored = self.records.get(&append.owner).map(|record| record.version);
-            let first = append.elements.first().map(|element| element.number);
             let next = self.next_number(append.owner, append.collection);
-            stored == Some(append.seen) && first.is_none_or(|first| first == next)
+            stored == Some(append.seen) && append.next == next
         });
         let continuations = write.continuations.iter().all(|change| match change {
             ContinuationChange::Add(_) => true,
@@ -49,6 +52,9 @@ impl Tables {
             for element in append.elements {
                 self.elements.insert((append.owner, append.collection, element.number), element);
             }
+            if let Some(trim) = append.trim {
+                self.trim(append.owner, append.collection, trim);
+            }
         }
         for change in write.resources {
             self.change_resource(change);
@@ -64,6 +70,19 @@ impl Tables {
             }
         }
         write.tallies.iter().filter_map(|change| self.count(change)).collect()
+    }
+
+    /// Removes the oldest frames of a stream.
+    fn trim(&mut self, owner: ExecutionId, collection: Collection, trim: Trim) {
+        let all = (owner, collection, 0)..=(owner, collection, u64::MAX);
+        let goes = |element: &Element| {
+            let offset = frame_end(element).and_then(|end| end.offset().ok());
+            offset.is_some_and(|offset| trim.takes(element.number, offset))
+        };
+        let gone = self.elements.range(all).take_while(|(_, element)| goes(element));
+        for key in gone.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.elements.remove(&key);
+        }
     }
 
     /// Counts, if the owner is there. Answers the continuation that the latch has added.

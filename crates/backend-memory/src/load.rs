@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use ff_core::collection::{Collection, Element, ElementKey, ElementRange, RangeRead};
+use ff_core::collection::{Collection, Content, Element, ElementKey, ElementRange, RangeRead};
 use ff_core::continuation::Continuation;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, LaneClass, Loaded, NeedsAdmission, Nominate, ReadSet};
 use ff_core::placement::QueueEntry;
 use ff_core::resource::LaneState;
+use ff_core::stream::{FRAME_HEAD, FrameEnd, Kept};
 use ff_core::{
     Execution, ExecutionId, Namespace, Partition, Resource, ResourceKey, ResourceKind, Time,
 };
@@ -58,6 +59,9 @@ impl Tables {
         for range in &reads.ranges {
             loaded.ranges.insert(range.clone(), self.elements(range));
         }
+        for id in &reads.streams {
+            loaded.streams.insert(*id, self.kept(*id));
+        }
         for read in &reads.continuations {
             loaded.continuations.insert(*read, self.continuations.get(read).copied());
         }
@@ -89,6 +93,16 @@ impl Tables {
         let all = (*owner, *collection, 0)..=(*owner, *collection, u64::MAX);
         let mut newest_first = self.elements.range(all).rev().map(|(_, element)| element);
         newest_first.find(|element| element.name.as_ref() == Some(name))
+    }
+
+    /// How much is kept of a stream. One that cannot be read counts as empty: only commands that make
+    /// no frames leave such elements.
+    fn kept(&self, owner: ExecutionId) -> Kept {
+        let all = (owner, Collection::Frames, 0)..=(owner, Collection::Frames, u64::MAX);
+        let mut all = self.elements.range(all).filter_map(|(_, element)| frame_end(element));
+        let Some(first) = all.next() else { return Kept::default() };
+        let last = all.next_back().unwrap_or(first);
+        Kept::between(first, last).unwrap_or_default()
     }
 
     /// The number of the next element.
@@ -303,4 +317,11 @@ impl Tables {
         backlog.workers = workers.count() as u64;
         backlog
     }
+}
+
+/// What a stream knows of one of its frames.
+pub(crate) fn frame_end(element: &Element) -> Option<FrameEnd<'_>> {
+    let Content::Bytes(bytes) = &element.content else { return None };
+    let head = &bytes[..bytes.len().min(FRAME_HEAD)];
+    Some(FrameEnd { number: element.number, head, stored: bytes.len() })
 }

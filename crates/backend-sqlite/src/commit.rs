@@ -13,6 +13,7 @@ use crate::element;
 use crate::error::Fault;
 use crate::query::{class_number, part_number};
 use crate::resource;
+use crate::stream;
 
 /// Writes in the open transaction of `connection`, and answers the continuations that latches have
 /// added. `buffer` is scratch space.
@@ -26,6 +27,9 @@ pub(crate) fn write(
     for append in &write.appends {
         for element in &append.elements {
             element::write(connection, append.owner, append.collection, element, buffer)?;
+        }
+        if let Some(trim) = append.trim {
+            stream::trim(connection, append.owner, trim)?;
         }
     }
     write.resources.iter().try_for_each(|change| resource::write(connection, change, buffer))?;

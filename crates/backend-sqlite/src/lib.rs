@@ -27,6 +27,7 @@ mod schema;
 mod setting;
 mod stats;
 mod store;
+mod stream;
 mod transaction;
 mod watch;
 mod writer;

@@ -11,7 +11,7 @@ use crate::clock::{Reading, StoreClock};
 use crate::commit;
 use crate::error::Fault;
 use crate::nominate::{nominate, readable};
-use crate::{continuation, element, query, resource};
+use crate::{continuation, element, query, resource, stream};
 
 /// A write transaction. Dropping it unfinished rolls it back.
 pub(crate) struct Open<'a> {
@@ -85,6 +85,9 @@ impl<'a> Open<'a> {
         }
         for range in &reads.ranges {
             loaded.ranges.insert(range.clone(), element::range(self.connection, range)?);
+        }
+        for id in &reads.streams {
+            loaded.streams.insert(*id, stream::kept(self.connection, *id)?);
         }
         for read in &reads.continuations {
             loaded.continuations.insert(*read, continuation::due(self.connection, read)?);

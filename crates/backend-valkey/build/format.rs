@@ -146,6 +146,33 @@ pub(crate) const LAYOUTS: &[Layout] = &[
         fields: &[("collection", "B"), ("number", "I6"), ("name", "I2c0"), ("bytes", "I4c0")],
     },
     Layout {
+        name: "frame",
+        is: "What stands before the bytes of a frame, as `ff_core::stream` has it.",
+        fields: &[
+            ("format", "B"),
+            ("attempt", "I4"),
+            ("offset", "I6"),
+            ("keep_frames", "I4"),
+            ("keep_bytes", "I4"),
+            ("kind", "I1c0"),
+        ],
+    },
+    Layout {
+        name: "append",
+        is: "Where an append that was decided goes, and what is removed then.",
+        fields: &[("following", "I6"), ("below", "I6"), ("before", "I6")],
+    },
+    Layout {
+        name: "appending",
+        is: "Where frames go, after the hold of their sender.",
+        fields: &[("at_end", "B"), ("first", "I6")],
+    },
+    Layout {
+        name: "sent",
+        is: "A frame that a holder sends.",
+        fields: &[("kind", "I1c0"), ("bytes", "I4c0")],
+    },
+    Layout {
         name: "delta",
         is: "What a write adds to a counter.",
         fields: &[("counter", "B"), ("by", "i8")],

@@ -7,6 +7,7 @@ use ff_core::machine::ADMISSION_LOOKAHEAD;
 use ff_core::placement::{Attention, PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
 use ff_core::state::Intent;
+use ff_core::stream::FRAME_HEAD;
 use ff_core::{LeaseId, Time};
 use ff_store::optimistic::MAX_AGE_MS;
 
@@ -41,6 +42,10 @@ pub(crate) const DUMP_BYTES: usize = 256 << 10;
 /// How many earlier attempts of an execution are in such a page. More, and other elements, are read in
 /// pages of as many.
 pub(crate) const DUMP_ELEMENTS: usize = 16;
+/// How many frames of a stream are read at once, until a read has enough bytes.
+pub(crate) const FRAMES_PAGE: usize = 16;
+/// The highest number that a frame can have; no stream comes near it.
+pub(crate) const LAST_FRAME: u64 = (1 << 48) - 1;
 /// How many entries one page of a repair examines.
 pub(crate) const REPAIR_ENTRIES: usize = 200;
 /// How many empty queues are unregistered after one count of the backlog.
@@ -99,6 +104,9 @@ pub(crate) fn lua() -> String {
         ("CLASS_NAME", ADMISSION_CLASS as i64),
         ("MAX_AGE", MAX_AGE_MS as i64),
         ("ELEMENTS", DUMP_ELEMENTS as i64),
+        ("FRAMES_PAGE", FRAMES_PAGE as i64),
+        ("FRAME_HEAD", FRAME_HEAD as i64),
+        ("LAST_FRAME", LAST_FRAME as i64),
         ("CONTINUATION", Continuation::BYTES as i64),
         ("COUNTER_LATCH", LATCH.into()),
         ("COUNTER_MAX", COUNTER_MAX),

@@ -1,4 +1,4 @@
-//! How those who wait for the end of an execution hear of what other processes end.
+//! How those who wait for the end of an execution, or follow its stream, hear of what other processes do.
 //!
 //! Each partition has a channel for it, which is listened to only while somebody waits in that partition
 //! and for a moment after. Once a channel is joined, its waiters read their records again: an end is
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ff_core::ExecutionId;
+use ff_store::wakeups::Announcement;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -70,10 +71,25 @@ async fn listen_while_waited(
     }
 }
 
+/// What a message begins with that is about new frames and not about ends. No id does.
+const FRAMES: &[u8] = b"+";
+
 impl Shared {
+    /// Executions have new frames; the first bytes say by which process.
+    fn hear_of_frames(&self, payload: &[u8]) {
+        let Some((origin, ids)) = payload.split_at_checked(self.origin.len()) else { return };
+        if origin != self.origin {
+            let ids = ids.chunks(ID).filter_map(keys::parse_id);
+            self.wakeups.announce(ids.map(Announcement::Frames));
+        }
+    }
+
     fn hear_of_ends(&self, news: SubscriptionEvent) {
         let ends = self.wakeups.ends();
         match news {
+            SubscriptionEvent::Message { payload, .. } if payload.starts_with(FRAMES) => {
+                self.hear_of_frames(&payload[FRAMES.len()..]);
+            }
             SubscriptionEvent::Message { payload, .. } => {
                 payload.chunks(ID).filter_map(keys::parse_id).for_each(|id| ends.hint(id));
             }

@@ -35,6 +35,7 @@ pub const LAYOUT: &[Family] = &[
         "hash",
         "Elements by number, such as attempts before the newest one (collection 0); the newest by name.",
     ),
+    now("ff:exec:{p:<N>}:<id>:c6", "stream", "Frames, each as the entry after its number."),
     now("ff:exec:{p:<N>}:<id>:tally", "hash", "Counters that are not zero, by number."),
     now("ff:idx:{p:<N>}:namespaces", "set", "The namespaces that have executions here."),
     now(

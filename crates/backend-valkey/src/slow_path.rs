@@ -12,6 +12,7 @@ use ff_core::continuation::{Continuation, Tally};
 use ff_core::machine::{Change, Loaded, ReadSet};
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Entry;
+use ff_core::stream::{FrameEnd, Kept};
 use ff_core::{Execution, ExecutionId, Lane, Namespace, Partition, ResourceKey, Time};
 use ff_store::StoreError;
 use ff_store::optimistic::{Ask, Commit, Optimistic, Write};
@@ -44,6 +45,7 @@ enum Question {
     Payload(BlobKey),
     Element(ElementKey),
     Range(ElementRange),
+    Stream(ExecutionId),
     Continuation(Continuation),
     Tally(ExecutionId),
     Resource(ResourceKey),
@@ -211,6 +213,10 @@ impl SlowPath<'_> {
             questions.push(Question::Range(range.clone()));
             args.extend(ask_range(range));
         }
+        for id in &reads.streams {
+            questions.push(Question::Stream(*id));
+            args.extend([letter(b"w"), owned(keys::id(*id))]);
+        }
         for read in &reads.continuations {
             questions.push(Question::Continuation(*read));
             args.extend([letter(b"f"), Cow::Owned(read.to_bytes().to_vec())]);
@@ -302,6 +308,9 @@ fn note(
             let found = elements(range.owner, range.collection, answer)?;
             loaded.ranges.insert(range, found);
         }
+        Question::Stream(id) => {
+            loaded.streams.insert(id, kept(id, answer)?);
+        }
         Question::Continuation(read) => {
             let due = match answer {
                 Value::Nil => None,
@@ -356,6 +365,23 @@ pub(crate) fn elements(
         found.push(element.map_err(|why| unreadable(&why))?);
     }
     Ok(found)
+}
+
+/// How much is kept of a stream, by its two ends: of each its number, first bytes and length.
+fn kept(id: ExecutionId, answer: Value) -> Result<Kept, StoreError> {
+    let values = reply::list(answer)?;
+    let [first, head, stored, last, last_head, last_stored] = &values[..] else {
+        return Ok(Kept::default());
+    };
+    let heads = [head, last_head].map(|head| reply::bytes(head.clone()));
+    let [head, last_head] = heads;
+    let (head, last_head) = (head?, last_head?);
+    let length = |value: &Value| reply::count(value).map(|length| length as usize);
+    let first = FrameEnd { number: reply::count(first)?, head: &head, stored: length(stored)? };
+    let stored = length(last_stored)?;
+    let last = FrameEnd { number: reply::count(last)?, head: &last_head, stored };
+    let unreadable = |why| StoreError::Corrupt(format!("execution {id}: {why}"));
+    Kept::between(first, last).map_err(unreadable)
 }
 
 /// The counters of an execution, each followed by its value.

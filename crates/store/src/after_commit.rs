@@ -7,6 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ff_core::collection::Collection;
 use ff_core::continuation::{Armed, Continuation, ContinuationChange};
 use ff_core::machine::{Change, Settlement, WriteSet};
 use ff_core::placement::Entry;
@@ -45,6 +46,12 @@ impl AfterCommit {
         let over = |change: &&Change| change.after.as_ref().is_none_or(|r| r.outcome().is_some());
         let ended = write.changes.iter().filter(over);
         self.announcements.extend(ended.map(|change| Announcement::Ended(change.id)));
+        let framed = write.changes.iter().filter(|change| {
+            change.elements.iter().any(|(collection, _)| *collection == Collection::Frames)
+        });
+        let framed = framed.map(|change| change.id);
+        let framed = framed.chain(write.appends.iter().map(|append| append.owner));
+        self.announcements.extend(framed.map(Announcement::Frames));
         self.announcements.extend(Stop::all(write).map(Announcement::Stop));
         self.settlements.extend(write.settlements.iter().cloned());
         self.adds(write.continuations.iter().filter_map(|change| match change {

@@ -113,7 +113,8 @@ struct Elements {
     counted: u64,
     /// How many of them there are.
     seen: u64,
-    /// Of a collection that grows alone: the highest number.
+    /// Of a collection that grows alone: the lowest and the highest number.
+    first: Option<u64>,
     last: u64,
 }
 
@@ -180,10 +181,13 @@ impl Auditor {
             let detail = format!("{:?} is missing", key.part);
             self.broken(Rule::PayloadThere, key.execution.into(), Found::Missing, detail);
         }
-        for ((id, collection), Elements { counted, seen, last }) in
+        for ((id, collection), Elements { counted, seen, first, last }) in
             std::mem::take(&mut self.elements)
         {
-            let expected = if collection.grows_alone() { last + 1 } else { counted };
+            let expected = match first {
+                Some(first) if collection.grows_alone() => last - first + 1,
+                _ => counted,
+            };
             if seen != expected {
                 let detail = format!("{seen} of {expected} elements of {collection:?} are there");
                 self.broken(Rule::ElementsInOrder, id.into(), Found::Missing, detail);
@@ -326,6 +330,7 @@ impl Auditor {
         match self.elements.get_mut(&key) {
             Some(elements) if number < elements.counted || collection.grows_alone() => {
                 elements.seen += 1;
+                elements.first = Some(elements.first.map_or(number, |first| first.min(number)));
                 elements.last = elements.last.max(number);
                 if elements.seen == elements.counted && !collection.grows_alone() {
                     self.elements.remove(&key);

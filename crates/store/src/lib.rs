@@ -34,6 +34,7 @@ pub mod serial;
 pub mod steady;
 pub mod stops;
 pub mod store;
+pub mod tails;
 mod violation;
 mod waiting;
 pub mod wakeups;
@@ -50,6 +51,9 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("continuations that one process runs in one call", continuations::TOGETHER),
     ("calls that run continuations at once", continuations::RUNNERS),
     ("executions whose end is waited for with hints", ends::EXECUTIONS),
+    ("viewers of streams", tails::VIEWERS),
+    ("frames of one stream that its viewers share", tails::WINDOW),
+    ("bytes of them, about", tails::WINDOW_BYTES),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
     ("refusals that the answer to a bulk operation names", roles::REFUSALS),
@@ -65,9 +69,9 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    BulkBackend, ClientAndWorker, ClientBackend, EngineBackend, KeysBackend, LimitsBackend,
-    MaintenanceBackend, NamedTokensBackend, SignalBackend, SuspendBackend, TokenBackend,
-    VerifyBackend, WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, KeysBackend,
+    LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend, StreamBackend,
+    SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

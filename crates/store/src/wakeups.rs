@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::ends::Ends;
 use crate::lock::lock;
 use crate::stops::{Stop, Stops};
+use crate::tails::Tails;
 
 /// How often, at the latest, a queue with waiting claims is read without an announcement.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,6 +37,8 @@ pub enum Announcement {
     Timer(Time),
     /// An execution has ended, or is gone.
     Ended(ExecutionId),
+    /// An execution has new frames.
+    Frames(ExecutionId),
     /// A worker should look at what it holds.
     Stop(Stop),
 }
@@ -53,6 +56,7 @@ pub struct Wakeups {
     engines: Notify,
     ends: Ends,
     stops: Stops,
+    tails: Tails,
 }
 
 impl Default for Wakeups {
@@ -64,6 +68,7 @@ impl Default for Wakeups {
             engines: Notify::new(),
             ends: Ends::default(),
             stops: Stops::default(),
+            tails: Tails::default(),
         }
     }
 }
@@ -119,6 +124,7 @@ impl Wakeups {
                     }
                 }
                 Announcement::Ended(id) => self.ends.hint(id),
+                Announcement::Frames(id) => self.tails.hint(id),
                 Announcement::Stop(stop) => self.stops.announce(stop),
             }
         }
@@ -136,6 +142,11 @@ impl Wakeups {
     /// The executions whose end is waited for.
     pub fn ends(&self) -> &Ends {
         &self.ends
+    }
+
+    /// The streams that are followed.
+    pub fn tails(&self) -> &Tails {
+        &self.tails
     }
 
     /// What was stopped while a worker held it.

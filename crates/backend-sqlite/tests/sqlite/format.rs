@@ -56,6 +56,7 @@ fn work() -> Submit {
         lease_ttl: Millis::from_secs(30),
         max_reclaims: 3,
         retention: Millis::from_days(2),
+        stream: Default::default(),
     }
     .into();
     work

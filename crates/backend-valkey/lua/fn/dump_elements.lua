@@ -20,6 +20,9 @@ end
 register('dump_elements', function(keys, args)
   local k, collection = ff.keys(keys[1]), tonumber(args[2])
   local key = ff.key.collection(ff.key.record(k, args[1]), collection)
+  if collection == C.COLLECTION_FRAMES then
+    return ff.frames.page(key, args[3])
+  end
   local page = call('HSCAN', key, args[3], 'COUNT', C.ELEMENTS)
   local reply = {page[1]}
   for i = 1, #page[2], 2 do

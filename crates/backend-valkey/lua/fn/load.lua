@@ -9,11 +9,13 @@
 --   p id run                      a payload: the result of a run, or the input where run is ''
 --   e id collection name          an element
 --   s id collection from limit    elements in a row
+--   w id                          the two ends of a stream
 --   g name                        a resource
 --   f member                      a continuation
 --   t id                          the counters of an execution
 -- reply: {now, an answer to each}: bytes or false; an id or false; a list of ids and records; the
---       same; a number; bytes or false; {number, bytes} or false; {number, bytes, ...}; bytes or false;
+--       same; a number; bytes or false; {number, bytes} or false; {number, bytes, ...}; of each end
+--       its number, first bytes and length, {} if there is none; bytes or false;
 --       when it is due or false; {counter, value, ...}.
 --       Of an execution whose record cannot be read, no elements are known: the answer is -1. An answer
 --       that raises an error is that error.
@@ -110,6 +112,10 @@ function answer.s(k, args, at)
   end)
 end
 
+function answer.w(k, args, at)
+  return ff.frames.ends(ff.key.collection(ff.key.record(k, args[at]), C.COLLECTION_FRAMES))
+end
+
 function answer.g(k, args, at)
   return call('GET', ff.key.resource(k, args[at]))
 end
@@ -123,7 +129,7 @@ function answer.t(k, args, at)
 end
 
 -- How many arguments a question has; one for candidates has its classes in addition.
-local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, p = 2, e = 3, s = 4, g = 1, f = 1, t = 1}
+local WIDTH = {r = 1, k = 2, n = 4, h = 1, c = 3, p = 2, e = 3, s = 4, w = 1, g = 1, f = 1, t = 1}
 
 -- Where the question after the one at a place begins; nil if there is none at that place.
 local function following(args, at)

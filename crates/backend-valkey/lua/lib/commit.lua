@@ -5,7 +5,8 @@
 --       any), how many changes it has, and its changes. One of a record has its id, the version decided
 --       on (8 bytes, '' for none), its new bytes without payloads ('' to remove it), which payload comes
 --       with it ('', 'in' or 'out'), the payload, and the elements to store next to it, packed. With
---       'append' in the place of a payload's name the record stays as it is. One of a resource has its
+--       'append' in the place of a payload's name the record stays as it is, and in the place of the
+--       payload are the number that the next frame has, and what is removed then, packed. One of a resource has its
 --       name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''. A
 --       continuation has its owner's id, '', its bytes, 'add' or 'remove', when it is due, and ''. What
 --       is counted has its owner's id, '', the counters and what is added to each, packed, 'count', and
@@ -31,14 +32,15 @@ local function examined(k, id, before, new, packed)
     and {false, after, elements}
 end
 
--- Elements to append to their owner; nil if something has changed.
-local function appended(k, id, before, packed)
+-- Frames to append to their owner's stream, and what is removed of it; nil if something has changed.
+local function appended(k, id, seen, how, packed)
   local record, elements = ff.key.record(k, id), ff.elements.unpack(packed)
-  local bytes = call('GET', record)
-  if bytes and string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == before
-    and elements and ff.elements.fits(record, elements)
+  local bytes, whole, $append = call('GET', record), pcall(struct.unpack, '>$APPEND', how)
+  local key = ff.key.collection(record, C.COLLECTION_FRAMES)
+  if bytes and string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == seen
+    and elements and whole and ff.frames.next(key) == following
   then
-    return {false, false, elements}
+    return {false, false, elements, key, below, before}
   end
 end
 
@@ -118,8 +120,9 @@ local LATER = {
   },
 }
 
--- One decision, whose arguments begin at a place. Adds the executions that it ends to ended.
-local function decision(k, now, args, from, count, ended)
+-- One decision, whose arguments begin at a place. Adds the executions that it ends to ended, and those
+-- that have new frames to framed.
+local function decision(k, now, args, from, count, ended, framed)
   local origin, decided, holds = args[1], tonumber(args[from]), tonumber(args[from + 1])
   if now - decided > C.MAX_AGE or (holds ~= 0 and holds <= now) then
     return {2}
@@ -133,7 +136,7 @@ local function decision(k, now, args, from, count, ended)
     elseif is_resource(args, at) then
       change = ff.resource.examined(k, args[at], args[at + 1], args[at + 2])
     elseif args[at + 3] == 'append' then
-      change = appended(k, args[at], args[at + 1], args[at + 5])
+      change = appended(k, args[at], args[at + 1], args[at + 4], args[at + 5])
     else
       change = examined(k, args[at], args[at + 1], args[at + 2], args[at + 5])
     end
@@ -154,11 +157,16 @@ local function decision(k, now, args, from, count, ended)
       end
     elseif args[at + 3] == 'append' then
       ff.elements.write(ff.key.record(k, id), change[3])
+      ff.frames.trim(change[4], change[5], change[6])
+      framed[#framed + 1] = id
     elseif not after then
       remove(k, id, was)
       ended[#ended + 1] = id
     elseif was then
       head = update(k, now, origin, id, was, after, args[at + 3], args[at + 4], change[3])
+      if change[3][1] == C.COLLECTION_FRAMES then
+        framed[#framed + 1] = id
+      end
       if after.state == C.STATE_FINISHED and was.state ~= C.STATE_FINISHED then
         ended[#ended + 1] = id
       end
@@ -180,12 +188,13 @@ ff.commit = function(keys, args)
   if #args < 2 or not whole(args, 2, following) then
     return redis.error_reply('FF_ARITY commit was given other than whole decisions')
   end
-  local k, now, replies, ended, at = ff.keys(keys[1]), now(), {}, {}, 2
+  local k, now, replies, ended, framed, at = ff.keys(keys[1]), now(), {}, {}, {}, 2
   while at <= #args do
     local count = tonumber(args[at + 2])
-    replies[#replies + 1] = apart(decision, k, now, args, at, count, ended)
+    replies[#replies + 1] = apart(decision, k, now, args, at, count, ended, framed)
     at = following(args, at)
   end
   ff.save.ended(k, ended)
+  ff.frames.tell(k, args[1], framed)
   return replies
 end

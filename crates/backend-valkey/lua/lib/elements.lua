@@ -1,5 +1,5 @@
 -- Elements beside a record: a hash for each collection. The field of a number has an element, the
--- field =NAME the number of the newest one of that name. All elements that a write adds to a collection
+-- field =NAME the number of the newest one of that name. Frames are a stream (see lib/frames). All elements that a write adds to a collection
 -- are written by one call, before the record that counts them; so a fault leaves at most elements past
 -- the count, which no reader sees, which the next write replaces, and which repair removes.
 
@@ -46,7 +46,10 @@ end
 
 -- Adds an element to the fields of one HSET. newest has the names that it will set.
 local function add(key, collection, number, name, bytes, fields, newest)
-  take_back(key, collection, number)
+  -- A summary is replaced as a whole: one that a fault leaves is the new one or the old one.
+  if collection ~= C.COLLECTION_SUMMARY then
+    take_back(key, collection, number)
+  end
   fields[#fields + 1] = number
   if collection == C.COLLECTION_ATTEMPTS then
     fields[#fields + 1] = bytes
@@ -94,19 +97,13 @@ function ff.elements.write(record, all)
       flush(key, fields, newest)
       of, key, fields, newest = all[i], ff.key.collection(record, all[i]), {}, {}
     end
-    add(key, of, all[i + 1], all[i + 2], all[i + 3], fields, newest)
+    if of == C.COLLECTION_FRAMES then
+      ff.frames.add(key, tonumber(all[i + 1]), all[i + 3])
+    else
+      add(key, of, all[i + 1], all[i + 2], all[i + 3], fields, newest)
+    end
   end
   flush(key, fields, newest)
-end
-
--- Whether the first of these unpacked elements is the next of its collection.
-function ff.elements.fits(record, all)
-  if not all[1] then
-    return false
-  end
-  local key, number = ff.key.collection(record, all[1]), tonumber(all[2])
-  return call('HEXISTS', key, all[2]) == 0
-    and (number == 0 or call('HEXISTS', key, string.format('%.0f', number - 1)) == 1)
 end
 
 -- The newest element of a name that the record counts, with its number; false if there is none.
@@ -134,6 +131,9 @@ end
 -- RANGE_BYTES. One at a time is read, because a page of the longest ones would be a gigabyte.
 function ff.elements.range(record, r, collection, from, limit)
   local key, found, read = ff.key.collection(record, collection), {}, 0
+  if collection == C.COLLECTION_FRAMES then
+    return ff.elements.counted(r, collection) > 0 and ff.frames.range(key, from, limit) or {}
+  end
   for number = from, math.min(ff.elements.counted(r, collection), from + limit) - 1 do
     local field = string.format('%.0f', number)
     local bytes = call('HGET', key, field)
@@ -171,7 +171,14 @@ end
 -- Removes what a record does not count. Answers how many elements that were.
 local function clear(record, r, collection)
   local key, count, extra = ff.key.collection(record, collection), ff.elements.counted(r, collection), 0
-  while count < math.huge and take_back(key, collection, string.format('%.0f', count)) == 1 do
+  if collection == C.COLLECTION_FRAMES then
+    extra = count == 0 and call('XLEN', key) or 0
+    if extra > 0 then
+      call('UNLINK', key)
+    end
+    return extra
+  end
+  while take_back(key, collection, string.format('%.0f', count)) == 1 do
     extra, count = extra + 1, count + 1
   end
   return extra

@@ -1,6 +1,6 @@
 //! How elements beside a record are written, and how a record counts them.
 //!
-//! An attempt is written as in its record. Other elements are their bytes behind their name; the number
+//! An attempt is written as in its record, a frame as it is. Other elements are their bytes behind their name; the number
 //! of the one that had the name before is the functions' business.
 
 use bytes::Bytes;
@@ -63,6 +63,9 @@ pub(crate) fn element(
             true => Ok(attempt.into()),
             false => Err(Unreadable::new("it has another number")),
         };
+    }
+    if collection == Collection::Frames {
+        return Ok(Element { number, name: None, content: Content::Bytes(bytes.clone()) });
     }
     let mut from = Unpacker(bytes);
     let format::Element { earlier: _, name } = format::Element::unpack(&mut from)?;

@@ -3,6 +3,7 @@
 //! A function does the plain case and writes nothing otherwise; what it leaves takes the slow
 //! path, which answers for it.
 
+mod append;
 mod complete;
 mod hold;
 mod renew;
@@ -34,6 +35,7 @@ pub(crate) enum Outcome {
 /// The function that a command has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
+    Append,
     Submit,
     Complete,
     Renew,
@@ -45,6 +47,7 @@ impl Verb {
     /// The function of `action`, and the execution that it is called for.
     pub(crate) fn of(action: &Action) -> Option<(Verb, ExecutionId)> {
         let verb = match action {
+            Action::AppendFrames(_) => Verb::Append,
             Action::Submit(_) => Verb::Submit,
             Action::Complete(_) => Verb::Complete,
             Action::Renew(_) => Verb::Renew,
@@ -57,6 +60,7 @@ impl Verb {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Verb::Append => "append",
             Verb::Submit => "submit",
             Verb::Complete => "complete",
             Verb::Renew => "renew",
@@ -65,13 +69,14 @@ impl Verb {
         }
     }
 
-    /// Whether it puts executions into queues, of which other processes hear.
+    /// Whether other processes hear of it: it puts executions into queues, or adds to their streams.
     pub(crate) fn announces(self) -> bool {
-        matches!(self, Verb::Submit | Verb::Unblock)
+        matches!(self, Verb::Append | Verb::Submit | Verb::Unblock)
     }
 
     fn push(self, command: &Command, args: &mut Vec<Bytes>) -> Result<(), StoreError> {
         match &command.action {
+            Action::AppendFrames(append) => append::push(append, command.entropy, args),
             Action::Submit(submit) => submit::push(submit, command, args),
             Action::Complete(complete) => complete::push(complete, command.entropy, args),
             Action::Renew(renew) => renew::push(renew, command.entropy, args),
@@ -152,6 +157,7 @@ fn read(
         return Outcome::Done(Err(Fault::replied(error).into()));
     }
     let read = match &command.action {
+        Action::AppendFrames(append) => append::read(store, append, answer),
         Action::Submit(submit) => submit::read(store, partition, submit, answer),
         Action::Complete(complete) => complete::read(store, complete, shared, answer),
         Action::Renew(_) => renew::read(answer),

@@ -38,7 +38,7 @@ impl Way {
     /// Whether a server with full memory runs it.
     pub(super) fn frees(&self) -> bool {
         match self {
-            Way::Commands { verb, .. } => *verb != Verb::Submit,
+            Way::Commands { verb, .. } => !matches!(verb, Verb::Append | Verb::Submit),
             Way::Claims { .. } => false,
         }
     }

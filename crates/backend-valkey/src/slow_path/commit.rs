@@ -8,6 +8,7 @@ use ff_core::continuation::{Armed, Continuation, ContinuationChange, TallyChange
 use ff_core::machine::{Change, WriteSet};
 use ff_core::payload::BlobPart;
 use ff_core::record::Version;
+use ff_core::stream::Trim;
 use ff_store::StoreError;
 use ff_store::optimistic::{Commit, Write};
 
@@ -111,7 +112,10 @@ pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
         let of = append.elements.iter().map(|element| (append.collection, element));
         let packed = codec::pack_elements(of);
         let packed = packed.map_err(|error| unwritable(append.owner, &error))?;
-        args.extend([text("append"), text(""), Cow::Owned(packed)]);
+        let Trim { below, before } = append.trim.unwrap_or(Trim { below: 0, before: 0 });
+        let mut how = Packer::default();
+        format::Append { following: append.next, below, before }.pack(&mut how);
+        args.extend([text("append"), Cow::Owned(how.0), Cow::Owned(packed)]);
     }
     for change in &set.resources {
         let after = change.after.as_ref().map_or(Ok(Vec::new()), resource::encode)?;

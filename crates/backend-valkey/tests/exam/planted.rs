@@ -79,6 +79,14 @@ wrong_commands! {
         "if command == 'ZREM' and string.match(key, ':failed$') then return 1 end";
     an_execution_is_not_listed: "listing::the_newest_come_first",
         "if command == 'ZADD' and string.match(key, ':list:') then return 1 end";
+    a_frame_is_lost: "streams::frames_are_numbered_over_all_attempts",
+        "if command == 'XADD' and arg[1] == '2-0' then return arg[1] end";
+    a_stream_is_not_trimmed: "streams::the_oldest_frames_past_the_bound_are_trimmed",
+        "if command == 'XTRIM' then return 0 end";
+    a_read_of_frames_begins_after_its_number: "streams::a_stream_is_closed_when_the_record_says_so",
+        "if command == 'XRANGE' and arg[1] ~= '-' and arg[2] == '+' then
+           return call(command, key, '(' .. arg[1], arg[2], arg[3], arg[4])
+         end";
     a_count_is_lost: "continuations::counters_are_read_as_they_were_counted",
         "if command == 'HSET' and string.match(key, ':tally$') then return 1 end";
     a_continuation_stays: "continuations::what_a_write_adds_runs_at_once_to_its_end",
@@ -115,6 +123,12 @@ wrong_decisions! {
         "ns ~= namespace or" => "";
     an_expired_lease_is_renewed: "lease::a_lease_ends_on_time_without_a_tick",
         "timer <= now" => "false";
+    a_repeated_frame_is_added: "streams::a_repeated_append_adds_only_what_is_missing",
+        "skip = first and last + 1 - first or 0" => "skip = 0";
+    a_bound_in_bytes_is_ignored: "streams::the_oldest_bytes_past_the_bound_are_trimmed",
+        "math.max(offset - keep_bytes, 0)" => "0";
+    a_frame_has_no_attempt: "tail::a_viewer_reads_an_earlier_attempt_while_a_later_one_writes",
+        "ff.frames.append(key, attempts - 1," => "ff.frames.append(key, 0,";
     a_passed_deadline_is_not_seen: "claim::work_whose_deadline_has_passed_is_not_dispatched",
         "(deadline ~= 0 and deadline <= now)" => "false";
     priorities_are_ignored: "claim::higher_priority_goes_first",

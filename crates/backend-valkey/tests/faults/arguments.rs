@@ -11,7 +11,7 @@ fn takes(verb: &str, count: usize) -> bool {
         count >= before + each && (count - before).is_multiple_of(each)
     };
     match verb {
-        "submit" => groups(1, 2),
+        "submit" | "append" => groups(1, 2),
         "unblock" => groups(1, 1),
         "claim" => count >= 3,
         "complete" => groups(0, 2),

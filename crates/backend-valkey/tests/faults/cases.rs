@@ -5,6 +5,7 @@ use ff_core::machine::{
     Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
+use ff_core::stream::StreamPolicy;
 use ff_core::suspension::OnTimeout;
 use ff_core::{Capabilities, Millis, Payload, PolicyOverrides, RequestId, When};
 
@@ -115,6 +116,26 @@ pub(crate) fn renew_() -> Vec<Case> {
         case("renew", "one", held, one()),
         case("renew", "one that is announced", short, one()),
         case("renew", "several", two, [one(), [command(renew(hold(2, 2, 1, 0)))]].concat()),
+    ]
+}
+
+/// Streams of which three frames are kept.
+fn streaming() -> Submit {
+    let stream = StreamPolicy { frames: 3, bytes: 65_536 };
+    Submit { policy: Policy { stream, ..policy() }.into(), ..work(1) }
+}
+
+/// Appends in which a fault may leave a part, which the same call, made again, completes.
+pub(crate) fn append_() -> Vec<Case> {
+    let held = || [run(streaming()), run(claim(1, 1))];
+    let some = || [run(streaming()), run(claim(1, 1)), run(append(hold(1, 1, 1, 0), 0, &[1, 2]))];
+    let frames = |first, bytes: &[usize]| [command(append(hold(1, 1, 1, 0), first, bytes))];
+    vec![
+        case("commit", "the first frames", held(), frames(0, &[1, 2])),
+        case("append", "one frame", some(), frames(2, &[3])),
+        case("append", "frames that are partly there", some(), frames(1, &[2, 3])),
+        case("append", "frames past the bound", some(), frames(2, &[3, 4, 5])),
+        case("append", "bytes past the bound", some(), frames(2, &[40_000, 40_000])),
     ]
 }
 

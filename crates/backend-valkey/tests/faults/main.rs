@@ -132,6 +132,33 @@ async fn repeat(case: &Case, call: usize, after: &Reference) {
     assert!(differences.is_empty(), "{name}: {differences:#?}");
 }
 
+/// A fault between the frames of an append leaves a shorter one, or more than the bound: a stream like
+/// any other. The same call, made again, completes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_that_fails_is_completed_by_its_repetition() {
+    let mut pairs = 0;
+    for case in cases::append_() {
+        let after = Reference::of(&case, true).await;
+        for call in 1..MOST_CALLS {
+            let name = format!("{}: {}, call {call}", case.verb, case.name);
+            let faulty = Faulty::new().await;
+            faulty.play(&case.before).await;
+            faulty.fail(case.verb, call);
+            let answer = faulty.run(&case.act).await;
+            if !faulty.failed() {
+                assert!(answer.is_ok(), "{name}: {answer:?}");
+                assert!(call > 3, "{name} is not tried");
+                break;
+            }
+            faulty.store.repair().await.unwrap();
+            assert_eq!(faulty.audit().await.violations, [], "{name}");
+            repeat(&case, call, &after).await;
+            pairs += 1;
+        }
+    }
+    report::count("function faults", pairs);
+}
+
 /// A submit of the same work under another id, before any repair, finds the first execution
 /// or creates the only one.
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Helpers for commands that are the same each time they are made.
 
+use ff_core::FrameType;
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::collection::{Collection, ElementName};
 use ff_core::condition::{Condition, CountOf};
@@ -7,17 +8,18 @@ use ff_core::continuation::{Continuation, ContinuationKind};
 use ff_core::journal::ReplayJournal;
 use ff_core::limits::{Amounts, Blocker, ExecutionLimits};
 use ff_core::machine::{
-    Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, Block, Cancel, Claim,
-    ClaimGranted, ClaimRequest, CloseWaitpoint, Command, Complete, Continue, Delay, Fail,
-    GrantNext, HandBack, Home, LeaseRef, NeedsAdmission, NewWaitpoint, OpenWaitpoint, Phase,
-    PutBudget, PutQuota, RecordStep, Register, Renew, Replay, ReportProgress, Resume, Revoke,
-    SetLane, SetPriority, SetTags, Settlement, Signal, Submit, Suspend, TOY_ATTENTION, Target,
-    Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock, WaitpointRef,
+    Action, AdmissionBatch, AdmissionRequest, Admissions, Admit, Admitted, AppendFrames, Block,
+    Cancel, Claim, ClaimGranted, ClaimRequest, CloseWaitpoint, Command, Complete, Continue, Delay,
+    Fail, GrantNext, HandBack, Home, LeaseRef, NeedsAdmission, NewWaitpoint, OpenWaitpoint,
+    PatchSummary, Phase, PutBudget, PutQuota, RecordStep, Register, Renew, Replay, ReportProgress,
+    Resume, Revoke, SetLane, SetPriority, SetTags, Settlement, Signal, Submit, Suspend,
+    TOY_ATTENTION, Target, Tick, Toy, ToyLater, ToyPart, ToySubmit, Unblock, WaitpointRef,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::quota::QuotaLimits;
 use ff_core::record::{Progress, Tags, Version};
 use ff_core::state::{Failure, Worker};
+use ff_core::stream::Frame;
 use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::{
     AdmissionId, Capabilities, Category, Dimension, ExecutionId, Fence, IdempotencyKey, Lane,
@@ -64,6 +66,7 @@ pub(crate) fn policy() -> Policy {
         lease_ttl: ms(10_000),
         max_reclaims: 2,
         retention: Millis::from_days(1),
+        stream: Default::default(),
     }
 }
 
@@ -294,6 +297,16 @@ pub(crate) fn signal(n: u32, source: &str) -> Signal {
 
 pub(crate) fn resume(n: u32) -> Resume {
     Resume { target: target(n), by: Source::new("ann").unwrap() }
+}
+
+/// Frames from a number on, each of this many bytes.
+pub(crate) fn append(hold: LeaseRef, first: u64, bytes: &[usize]) -> AppendFrames {
+    let of = |bytes: &usize| Frame::new(FrameType::token(), vec![b'x'; *bytes]);
+    AppendFrames { hold, first: Some(first), frames: bytes.iter().map(of).collect() }
+}
+
+pub(crate) fn patch_summary(hold: LeaseRef, number: u64, patch: &'static str) -> PatchSummary {
+    PatchSummary { hold, number: Some(number), patch: patch.into() }
 }
 
 pub(crate) fn hand_back(hold: LeaseRef) -> HandBack {

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use ff_core::bounds::PARTITIONS;
+use ff_core::bounds::STREAM_BYTES_MIN;
 use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::machine::Submit;
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
+use ff_core::stream::StreamPolicy;
 use ff_core::{
     Capabilities, Category, Dimension, ExecutionId, IdempotencyKey, Kind, Lane, Millis, Namespace,
     Partition, Payload, PolicyOverrides, RequestId, ResourceName, TagKey, TagValue, Time, When,
@@ -141,6 +143,7 @@ pub(super) fn policy(rng: &mut Rng, keyed: bool) -> Policy {
     let categories =
         chance(rng, 30).then(|| BTreeSet::from([Category::error(), category(rng), category(rng)]));
     let max_attempts = one(rng, &[1, 2, 3]);
+    let stream = stream(&mut aside(rng));
     Policy {
         retry: Retry { max_attempts, backoff: backoff(rng), categories },
         attempt_timeout: chance(rng, 50).then(|| millis(rng, &[60, 60, 300, 1_500, 6_000])),
@@ -151,7 +154,14 @@ pub(super) fn policy(rng: &mut Rng, keyed: bool) -> Policy {
             true => Millis::from_hours(24),
             false => millis(rng, &[1, 100, 100, 1_000, 1_000, 86_400_000]),
         },
+        stream,
     }
+}
+
+/// Bounds that a history reaches.
+fn stream(rng: &mut Rng) -> StreamPolicy {
+    let bytes = one(rng, &[STREAM_BYTES_MIN, STREAM_BYTES_MIN, 4 * STREAM_BYTES_MIN]);
+    StreamPolicy { frames: one(rng, &[1, 2, 3, 8]), bytes }
 }
 
 /// A separate source: drawing from it does not change what is drawn from `rng` later.

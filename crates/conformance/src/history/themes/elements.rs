@@ -26,7 +26,7 @@ pub(super) const THEME: Theme = Theme {
 /// Those that a toy writes: by name, without one, without a change of its owner, and such that its owner
 /// needs attention.
 const COLLECTIONS: [Collection; 4] =
-    [Collection::Steps, Collection::Signals, Collection::Frames, TOY_ATTENTION];
+    [Collection::Steps, Collection::Signals, Collection::Next, TOY_ATTENTION];
 
 impl Generator {
     /// Writes an element of what it reads.

@@ -11,6 +11,7 @@ mod elements;
 mod interrupt;
 mod lifecycle;
 mod resources;
+mod streams;
 mod suspend;
 
 use ff_core::Code;
@@ -22,6 +23,7 @@ use super::pair::View;
 
 /// All themes. The lifecycle comes last: its moves are those that no other theme has.
 pub(crate) static THEMES: &[&Theme] = &[
+    &streams::THEME,
     &suspend::THEME,
     &interrupt::THEME,
     &elements::THEME,

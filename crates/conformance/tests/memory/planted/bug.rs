@@ -134,4 +134,16 @@ pub(crate) enum Bug {
     RevokedTokensAreAccepted,
     /// A named token is good for every namespace.
     ScopesAreIgnored,
+    /// Frames are appended whoever holds the execution.
+    AnyHolderStreams,
+    /// Frames that are there already are appended again.
+    RepeatedFramesCount,
+    /// Frames that leave a gap go to the end.
+    GapsAreAccepted,
+    /// A frame is taken for text.
+    FramesAreText,
+    /// A stream has no bound.
+    StreamsAreNotTrimmed,
+    /// A patch of a summary that is known is applied again.
+    RepeatedPatchesCount,
 }

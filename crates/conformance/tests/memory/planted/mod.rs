@@ -203,6 +203,12 @@ caught_by_histories!(
     a_signal_that_counts_twice: RepeatedSignalsCount,
     a_source_that_is_forged: SourcesAreForged,
     a_token_that_fits_a_later_waitpoint: OldTokensFit,
+    a_frame_of_a_stale_holder: AnyHolderStreams,
+    a_frame_that_is_appended_twice: RepeatedFramesCount,
+    a_stream_with_a_gap: GapsAreAccepted,
+    a_frame_taken_for_text: FramesAreText,
+    a_stream_without_a_bound: StreamsAreNotTrimmed,
+    a_patch_that_is_applied_twice: RepeatedPatchesCount,
 );
 
 /// One test for each bug that a fact catches.
@@ -322,4 +328,14 @@ caught_by_facts!(
         "named_tokens::a_revoked_token_stays_revoked",
     a_token_of_every_namespace: ScopesAreIgnored,
         "named_tokens::a_token_is_accepted_for_what_it_was_made",
+    a_frame_of_a_stale_holder: AnyHolderStreams, "streams::a_stale_holder_appends_nothing",
+    a_frame_that_is_appended_twice: RepeatedFramesCount,
+        "streams::a_repeated_append_adds_only_what_is_missing",
+    a_stream_with_a_gap: GapsAreAccepted, "streams::frames_that_leave_a_gap_are_refused",
+    a_frame_taken_for_text: FramesAreText,
+        "streams::the_bytes_of_a_frame_come_out_as_they_went_in",
+    a_stream_without_a_bound: StreamsAreNotTrimmed,
+        "streams::the_oldest_frames_past_the_bound_are_trimmed",
+    a_patch_that_is_applied_twice: RepeatedPatchesCount,
+        "summary::a_repeated_patch_changes_nothing",
 );

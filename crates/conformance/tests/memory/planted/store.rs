@@ -77,6 +77,28 @@ impl Planted {
                 let fence = found.ok().flatten().and_then(|record| record.fence());
                 step.hold.fence = fence.unwrap_or(step.hold.fence);
             }
+            (Bug::AnyHolderStreams, Action::AppendFrames(append)) => {
+                let found = self.store.record(append.hold.target.execution).await;
+                let fence = found.ok().flatten().and_then(|record| record.fence());
+                append.hold.fence = fence.unwrap_or(append.hold.fence);
+            }
+            (Bug::RepeatedFramesCount, Action::AppendFrames(append)) => append.first = None,
+            (Bug::GapsAreAccepted, Action::AppendFrames(append)) => {
+                let owner = append.hold.target.execution;
+                let from = append.first.unwrap_or(0).saturating_sub(1);
+                let range = ElementRange { owner, collection: Collection::Frames, from, limit: 1 };
+                let before = self.store.elements(range).await.unwrap_or_default();
+                append.first = append.first.filter(|_| !before.is_empty());
+            }
+            (Bug::FramesAreText, Action::AppendFrames(append)) => {
+                for frame in &mut append.frames {
+                    frame.bytes = String::from_utf8_lossy(&frame.bytes).into_owned().into();
+                }
+            }
+            (Bug::StreamsAreNotTrimmed, Action::Submit(submit)) => {
+                submit.policy.stream = Default::default();
+            }
+            (Bug::RepeatedPatchesCount, Action::PatchSummary(patch)) => patch.number = None,
             (Bug::ReplaysKeepAll, Action::Replay(replay)) => replay.journal = ReplayJournal::Keep,
             (Bug::SleepsAreForgotten, Action::Delay(delay)) => delay.step = None,
             (Bug::RepeatedStepsCount, Action::RecordStep(step)) => {
