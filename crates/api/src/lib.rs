@@ -26,6 +26,7 @@ pub mod policy;
 pub mod registration;
 pub mod signing;
 pub mod step;
+pub mod stream;
 pub mod submitted;
 pub mod suspension;
 pub mod timestamp;
@@ -51,6 +52,7 @@ pub use policy::{BackoffView, PolicyView};
 pub use registration::{WorkerPageView, WorkerView};
 pub use signing::{SigningKeyView, SigningKeysView};
 pub use step::{StepView, StepsView};
+pub use stream::{FrameView, FramesView, SummaryView};
 pub use submitted::{SubmittedView, WarningView};
 pub use suspension::{
     ConditionView, CountConditionView, CountedView, ResumedView, SignalConditionView, SignalView,

@@ -1,6 +1,7 @@
 //! The policy of an execution.
 
 use ff_core::policy::{Backoff, Growth, Policy, Retry};
+use ff_core::stream::StreamPolicy;
 use ff_core::{Category, Millis};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -27,6 +28,10 @@ pub struct PolicyView {
     pub max_reclaims: u32,
     /// How long it stays readable after its end.
     pub retention_ms: u64,
+    /// How many frames of its stream are kept.
+    pub stream_frames: u32,
+    /// How many bytes of them.
+    pub stream_bytes: u32,
 }
 
 /// How the wait grows from one failed attempt to the next.
@@ -55,6 +60,8 @@ impl From<&Policy> for PolicyView {
             lease_ttl_ms: policy.lease_ttl.get(),
             max_reclaims: policy.max_reclaims,
             retention_ms: policy.retention.get(),
+            stream_frames: policy.stream.frames,
+            stream_bytes: policy.stream.bytes,
         }
     }
 }
@@ -85,6 +92,7 @@ impl From<PolicyView> for Policy {
             lease_ttl: Millis::new(view.lease_ttl_ms),
             max_reclaims: view.max_reclaims,
             retention: Millis::new(view.retention_ms),
+            stream: StreamPolicy { frames: view.stream_frames, bytes: view.stream_bytes },
         }
     }
 }
@@ -113,6 +121,8 @@ mod tests {
                 "lease_ttl_ms": 30_000,
                 "max_reclaims": 10,
                 "retention_ms": 604_800_000,
+                "stream_frames": 10_000,
+                "stream_bytes": 4_194_304,
             })
         );
     }

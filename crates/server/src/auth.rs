@@ -95,6 +95,28 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.to_owned())
 }
 
+/// The token that a request was accepted with, for an answer that is sent over a long time.
+pub(crate) struct Shown(Option<String>);
+
+impl Shown {
+    /// Whether its caller is still accepted.
+    pub(crate) async fn is_accepted(&self, state: &AppState) -> bool {
+        let named = self.0.as_deref().filter(|shown| shown.starts_with(named_token::PREFIX));
+        match named {
+            Some(shown) => caller(state, Some(shown)).await.is_ok(),
+            None => true,
+        }
+    }
+}
+
+impl FromRequestParts<AppState> for Shown {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        Ok(Shown(bearer(&parts.headers)))
+    }
+}
+
 /// Who makes the request.
 pub(crate) struct By(pub(crate) Actor);
 

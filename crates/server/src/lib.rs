@@ -23,6 +23,7 @@ mod parse_error;
 mod router;
 mod routes;
 mod serve;
+mod sse;
 mod state;
 mod stream;
 mod tls;

@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
     bulk, claim, executions, holder, lanes, limits, meta, named_tokens, operator, registry, steps,
-    stops, suspend, tokens, workers,
+    stops, streams, suspend, tokens, workers,
 };
 use crate::state::AppState;
 
@@ -154,6 +154,9 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(executions::result))
         .routes(routes!(executions::attempts))
         .routes(routes!(steps::steps, steps::record_step))
+        .routes(routes!(streams::append_frames))
+        .routes(routes!(streams::stream))
+        .routes(routes!(streams::summary, streams::patch_summary))
         .routes(routes!(operator::cancel))
         .routes(routes!(operator::replay))
         .routes(routes!(operator::priority))

@@ -17,17 +17,18 @@ use ff_core::credential::TokenView;
 use ff_core::explain::Explanation;
 use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
-    Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest, Claimed, CloseWaitpoint, Complete,
-    Continued, Delay, Delete, Fail, GrantNext, Granted, LeaseRef, OpenWaitpoint, RecordStep,
-    RecordedStep, Registered, Renewed, Replay, ReportProgress, ReportUsage, Resume, Revoke,
-    SetPriority, SetTags, Signal, Signalled, Submit, Submitted, Suspend, Suspended, Target, Ticked,
-    WaitpointRef,
+    AppendFrames, AppendedFrames, Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest,
+    Claimed, CloseWaitpoint, Complete, Continued, Delay, Delete, Fail, GrantNext, Granted,
+    LeaseRef, OpenWaitpoint, PatchSummary, PatchedSummary, RecordStep, RecordedStep, Registered,
+    Renewed, Replay, ReportProgress, ReportUsage, Resume, Revoke, SetPriority, SetTags, Signal,
+    Signalled, Submit, Submitted, Suspend, Suspended, Target, Ticked, WaitpointRef,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
 use ff_core::signal::ReceivedSignal;
 use ff_core::signing::{Fingerprint, SigningKeys};
+use ff_core::summary::Summary;
 use ff_core::suspension::Waitpoint;
 use ff_core::{
     Actor, Description, ExecutionId, IdempotencyKey, Kid, Lane, Millis, Namespace, Payload,
@@ -43,10 +44,12 @@ use ff_store::roles::{
     NewToken, Registering, Session, TokenSignal, Verified,
 };
 use ff_store::stops::{StopCursor, StopNews};
+use ff_store::tails::{Follow, FramePage};
 use ff_store::{
-    BulkBackend, ClientBackend, DueCursor, DueTimers, EngineId, KeysBackend, LimitsBackend,
-    MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired, SignalBackend, Stats,
-    StoreError, SuspendBackend, TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
+    BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineId, KeysBackend,
+    LimitsBackend, MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired, SignalBackend,
+    Stats, StoreError, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, Wakeups,
+    WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -103,6 +106,17 @@ pass!(ClientBackend to http {
     explain(target: &Target) -> Explanation;
 } fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId {
     self.http.new_id(namespace, key)
+});
+
+pass!(EmitBackend to http {
+    append_frames(append: AppendFrames) -> AppendedFrames;
+    patch_summary(patch: PatchSummary) -> PatchedSummary;
+});
+
+pass!(StreamBackend to http {
+    frames(target: &Target, from: u64, limit: usize) -> FramePage;
+    follow(target: &Target, from: u64) -> Box<dyn Follow>;
+    summary(target: &Target) -> Option<Summary>;
 });
 
 pass!(SuspendBackend to http {

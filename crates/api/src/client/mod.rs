@@ -14,6 +14,7 @@ mod limits;
 mod named_tokens;
 mod paths;
 mod roles;
+mod stream;
 mod suspend;
 mod token;
 mod transport;

@@ -18,6 +18,7 @@ mod registration;
 pub mod schema;
 mod step;
 mod stops;
+mod stream;
 mod strict;
 mod submit;
 mod suspend;
@@ -46,6 +47,7 @@ pub use problem::Problem;
 pub use registration::{BeatenView, Kept, RegisterRequest, RegisteredView, SessionBody};
 pub use step::{RecordedStepView, StepRequest};
 pub use stops::StopsView;
+pub use stream::{FrameBody, FramesRequest, NextView, SummaryRequest};
 pub use strict::Object;
 pub use submit::{BatchAnswer, SubmitAnswer, SubmitBatch, SubmitRequest};
 pub use suspend::{

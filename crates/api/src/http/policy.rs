@@ -1,6 +1,6 @@
 //! The policy of work, set by a submit or by a lane.
 
-use ff_core::overrides::{BackoffOverrides, PolicyOverrides};
+use ff_core::overrides::{BackoffOverrides, PolicyOverrides, StreamOverrides};
 use ff_core::policy::Growth;
 use ff_core::{Category, Millis, Patch};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,14 @@ pub struct PolicyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 315360000000u64)]
     pub retention_ms: Option<u64>,
+    /// How many frames of its stream are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100000)]
+    pub stream_frames: Option<u32>,
+    /// How many bytes of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 65536, maximum = 67108864)]
+    pub stream_bytes: Option<u32>,
 }
 
 /// How the wait between attempts grows.
@@ -92,6 +100,7 @@ impl PolicyRequest {
             lease_ttl: self.lease_ttl_ms.map(Millis::new),
             max_reclaims: self.max_reclaims,
             retention: self.retention_ms.map(Millis::new),
+            stream: StreamOverrides { frames: self.stream_frames, bytes: self.stream_bytes },
         }
     }
 }
@@ -113,6 +122,8 @@ impl From<&PolicyOverrides> for PolicyRequest {
             lease_ttl_ms: ask.lease_ttl.map(Millis::get),
             max_reclaims: ask.max_reclaims,
             retention_ms: ask.retention.map(Millis::get),
+            stream_frames: ask.stream.frames,
+            stream_bytes: ask.stream.bytes,
         }
     }
 }

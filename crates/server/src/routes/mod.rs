@@ -12,6 +12,7 @@ pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod steps;
 pub(crate) mod stops;
+pub(crate) mod streams;
 pub(crate) mod suspend;
 pub(crate) mod tokens;
 pub(crate) mod workers;

@@ -30,6 +30,7 @@ mod requests;
 mod shutdown;
 mod slow;
 mod stops;
+mod streams;
 mod tls;
 mod tokens;
 mod usage;
