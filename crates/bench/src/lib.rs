@@ -23,6 +23,7 @@ mod samples;
 mod scarce;
 mod signal;
 mod step;
+mod stream;
 mod time;
 mod urgent;
 mod wait;
@@ -89,6 +90,8 @@ pub enum Scenario {
     Signal,
     /// Results of durable steps, recorded by many workers at once.
     Step,
+    /// Frames from one writer to many viewers.
+    Stream,
 }
 
 /// Why a benchmark did not finish.
@@ -170,5 +173,6 @@ pub async fn run(
         Scenario::Wait => wait::run(url, open().await?, load, progress).await,
         Scenario::Signal => signal::run(url, open().await?, load, progress).await,
         Scenario::Step => step::run(url, open().await?, load, progress).await,
+        Scenario::Stream => stream::run(url, open().await?, load, progress).await,
     }
 }

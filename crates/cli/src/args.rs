@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
     explain, keys, lane, ls, man, payload, priority, progress, quota, replay, resume, revoke,
-    serve, show, signal, step, steps, submit, tags, token, usage, version, wait, waitpoints,
+    serve, show, signal, step, steps, submit, tags, tail, token, usage, version, wait, waitpoints,
     worker, workers,
 };
 use crate::log::Format;
@@ -116,6 +116,8 @@ pub(crate) enum Command {
     Attempts(attempts::Attempts),
     /// Show the journal of an execution: its steps, sleeps and waits.
     Steps(steps::Steps),
+    /// Print what an execution streams.
+    Tail(tail::Tail),
     /// Print the result of an execution.
     Result(payload::Result),
     /// Print the input of an execution.

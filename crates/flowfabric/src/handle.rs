@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ff_core::signal::SignalEffect;
 use ff_core::{ExecutionId, PublicState};
-use ff_sdk::{FromPayload, ToPayload, millis};
+use ff_sdk::{FromPayload, Tail, ToPayload, millis};
 use ff_store::ring::SignedToken;
 
 use crate::Error;
@@ -76,6 +76,22 @@ impl<R: FromPayload> TaskHandle<R> {
 }
 
 impl<R> TaskHandle<R> {
+    /// Watches what the task streams, from its first frame on.
+    ///
+    /// ```
+    /// # use flowfabric::prelude::*;
+    /// # async fn example(task: TaskHandle) -> Result<(), Error> {
+    /// let mut tail = task.tail(0);
+    /// while let Some(frame) = tail.next().await? {
+    ///     print!("{}", String::from_utf8_lossy(&frame.bytes));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tail(&self, from: u64) -> Tail {
+        self.flowfabric.client().tail(self.id, from)
+    }
+
     /// The id of its execution. Keep it to find the task again with [`FlowFabric::handle`].
     pub fn id(&self) -> ExecutionId {
         self.id

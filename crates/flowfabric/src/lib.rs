@@ -47,11 +47,12 @@ mod worker;
 pub use builder::Builder;
 pub use ff_core::record::Progress;
 pub use ff_core::signal::SignalEffect;
+pub use ff_core::stream::StreamFrame;
 pub use ff_core::{ExecutionId, Fence, LeaseId, Payload, PublicState, RequestId};
 pub use ff_sdk::{
     Approval, Bytes, Decided, FromPayload, FromTask, Handler, Handling, Json, NeededState,
-    SdkError as Error, State, StopReason, TaskContext, TaskError, TaskSignal, ToPayload, Vote,
-    Wait, Waited,
+    SdkError as Error, State, StopReason, Tail, TaskContext, TaskError, TaskSignal, ToPayload,
+    TokenStream, Vote, Wait, Waited,
 };
 pub use ff_store::ring::SignedToken;
 pub use flowfabric::FlowFabric;
@@ -75,6 +76,11 @@ struct Embedding;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/workers.md")]
 struct Workers;
+
+/// The example of the guide to streams, run as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/streams.md")]
+struct Streams;
 
 /// The example of the guide to steps, run as it is.
 #[cfg(doctest)]

@@ -3,6 +3,7 @@
 pub use crate::{
     BudgetBuilder, Builder, Bytes, CancellationToken, Error, ExecutionId, Fence, FlowFabric,
     FromPayload, FromTask, Handler, Handling, Json, LeaseId, NeededState, Payload, Progress,
-    PublicState, QuotaBuilder, RequestId, SignalEffect, SignedToken, State, StopReason,
-    TaskBuilder, TaskContext, TaskError, TaskHandle, ToPayload, Untyped, Worker, WorkerBuilder,
+    PublicState, QuotaBuilder, RequestId, SignalEffect, SignedToken, State, StopReason, Tail,
+    TaskBuilder, TaskContext, TaskError, TaskHandle, ToPayload, TokenStream, Untyped, Worker,
+    WorkerBuilder,
 };

@@ -17,7 +17,8 @@ use ff_store::{ClientBackend, StoreError};
 
 use crate::error::SdkError;
 use crate::limits::amounts_of;
-use crate::payload::{FromPayload, ToPayload};
+use crate::payload::{FromPayload, Json, ToPayload};
+use crate::tail::Tail;
 
 /// How often a submit is sent at most.
 const TRIES: u32 = 5;
@@ -122,6 +123,21 @@ impl Client {
             }
             Some((outcome, _)) => Err(ended(record.public_state(), outcome)),
         }
+    }
+
+    /// Watches what an execution streams, from frame `from` on.
+    pub fn tail(&self, execution: ExecutionId, from: u64) -> Tail {
+        Tail::new(self.clone(), execution, from)
+    }
+
+    /// The summary of an execution, decoded; `None` if it has none.
+    pub async fn summary<T: serde::de::DeserializeOwned>(
+        &self,
+        execution: ExecutionId,
+    ) -> Result<Option<T>, SdkError> {
+        let found = self.backend.summary(&self.target(execution)).await?;
+        let payload = found.map(|summary| Payload::json(summary.document));
+        Ok(payload.map(|payload| Json::<T>::from_payload(&payload)).transpose()?.map(|json| json.0))
     }
 
     /// Cancels, leaving a holder `grace` to stop by itself.

@@ -23,7 +23,7 @@ pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 #[derive(Clone)]
 pub struct TaskContext {
     assignment: Arc<Assignment>,
-    reports: Reports,
+    pub(crate) reports: Reports,
     journal: Arc<TaskJournal>,
     stop: CancellationToken,
     shared: Arc<Shared>,

@@ -160,6 +160,8 @@ impl TaskJournal {
     {
         // A test has no engine that would end the wait, so it is over at once.
         let Keeper::Engine(reporter) = &self.keeper else { return Ok(()) };
+        // The fence that frames need may end with this call.
+        reporter.flush_last().await;
         match reporter.repeat(|| call(reporter)).await.map_err(SdkError::from) {
             Ok(Some(_)) => reporter.parked(),
             Ok(None) => return Ok(()),

@@ -9,6 +9,7 @@ use ff_store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::emit::Slot;
 use crate::heartbeat::MIN_INTERVAL;
 use crate::task::StopReason;
 
@@ -26,6 +27,8 @@ pub(crate) struct KeptLease {
     pub(crate) lost: CancellationToken,
     /// Set once a call of the handler has ended the hold.
     pub(crate) parked: CancellationToken,
+    /// What sends the frames of the task, from the first one until the task has ended.
+    pub(crate) emitter: Mutex<Slot>,
 }
 
 #[derive(Debug)]
@@ -61,6 +64,7 @@ impl KeptLease {
             stop: CancellationToken::new(),
             lost: CancellationToken::new(),
             parked: CancellationToken::new(),
+            emitter: Mutex::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! One claimed execution and its lease.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ff_core::limits::Amounts;
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::dropped::{Dropped, Drops};
+use crate::emit::Slot;
 use crate::error::{SdkError, shorten};
 use crate::heartbeat::Heartbeat;
 use crate::lease::KeptLease;
@@ -245,6 +246,8 @@ impl ClaimedTask {
     where
         F: Future<Output = Result<Exited, StoreError>>,
     {
+        // The fence that frames need ends with the hold.
+        self.reporter().flush_last().await;
         let error = match repeat_while_held(&self.lease, &self.shutdown, call).await {
             Ok(exited) => {
                 self.settled = true;
@@ -292,6 +295,8 @@ impl ClaimedTask {
 impl Drop for ClaimedTask {
     fn drop(&mut self) {
         self.heartbeat.remove(&self.lease);
+        // It holds the lease, and the lease holds it.
+        *self.reporter().slot() = Slot::Ended;
         let execution = self.assignment.execution;
         if self.settled || self.lease.parked.is_cancelled() {
             self.drops.forget(execution);
@@ -353,6 +358,11 @@ impl Reporter {
         F: Future<Output = Result<T, StoreError>>,
     {
         repeat_while_held(&self.lease, &self.shutdown, call).await
+    }
+
+    /// The place of what sends the frames of the task.
+    pub(crate) fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.lease.emitter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a call of the handler has ended the hold.

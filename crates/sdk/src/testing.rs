@@ -6,6 +6,7 @@ use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use ff_core::journal;
 use ff_core::limits::Amounts;
 use ff_core::machine::Assignment;
@@ -155,6 +156,12 @@ impl TestTask {
         self.recorder.recorded().progress.clone()
     }
 
+    /// What was streamed, in order: the type and the bytes of each frame. A patch of the summary is among
+    /// them, as type `summary`.
+    pub fn frames(&self) -> Vec<(String, Bytes)> {
+        self.recorder.recorded().frames.clone()
+    }
+
     /// The names of the steps and sleeps that have ended, in order. A later run with the same test task
     /// finds their results, as a later attempt does.
     pub fn steps(&self) -> Vec<String> {
@@ -200,6 +207,7 @@ pub(crate) struct Recorder(Mutex<Recorded>);
 #[derive(Default)]
 struct Recorded {
     progress: Vec<(u8, String)>,
+    frames: Vec<(String, Bytes)>,
     journal: Vec<(StepName, journal::Recorded)>,
     signals: Vec<TaskSignal>,
     used: Amounts,
@@ -219,6 +227,10 @@ impl Recorder {
         }
         self.recorded().progress.push((percent, message.to_owned()));
         Ok(())
+    }
+
+    pub(crate) fn emit(&self, kind: &str, bytes: Bytes) {
+        self.recorded().frames.push((kind.to_owned(), bytes));
     }
 
     pub(crate) fn journal(&self) -> Vec<(StepName, journal::Recorded)> {

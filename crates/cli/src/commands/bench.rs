@@ -31,6 +31,7 @@ urgent     claims until an urgent execution is claimed
 wait       from the end of an execution to those who wait for its result
 signal     suspend, signal, resume and complete
 step       results of durable steps, recorded by many workers at once
+stream     frames from one writer to many viewers
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
 
@@ -42,15 +43,15 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     scenario: Which,
 
-    /// How many executions in total; step: how many steps.
+    /// How many executions in total; step: how many steps; stream: how many frames.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
-    /// How many workers at once, or who wait; idle: 16 when absent, else 64.
+    /// How many workers at once, or who wait; stream: how many viewers; idle: 16 when absent, else 64.
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(0, 10_000))]
     workers: Option<u16>,
 
-    /// How many executions in one call; http: 16 when absent, else 1.
+    /// How many executions in one call; stream: how many frames; http: 16 when absent, else 1.
     #[arg(long, value_name = "N", value_parser = parse::number::<u16>(1, 256))]
     batch: Option<u16>,
 
@@ -113,6 +114,7 @@ enum Which {
     Wait,
     Signal,
     Step,
+    Stream,
     /// One of the processes of idle: waits until its input ends.
     #[value(hide = true)]
     IdleChild,
@@ -153,6 +155,7 @@ impl Bench {
             Which::Wait => (1_280, 64, 1),
             Which::Signal => (2_000, 1, 1),
             Which::Step => (20_000, 64, 1),
+            Which::Stream => (2_000, 100, 20),
         };
         Load {
             executions: self.executions.unwrap_or(executions),
@@ -191,6 +194,7 @@ impl Bench {
             Which::Wait => Scenario::Wait,
             Which::Signal => Scenario::Signal,
             Which::Step => Scenario::Step,
+            Which::Stream => Scenario::Stream,
             Which::Idle | Which::IdleChild => Scenario::Idle {
                 span: self.span(10),
                 processes: self.processes.map(|count| self.children(count)).transpose()?,

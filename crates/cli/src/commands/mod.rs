@@ -34,6 +34,7 @@ pub(crate) mod step;
 pub(crate) mod steps;
 pub(crate) mod submit;
 pub(crate) mod tags;
+pub(crate) mod tail;
 pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod version;
@@ -91,6 +92,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Wait(command) => command.run(session).await,
         Command::Attempts(command) => command.run(session).await,
         Command::Steps(command) => command.run(session).await,
+        Command::Tail(command) => command.run(session).await,
         Command::Result(command) => command.run(session).await,
         Command::Input(command) => command.run(session).await,
         Command::Cancel(command) => command.run(session).await,

@@ -56,6 +56,25 @@ pub(crate) fn lines(text: &str, indent: &str) -> String {
     shown.collect()
 }
 
+/// What a program printed, for a terminal: line breaks and tabs stay, every other control character is
+/// shown and not obeyed, and what is no text is replaced.
+pub(crate) fn harmless(bytes: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    let shown = shown.chars().map(|c| match c {
+        '\n' | '\t' => c,
+        // The pictures of control characters begin there.
+        c if c < ' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        c if c.is_control() || is_bidi(c) => '\u{fffd}',
+        c => c,
+    });
+    shown.collect()
+}
+
+/// Whether a character changes the direction of the text after it.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +101,14 @@ mod tests {
         assert_eq!(wrapped("one two three\nfour", Some(7)), "one two\nthree\nfour");
         assert_eq!(wrapped("one two", Some(2)), "one\ntwo", "a word is never broken");
         assert_eq!(wrapped("one two", None), "one two");
+    }
+
+    #[test]
+    fn what_a_program_prints_cannot_change_the_terminal() {
+        assert_eq!(harmless(b"a\tb\r\nc\n"), "a\tb\nc\n");
+        assert_eq!(harmless(b"\x1b[31mred\x1b]0;title\x07\r"), "␛[31mred␛]0;title␇␍");
+        assert_eq!(harmless(b"\xff\xc2\x9b"), "\u{fffd}\u{fffd}", "a C1 control, and no text");
+        assert_eq!(harmless("\u{202e}abc\u{7f}".as_bytes()), "\u{fffd}abc\u{fffd}");
     }
 
     #[test]

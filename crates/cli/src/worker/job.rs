@@ -56,7 +56,7 @@ pub(super) async fn run(context: Arc<Context>, task: ClaimedTask) {
     let started = Instant::now();
     let id = task.assignment().execution;
     let pass = context.relay.admit(task.hold());
-    let conclusion = match Program::start(&context, task.assignment()) {
+    let conclusion = match Program::start(&context, &task) {
         Ok(program) => supervise(&context, program, &task).await,
         Err(error) => not_started(&error),
     };

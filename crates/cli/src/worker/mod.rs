@@ -7,6 +7,7 @@
 
 mod environment;
 mod job;
+mod lines;
 mod log;
 mod program;
 mod relay;

@@ -5,13 +5,15 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use ff_core::FrameType;
 use ff_core::bounds::{MESSAGE_BYTES, PAYLOAD_BYTES};
-use ff_core::machine::Assignment;
+use ff_sdk::ClaimedTask;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
+use super::lines::Lines;
 use super::log::Log;
 use super::tail::Tail;
 use super::watchdog::Watched;
@@ -41,7 +43,10 @@ pub(super) struct Program {
     stdin: Option<ChildStdin>,
     input: Bytes,
     stdout: Option<ChildStdout>,
+    stdout_chunk: Vec<u8>,
     output: Vec<u8>,
+    out: Lines,
+    err: Lines,
     stderr: Option<ChildStderr>,
     stderr_chunk: Vec<u8>,
     tail: Tail,
@@ -54,8 +59,9 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts the program of the worker, as `sh -c` runs it, on the input of `assignment`.
-    pub(super) fn start(context: &Context, assignment: &Assignment) -> io::Result<Program> {
+    /// Starts the program of the worker, as `sh -c` runs it, on the input of `task`.
+    pub(super) fn start(context: &Context, task: &ClaimedTask) -> io::Result<Program> {
+        let assignment = task.assignment();
         let mut command = Command::new("sh");
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with(environment::OWN) {
@@ -80,7 +86,10 @@ impl Program {
             stdin: child.stdin.take().filter(|_| !input.is_empty()),
             input,
             stdout: child.stdout.take(),
+            stdout_chunk: Vec::new(),
             output: Vec::new(),
+            out: Lines::new(FrameType::stdout(), task.reporter()),
+            err: Lines::new(FrameType::stderr(), task.reporter()),
             stderr: child.stderr.take(),
             stderr_chunk: Vec::new(),
             tail: Tail::new(MESSAGE_BYTES),
@@ -153,17 +162,32 @@ impl Program {
                 // A program need not read its input.
                 _ => self.stdin = None,
             },
-            more = read(&mut self.stdout, &mut self.output) => match more {
-                true => self.output.truncate(PAYLOAD_BYTES + 1),
-                false => self.stdout = None,
+            more = read(&mut self.stdout, &mut self.stdout_chunk) => match more {
+                true => {
+                    self.out.push(&self.stdout_chunk);
+                    let room = (PAYLOAD_BYTES + 1).saturating_sub(self.output.len());
+                    let kept = room.min(self.stdout_chunk.len());
+                    self.output.extend_from_slice(&self.stdout_chunk[..kept]);
+                    self.stdout_chunk.clear();
+                }
+                false => {
+                    self.stdout = None;
+                    self.out.end();
+                }
             },
+            () = self.out.is_due() => self.out.end(),
+            () = self.err.is_due() => self.err.end(),
             more = read(&mut self.stderr, &mut self.stderr_chunk) => match more {
                 true => {
                     self.log.passed_on(&self.stderr_chunk);
                     self.tail.push(&self.stderr_chunk);
+                    self.err.push(&self.stderr_chunk);
                     self.stderr_chunk.clear();
                 }
-                false => self.stderr = None,
+                false => {
+                    self.stderr = None;
+                    self.err.end();
+                }
             },
             exit = self.child.wait(), if self.exit.is_none() => {
                 self.exit = Some(exit.map_err(|error| error.to_string()));

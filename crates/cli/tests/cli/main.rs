@@ -32,4 +32,5 @@ mod worker_lanes;
 mod worker_lease;
 mod worker_program;
 mod worker_race;
+mod worker_stream;
 mod workers;

@@ -8,6 +8,7 @@ mod registration;
 mod runtime;
 mod steps;
 mod stops;
+mod streams;
 mod usage;
 mod waits;
 mod work;
