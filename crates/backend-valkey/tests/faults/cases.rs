@@ -286,6 +286,7 @@ pub(crate) fn settle() -> Vec<Case> {
         case("commit_freeing", "a hand-back", held(), [command(hand_back(mine()))]),
         case("commit_freeing", "a progress", held(), [command(progress(mine()))]),
         case("commit_freeing", "a step", held(), [command(record_step(mine(), "a"))]),
+        case("commit", "a summary", held(), [command(patch_summary(mine(), 0, "{}"))]),
         case(
             "commit_freeing",
             "a step after another",

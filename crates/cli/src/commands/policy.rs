@@ -1,8 +1,8 @@
 //! The flags of a policy.
 
 use clap::Args;
-use ff_core::bounds::{ATTEMPTS, RECLAIMS};
-use ff_core::overrides::{BackoffOverrides, PolicyOverrides};
+use ff_core::bounds::{ATTEMPTS, RECLAIMS, STREAM_BYTES, STREAM_BYTES_MIN, STREAM_FRAMES};
+use ff_core::overrides::{BackoffOverrides, PolicyOverrides, StreamOverrides};
 use ff_core::policy::Growth;
 use ff_core::{Category, Millis, Patch};
 
@@ -72,6 +72,16 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     retention: Option<Millis>,
+
+    /// How many frames of its stream are kept [default: 10000].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u32>(1, STREAM_FRAMES.into()))]
+    stream_frames: Option<u32>,
+
+    /// How many bytes of its stream are kept [default: 4194304].
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    #[arg(value_parser = parse::number::<u32>(STREAM_BYTES_MIN.into(), STREAM_BYTES.into()))]
+    stream_bytes: Option<u32>,
 }
 
 fn span_or_none(text: &str) -> Result<Patch<Millis>, String> {
@@ -108,6 +118,7 @@ impl PolicyFlags {
             lease_ttl: self.lease_ttl,
             max_reclaims: self.max_reclaims,
             retention: self.retention,
+            stream: StreamOverrides { frames: self.stream_frames, bytes: self.stream_bytes },
         }
     }
 }
@@ -148,6 +159,8 @@ mod tests {
             "--lease-ttl=300ms",
             "--max-reclaims=0",
             "--retention=2d",
+            "--stream-frames=7",
+            "--stream-bytes=70000",
         ]);
         let expected = PolicyOverrides {
             max_attempts: Some(5),
@@ -163,6 +176,7 @@ mod tests {
             lease_ttl: Some(Millis::new(300)),
             max_reclaims: Some(0),
             retention: Some(Millis::from_days(2)),
+            stream: StreamOverrides { frames: Some(7), bytes: Some(70_000) },
         };
         assert_eq!(ask, expected);
     }

@@ -40,7 +40,7 @@ const RUNS: u32 = 2;
 /// More states than this means that the space is not finite after all.
 const STATES: usize = 200_000;
 /// Commands that do nothing to ownership and are left to the random histories.
-const NOT_TRIED: [Verb; 9] = [
+const NOT_TRIED: [Verb; 11] = [
     Verb::Progress,
     Verb::CancelHeld,
     Verb::SetPriority,

@@ -62,9 +62,9 @@ async fn a_test_sees_what_a_handler_streams() {
     let task = TestTask::new();
     let run = task.run::<(), _>(talk, &["a", "b"]).await;
     assert!(run.is_err(), "the first attempt fails");
-    let text: Vec<_> = task.frames().into_iter().map(|(kind, bytes)| (kind, bytes)).collect();
-    assert_eq!(text[0], ("status".to_owned(), "begins".into()));
-    let tokens: Vec<u8> =
-        text.iter().filter(|(kind, _)| kind == "token").flat_map(|(_, b)| b.to_vec()).collect();
+    let frames = task.frames();
+    assert_eq!(frames[0], ("status".to_owned(), "begins".into()));
+    let tokens = frames.iter().filter(|(kind, _)| kind == "token");
+    let tokens: Vec<u8> = tokens.flat_map(|(_, bytes)| bytes.to_vec()).collect();
     assert_eq!(tokens, b"ab");
 }
