@@ -1,5 +1,6 @@
 //! From the wire back to the description of an execution.
 
+use ff_core::act::Act;
 use ff_core::id::{LeaseId, RequestId};
 use ff_core::limits::ExecutionLimits;
 use ff_core::payload::{ContentType, PayloadShape};
@@ -62,6 +63,7 @@ impl TryFrom<ExecutionView> for Description {
             past_runs: view.past_runs.into_iter().map(past_run).collect::<Understood<_>>()?,
             attempt: view.newest_attempt.map(Attempt::try_from).transpose()?,
             used: view.used,
+            acts: view.acts.into_iter().map(Act::from).collect(),
         })
     }
 }
@@ -197,9 +199,10 @@ impl From<FailureView> for Failure {
 mod tests {
     use super::*;
     use crate::sample;
-    use ff_core::ResourceKind;
+    use ff_core::act::Deed;
     use ff_core::limits::Blocker;
     use ff_core::state::Intent;
+    use ff_core::{Actor, ResourceKind};
 
     fn round_trip(described: &Description) {
         let text = serde_json::to_string(&ExecutionView::from(described)).unwrap();
@@ -246,6 +249,9 @@ mod tests {
             round_trip(&Description { past_runs: vec![past], ..base.clone() });
             states.push(State::Finished { outcome, at: sample::NOW });
         }
+        let by = Actor::root();
+        let acts = Deed::ALL.iter().map(|what| Act { what: *what, by: by.clone(), at: sample::NOW });
+        round_trip(&Description { acts: acts.collect(), ..base.clone() });
         for state in states {
             round_trip(&Description { state, ..base.clone() });
         }

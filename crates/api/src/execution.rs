@@ -15,6 +15,7 @@ use ff_core::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::act::ActView;
 use crate::attempt::{AttemptView, ProgressView};
 use crate::http::schema;
 use crate::payload::PayloadShapeView;
@@ -118,6 +119,9 @@ pub struct ExecutionView {
     /// What it has used over its whole life, by dimension.
     #[schema(value_type = std::collections::BTreeMap<String, u64>)]
     pub used: Amounts,
+    /// What people did to it, oldest first; the newest 16.
+    #[serde(default)]
+    pub acts: Vec<ActView>,
     /// Its policy.
     pub policy: PolicyView,
 }
@@ -184,6 +188,7 @@ impl From<&Description> for ExecutionView {
             cancel_reason: outcome.and_then(cancel_reason),
             limits: (&record.spec.limits).into(),
             used: record.used.clone(),
+            acts: record.acts.iter().map(ActView::from).collect(),
             policy: (&record.spec.policy).into(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ff_core::resource::LaneState;
-use ff_core::{Lane, Namespace};
+use ff_core::{Actor, Lane, Namespace};
 use ff_store::backlog::Backlog;
 use ff_store::roles;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,10 @@ pub struct LaneView {
     pub reason: Option<String>,
     /// When the settings were last changed; null if they never were.
     pub since: Option<Timestamp>,
+    /// Who changed them then: the name of a token, `root` or `local`; null if that is not known.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
     /// How often the settings were changed.
     pub generation: u64,
     /// What waits and runs in it; only counted in a list of lanes.
@@ -66,6 +70,7 @@ impl LaneView {
             policy: state.defaults.as_deref().map(Into::into),
             reason: state.reason.as_deref().map(str::to_owned),
             since: (state.generation > 0).then(|| state.since.into()),
+            by: state.by.clone(),
             generation: state.generation,
             work: None,
         }
@@ -82,6 +87,7 @@ impl LaneView {
             since: self.since.map(|at| at.0).unwrap_or_default(),
             generation: self.generation,
             spread_by: None,
+            by: self.by.clone(),
         }
     }
 }
@@ -167,6 +173,7 @@ mod tests {
             reason: Some("maintenance".into()),
             since: sample::NOW,
             generation: 3,
+            by: Some(Actor::root()),
             ..LaneState::default()
         };
         for state in [paused, LaneState::default()] {

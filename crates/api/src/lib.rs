@@ -4,6 +4,7 @@
 //! index entries, no fingerprints. Times are [`Timestamp`]s, lengths of time are integers whose
 //! name ends in `_ms`, and a field that does not apply is null, never absent.
 
+pub mod act;
 pub mod approval;
 pub mod attempt;
 pub mod audit;
@@ -32,6 +33,7 @@ pub mod suspension;
 pub mod timestamp;
 pub mod worker;
 
+pub use act::{ActView, ChangedView};
 pub use approval::ApprovalView;
 pub use attempt::{AttemptView, AttemptsView, ProgressView};
 pub use audit::{AuditView, RepairedView, ViolationView};

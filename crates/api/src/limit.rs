@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use ff_core::act::Changed;
 use ff_core::budget::{self, BudgetLimits, DimensionLimits, DimensionState, OnBreach};
 use ff_core::quota::{self, QuotaLimits};
 use ff_core::{Dimension, Millis, ResourceName};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::act::ChangedView;
 use crate::http::schema;
 use crate::timestamp::Timestamp;
 
@@ -29,6 +31,9 @@ pub struct BudgetView {
     pub since: Timestamp,
     /// When usage is reset.
     pub resets: Option<Timestamp>,
+    /// Who changed last what it allows, or reset it; null if that is not known.
+    #[serde(default)]
+    pub changed: Option<ChangedView>,
 }
 
 /// One dimension of a budget; a limit of 0 is none.
@@ -64,6 +69,7 @@ impl From<&budget::BudgetView> for BudgetView {
             on_breach: view.limits.on_breach,
             since: view.since.into(),
             resets: view.resets_at().map(Timestamp),
+            changed: view.changed.as_ref().map(ChangedView::from),
         }
     }
 }
@@ -88,6 +94,7 @@ impl BudgetView {
             used: amounts(|view| view.used),
             reserved: amounts(|view| view.reserved),
             since: self.since.0,
+            changed: self.changed.as_ref().map(Changed::from),
         }
     }
 }
@@ -112,6 +119,9 @@ pub struct QuotaView {
     pub admitted: u64,
     /// When the window admits one more.
     pub next: Timestamp,
+    /// Who changed last what it allows; null if that is not known.
+    #[serde(default)]
+    pub changed: Option<ChangedView>,
 }
 
 impl From<&quota::QuotaView> for QuotaView {
@@ -125,6 +135,7 @@ impl From<&quota::QuotaView> for QuotaView {
             active: view.active,
             admitted: view.admitted,
             next: view.next.into(),
+            changed: view.changed.as_ref().map(ChangedView::from),
         }
     }
 }
@@ -143,6 +154,7 @@ impl QuotaView {
             active: self.active,
             admitted: self.admitted,
             next: self.next.0,
+            changed: self.changed.as_ref().map(Changed::from),
         }
     }
 }
@@ -187,6 +199,7 @@ impl QuotaPageView {
 mod tests {
     use super::*;
     use crate::sample;
+    use ff_core::Actor;
 
     #[test]
     fn a_budget_reads_back_as_it_was_written() {
@@ -205,6 +218,7 @@ mod tests {
                 used: [(tokens.clone(), 3)].into(),
                 reserved: BTreeMap::new(),
                 since: sample::NOW,
+                changed: period.map(|_| Changed { at: sample::NOW, by: Actor::root() }),
             };
             let text = serde_json::to_string(&BudgetView::from(&budget)).unwrap();
             let view: BudgetView = serde_json::from_str(&text).unwrap();
@@ -226,6 +240,7 @@ mod tests {
             active: 1,
             admitted: 2,
             next: sample::NOW,
+            changed: Some(Changed { at: sample::NOW, by: Actor::local() }),
         };
         let text = serde_json::to_string(&QuotaView::from(&quota)).unwrap();
         assert_eq!(serde_json::from_str::<QuotaView>(&text).unwrap().to_domain(), quota);

@@ -31,7 +31,7 @@ pub(crate) fn failure(message: &str) -> Failure {
 /// What a submit makes.
 pub(crate) fn queued() -> Description {
     let submit = Submit { input: Payload::json("{}"), ..Submit::new(id()) };
-    let command = Command { entropy: 0, action: Action::from(submit) };
+    let command = Command { entropy: 0, by: None, action: Action::from(submit) };
     let Step::Done(transition) = apply(&command, &Loaded::at(NOW)).unwrap() else {
         panic!("a submit decides at once");
     };

@@ -144,7 +144,7 @@ fn having(now: Time, record: Execution) -> Loaded {
 }
 
 fn decide(action: impl Into<Action>, loaded: Loaded) -> Result<(WriteSet, Execution), StoreError> {
-    let command = Command { entropy: 0, action: action.into() };
+    let command = Command { entropy: 0, by: None, action: action.into() };
     let Step::Done(transition) = apply(&command, &loaded)? else { return Err(undecided()) };
     let write = transition.items.into_iter().find_map(|item| item.write);
     let write = write.ok_or_else(undecided)?;

@@ -120,7 +120,7 @@ fn deferred(
 /// A retried claim: what its earlier send took, wherever, or else a new claim.
 async fn again(store: &Shared, claim: &Claim, entropy: u64) -> Result<Reply, StoreError> {
     let mut all = Claimed::default();
-    let command = Command { entropy, action: claim.clone().into() };
+    let command = Command { entropy, by: None, action: claim.clone().into() };
     for partition in store.claimed_by(claim.request).await? {
         all.assignments.extend(held(store, &command, partition).await?);
     }
@@ -310,7 +310,7 @@ impl Claiming {
         partition: u16,
     ) -> Result<bool, StoreError> {
         let action = self.claim.clone().into();
-        let reply = store.slow_path(&Command { entropy, action }, partition).await;
+        let reply = store.slow_path(&Command { entropy, by: None, action }, partition).await;
         let claimed = match reply {
             Ok(Reply::Claimed(claimed)) => claimed,
             Ok(_) => return Err(reply::missing()),

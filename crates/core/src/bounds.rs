@@ -15,6 +15,8 @@ pub const ELEMENT_NAME_BYTES: usize = 256;
 pub const RANGE_BYTES: usize = 1 << 20;
 /// Most entries in the journal of one execution, those hidden by a replay included.
 pub const STEPS: u64 = 10_000;
+/// How many acts of people an execution keeps, the newest ones.
+pub const ACTS: usize = 16;
 /// Most bytes of the results of all steps of one execution.
 pub const JOURNAL_BYTES: u64 = 64 << 20;
 /// Largest frame of a stream, in bytes.
@@ -183,6 +185,7 @@ pub const ALL: &[Limit] = &[
     limit("idempotency key", IDEMPOTENCY_KEY_BYTES as u64, "bytes"),
     limit("name of a step", ELEMENT_NAME_BYTES as u64, "bytes"),
     limit("entries in the journal of one execution", STEPS, "entries"),
+    limit("acts that an execution remembers, the newest", ACTS as u64, "acts"),
     limit("results of all steps of one execution", JOURNAL_BYTES, "bytes"),
     limit("frame of a stream", FRAME_BYTES as u64, "bytes"),
     limit("frames in one call", FRAMES as u64, "frames"),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::act::Changed;
 use crate::bounds;
 use crate::limits::{Amounts, add, subtract};
 use crate::name::{Dimension, ResourceName};
@@ -117,6 +118,9 @@ pub struct Budget {
     pub has_waiters: bool,
     /// When it was created: what was admitted before has nothing reserved of it, whatever its name.
     pub created_at: Time,
+    /// Who changed last what it allows, or reset it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Changed>,
 }
 
 /// A budget as everybody may know it.
@@ -132,6 +136,8 @@ pub struct BudgetView {
     pub reserved: Amounts,
     /// When the period began.
     pub since: Time,
+    /// Who changed last what it allows, or reset it.
+    pub changed: Option<Changed>,
 }
 
 impl BudgetView {
@@ -150,6 +156,7 @@ impl Budget {
             used: self.used.clone(),
             reserved: self.counted(&self.reserved),
             since: self.since,
+            changed: self.changed.clone(),
         }
     }
 
@@ -163,6 +170,7 @@ impl Budget {
             warned: BTreeSet::new(),
             has_waiters: false,
             created_at,
+            changed: None,
         }
     }
 

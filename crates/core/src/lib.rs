@@ -4,6 +4,7 @@
 //! what it [reads](machine::reads), [decides](machine::apply) on what was loaded, and answers with
 //! a [`Transition`](machine::Transition) to write or a [`Refusal`]. Every store runs this one machine.
 
+pub mod act;
 pub mod approval;
 pub mod bounds;
 pub mod budget;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::act::Changed;
 use crate::bounds;
 use crate::name::ResourceName;
 use crate::refusal::Refusal;
@@ -72,6 +73,9 @@ pub struct Quota {
     pub release_at: Option<Time>,
     /// When it was created: what was admitted before holds nothing of it, whatever its name.
     pub created_at: Time,
+    /// Who changed last what it allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Changed>,
 }
 
 /// A quota as everybody may know it.
@@ -87,6 +91,8 @@ pub struct QuotaView {
     pub admitted: u64,
     /// When the window has room for one more start.
     pub next: Time,
+    /// Who changed last what it allows.
+    pub changed: Option<Changed>,
 }
 
 impl Quota {
@@ -98,13 +104,15 @@ impl Quota {
             active: self.active,
             admitted: self.counted(now),
             next: self.next_start(now),
+            changed: self.changed.clone(),
         }
     }
 
     /// A quota that has admitted nothing.
     pub fn new(limits: QuotaLimits, created_at: Time) -> Quota {
         let (starts, release_at) = (Vec::new(), None);
-        Quota { limits, active: 0, has_waiters: false, starts, release_at, created_at }
+        let changed = None;
+        Quota { limits, active: 0, has_waiters: false, starts, release_at, created_at, changed }
     }
 
     /// What keeps the limit of a lane; `None` is no limit.

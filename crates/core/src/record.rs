@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+use crate::act::Act;
 use crate::capability::Capabilities;
 use crate::collection::{Collection, Counts};
 use crate::digest::Digest;
@@ -113,6 +114,10 @@ pub struct Description {
     pub attempt: Option<Attempt>,
     /// What it has used over its whole life, as its holders reported.
     pub used: Amounts,
+    /// What people did to it, oldest first: the newest [`ACTS`](crate::bounds::ACTS). It stays last, so that
+    /// a record without any is stored as short as one that cannot have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acts: Vec<Act>,
 }
 
 /// What was submitted and never changes.

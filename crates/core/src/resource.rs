@@ -16,7 +16,7 @@ use crate::capability::Capabilities;
 use crate::credential::Credential;
 use crate::id::{AdmissionId, ExecutionId, Partition, RequestId};
 use crate::limits::{Amounts, subtract};
-use crate::name::{Lane, Namespace, ResourceName, TokenName, WorkerInstanceId};
+use crate::name::{Actor, Lane, Namespace, ResourceName, TokenName, WorkerInstanceId};
 use crate::overrides::PolicyOverrides;
 use crate::quota::Quota;
 use crate::record::Version;
@@ -302,6 +302,9 @@ pub struct LaneState {
     pub generation: u64,
     /// Not every partition has these settings yet: the engine copies them by then. Set only at home.
     pub spread_by: Option<Time>,
+    /// Who made these settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
 }
 
 impl LaneState {

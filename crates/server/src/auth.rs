@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ff_core::Actor;
-use ff_store::{Failure, named_token};
+use ff_store::{EngineBackend, Failure, named_token};
 use tokio::time::sleep;
 
 use crate::access::{Caller, Rights};
@@ -128,5 +128,17 @@ impl FromRequestParts<AppState> for By {
             Some(caller) => Ok(By(caller.actor.clone())),
             None => Err(unauthenticated()),
         }
+    }
+}
+
+/// The roles, for who makes the request.
+pub(crate) struct Acting(pub(crate) Arc<dyn EngineBackend>);
+
+impl FromRequestParts<AppState> for Acting {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let By(by) = By::from_request_parts(parts, state).await?;
+        Ok(Acting(state.backend.acting(by)))
     }
 }

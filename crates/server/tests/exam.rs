@@ -46,10 +46,10 @@ use ff_store::roles::{
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
 use ff_store::{
-    BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineId, KeysBackend,
-    LimitsBackend, MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired, SignalBackend,
-    Stats, StoreError, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, Wakeups,
-    WorkerBackend,
+    BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineBackend, EngineId,
+    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired,
+    SignalBackend, Stats, StoreError, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend,
+    Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -67,6 +67,13 @@ async fn over_http() -> Subject {
 }
 
 ff_conformance::exam!(http, over_http);
+
+impl EngineBackend for OverHttp {
+    /// The client of this exam has one credential: who else acts does so in process.
+    fn acting(&self, by: Actor) -> Arc<dyn EngineBackend> {
+        self.store.acting(by)
+    }
+}
 
 /// Implements a role of [`OverHttp`] by passing each call to a field.
 macro_rules! pass {

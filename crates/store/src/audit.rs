@@ -389,7 +389,7 @@ mod tests {
     /// The rules that a queued execution breaks when it is placed as `placed`.
     fn broken_by(placed: Placement) -> Vec<Rule> {
         let id = "018bcfe5-6800-7000-8b6f-000000000001".parse().unwrap();
-        let command = Command { entropy: 1, action: Submit::new(id).into() };
+        let command = Command { entropy: 1, by: None, action: Submit::new(id).into() };
         let loaded = Loaded::at(Time::from_ms(1_000));
         let Step::Done(mut made) = machine::apply(&command, &loaded).unwrap() else {
             panic!("a submit needs no more")

@@ -6,25 +6,26 @@ use ff_core::bounds::BATCH;
 use ff_core::limits::Blocker;
 use ff_core::machine::{CopyLane, LaneSpread, SetLane};
 use ff_core::resource::LaneState;
-use ff_core::{Lane, Namespace, Partition, Patch, ResourceKey, ResourceKind, ResourceName};
+use ff_core::{Actor, Lane, Namespace, Partition, Patch, ResourceKey, ResourceKind, ResourceName};
 
 use crate::admission::release;
 use crate::error::StoreError;
 use crate::mint;
 use crate::process::Process;
-use crate::roles::{LaneUpdate, done, only, run};
+use crate::roles::{LaneUpdate, done, give, only, run};
 
 /// Carries out `order`. It is acknowledged when claims and submits in every partition see it.
 pub(crate) async fn order(
     process: &Arc<Process>,
     order: LaneUpdate,
+    by: Actor,
 ) -> Result<LaneState, StoreError> {
     let LaneUpdate { namespace, lane, paused, draining, max_active, defaults, reason } = order;
     let store = &*process.store;
     let key = ResourceKey::lane(&namespace, &lane, store.partitions());
     let spread = store.partitions() > 1;
     let set = SetLane { key, paused, draining, max_active, defaults, reason, spread };
-    let said = run(store, set).await.and_then(only!(Lane))?;
+    let said = give(store, mint::command_by(by, set)).await.and_then(only!(Lane))?;
     let said = match spread {
         true => self::spread(process, &namespace, &lane, said).await?,
         false => said,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ff_core::bounds::PARTITIONS;
 use ff_core::machine::{Action, Command};
-use ff_core::{ExecutionId, Partition, RequestId, Time, WaitpointId};
+use ff_core::{Actor, ExecutionId, Partition, RequestId, Time, WaitpointId};
 
 use crate::clock::{Clock, SystemClock};
 
@@ -50,9 +50,14 @@ pub fn waitpoint_id() -> WaitpointId {
     WaitpointId::new(uuid::Uuid::new_v4().as_u128())
 }
 
-/// `action` with fresh randomness.
+/// `action` with fresh randomness, of which nobody is known to give it.
 pub fn command(action: impl Into<Action>) -> Command {
-    Command { entropy: fastrand::u64(..), action: action.into() }
+    Command { entropy: fastrand::u64(..), by: None, action: action.into() }
+}
+
+/// `action` with fresh randomness, given by somebody.
+pub fn command_by(by: Actor, action: impl Into<Action>) -> Command {
+    Command { by: Some(by), ..command(action) }
 }
 
 #[cfg(test)]

@@ -191,6 +191,8 @@ words! {
     CountOf = ff_core::condition::CountOf;
     /// What a signal did.
     SignalEffect = ff_core::signal::SignalEffect;
+    /// What somebody did to an execution.
+    Deed = ff_core::act::Deed;
     /// What a token is good for.
     TokenPurpose = super::token::TokenPurpose;
     /// Why waiting work is not dispatched.

@@ -24,7 +24,7 @@ fn id(n: u32) -> ExecutionId {
 }
 
 fn command(action: impl Into<Action>) -> Command {
-    Command { entropy: 7, action: action.into() }
+    Command { entropy: 7, by: None, action: action.into() }
 }
 
 fn claim(request: u128, max: u16) -> ClaimRequest {

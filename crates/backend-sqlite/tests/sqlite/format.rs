@@ -71,7 +71,7 @@ async fn written() -> (String, String, Execution) {
         clock.advance(Millis::new(10));
         let backend = backend.clone();
         async move {
-            let command = Command { entropy: 0x1234_5678_9abc_def0, action };
+            let command = Command { entropy: 0x1234_5678_9abc_def0, by: None, action };
             fixture::accepted(&backend, vec![command]).await.remove(0)
         }
     };

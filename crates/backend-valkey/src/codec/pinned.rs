@@ -1,6 +1,7 @@
 //! The stored format, byte by byte. The next release reads what this one stores: a change of
 //! one of these bytes needs a new format number, and code that reads the old one as well.
 
+use ff_core::act::{Act, Deed};
 use ff_core::collection::{Collection, Counts};
 use ff_core::digest::Digest;
 use ff_core::machine::{self, Command, Loaded, Step, Submit};
@@ -9,8 +10,8 @@ use ff_core::record::{Attempt, Execution, Exit, Exited, Version};
 use ff_core::state::{CancelRequest, Lease, Outcome, State, Worker};
 use ff_core::suspension::Waitpoint;
 use ff_core::{
-    AdmissionId, Capabilities, IdempotencyKey, Lane, LeaseId, Namespace, Payload, RequestId, Time,
-    WaitpointId, WaitpointKey, WorkerId, WorkerInstanceId,
+    Actor, AdmissionId, Capabilities, IdempotencyKey, Lane, LeaseId, Namespace, Payload, RequestId,
+    Time, TokenName, WaitpointId, WaitpointKey, WorkerId, WorkerInstanceId,
 };
 
 use super::bytes::{Packer, Unpacker};
@@ -190,7 +191,7 @@ fn held() -> Execution {
         input: Payload::bytes("in"),
         ..Submit::new(id)
     };
-    let command = Command { entropy: 0x0102_0304, action: submit.into() };
+    let command = Command { entropy: 0x0102_0304, by: None, action: submit.into() };
     let Step::Done(mut made) = machine::apply(&command, &Loaded::at(time(1_000))).unwrap() else {
         panic!("a submit needs no more")
     };
@@ -255,6 +256,19 @@ fn what_was_stored_before_there_were_a_journal_and_waitpoints_is_read() {
         bytes[rest] = fields;
         assert_eq!(Stored::decode(record.id, &bytes).unwrap().record, record);
     }
+}
+
+#[test]
+fn what_people_did_is_stored_after_all_that_plain_work_has() {
+    let (mut record, input) = (held(), Inline::of(&bytes::Bytes::from_static(b"in")));
+    let plain = encode(&record, &input, &Inline::None).unwrap();
+    let by = Actor::from(&TokenName::new("ann").unwrap());
+    record.acts = vec![Act { what: Deed::Cancel, by, at: Time::from_ms(9) }];
+    let bytes = encode(&record, &input, &Inline::None).unwrap();
+    let rest = plain.iter().rposition(|byte| *byte == 0x9a).unwrap();
+    let expected = [&plain[..rest], &[0x9b], &plain[rest + 1..], b"\x91\x93\xa6cancel\xa3ann\x09"];
+    assert_eq!(hex(&bytes), hex(&expected.concat()));
+    assert_eq!(Stored::decode(record.id, &bytes).unwrap().record, record);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! Times are milliseconds, 0 where there is none. Fields that no function on the server reads follow
 //! as MessagePack.
 
+use ff_core::act::Act;
 use ff_core::digest::Digest;
 use ff_core::journal::Journal;
 use ff_core::limits::{Amounts, ExecutionLimits};
@@ -56,6 +57,8 @@ struct ColdFields {
     journal: Option<Journal>,
     #[serde(default)]
     waits: Option<Waits>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    acts: Vec<Act>,
 }
 
 /// Whether the execution names budgets or quotas, and whether they have admitted it.
@@ -141,6 +144,7 @@ pub(crate) fn encode(
         reports: record.reports.clone(),
         journal: (!record.journal.is_unused()).then(|| record.journal.clone()),
         waits: (!record.waits.is_empty()).then(|| record.waits.clone()),
+        acts: record.acts.clone(),
     };
     packer.raw(&pack_value(Some(&rest))?);
     Ok(packer.0)
@@ -210,6 +214,7 @@ impl Stored {
             past_runs: rest.past_runs,
             attempt: newest,
             used: rest.used,
+            acts: rest.acts,
         };
         let record = Execution {
             version: version(&fields),

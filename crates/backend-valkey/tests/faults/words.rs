@@ -37,7 +37,7 @@ pub(crate) const LONG: usize = 300;
 const ENTROPY: u64 = 7;
 
 pub(crate) fn command(action: impl Into<Action>) -> Command {
-    Command { entropy: ENTROPY, action: action.into() }
+    Command { entropy: ENTROPY, by: None, action: action.into() }
 }
 
 pub(crate) fn run(action: impl Into<Action>) -> Step {
@@ -296,7 +296,7 @@ pub(crate) fn signal(n: u32, source: &str) -> Signal {
 }
 
 pub(crate) fn resume(n: u32) -> Resume {
-    Resume { target: target(n), by: Source::new("ann").unwrap() }
+    Resume { target: target(n) }
 }
 
 /// Frames from a number on, each of this many bytes.

@@ -174,8 +174,7 @@ async fn a_full_store_parks_work_and_takes_no_signal() {
         run(&process, parking(assignment.hold())).await.unwrap();
     }
     assert_full("a signal", run(&process, signal(first.execution)).await);
-    let by = Source::new("ann").unwrap();
-    run(&process, Resume { target: target(first.execution), by }).await.unwrap();
+    run(&process, Resume { target: target(first.execution) }).await.unwrap();
     assert_eq!(describe(&process, first.execution).await.public_state(), PublicState::Resumable);
     run(&process, Cancel { target: target(second.execution), grace: None, reason: None })
         .await

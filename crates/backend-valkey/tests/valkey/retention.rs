@@ -70,7 +70,7 @@ async fn end(process: &Process, n: usize) {
             let action =
                 Toy { target: target.clone(), into, name, parts: Vec::new(), follower: None };
             let action = action.into();
-            let command = Command { entropy: 7, action };
+            let command = Command { entropy: 7, by: None, action };
             process.store().execute(vec![command]).await.remove(0).unwrap();
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ff_api::ResumedView;
-use ff_core::{Source, machine};
+use ff_core::machine;
 
 use super::Verdict;
 use crate::error::Error;
@@ -20,7 +20,7 @@ impl Resume {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let backend = session.open().await?;
         let id = self.id.find(session, &*backend).await?;
-        let resume = machine::Resume { target: session.target(id), by: Source::new("local")? };
+        let resume = machine::Resume { target: session.target(id) };
         let view = ResumedView { id, resumed: backend.resume(resume).await? };
         session.output.answer(&view, |view| match view.resumed {
             true => "resumed\n".to_owned(),

@@ -178,7 +178,7 @@ fn suspension(reason: SuspendReason, since: Time) -> Suspension {
 /// A record, as a submit makes it.
 fn submitted() -> Result<Description, Refusal> {
     let id = ExecutionId::mint(Time::EPOCH, Partition::ONLY, 0, 0);
-    let command = Command { entropy: 0, action: Submit::new(id).into() };
+    let command = Command { entropy: 0, by: None, action: Submit::new(id).into() };
     let Step::Done(transition) = apply(&command, &Loaded::at(Time::EPOCH))? else {
         return Err(Refusal::NotFound);
     };

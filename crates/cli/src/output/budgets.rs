@@ -1,6 +1,6 @@
 //! Budgets, for people.
 
-use ff_api::{BudgetPageView, BudgetView, DimensionView};
+use ff_api::{BudgetPageView, BudgetView, ChangedView, DimensionView};
 use ff_core::budget::{DimensionState, OnBreach};
 use ff_core::{Millis, Time};
 
@@ -48,6 +48,7 @@ pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
             OnBreach::Block => "block: running work continues, nothing new is admitted",
         },
     );
+    sheet.maybe("changed", view.changed.as_ref().map(|changed| changed_by(changed, now)));
     let mut table = Table::new(["DIMENSION", "STATE", "USED", "RESERVED", "HARD", "SOFT", ""], 1)
         .numbers(&[2, 3, 4, 5]);
     for (name, limits) in &view.dimensions {
@@ -55,6 +56,11 @@ pub(crate) fn sheet(view: &BudgetView, now: Time, style: Style) -> String {
         table.row([name.to_string(), state, used, reserved, hard, soft, String::new()]);
     }
     format!("{}\n{}", sheet.show(style), table.show(style))
+}
+
+/// When something was changed, and by whom.
+pub(crate) fn changed_by(changed: &ChangedView, now: Time) -> String {
+    format!("{}, by {}", when::full(changed.at, now), changed.by)
 }
 
 /// Whether nothing is admitted for want of some dimension.

@@ -52,6 +52,10 @@ pub(crate) fn sheet(
         holder(&mut sheet, lease, now);
     }
     sheet.maybe("cancel", view.cancel.as_ref().map(|cancel| format!("by {}", at(cancel.by))));
+    for (row, act) in view.acts.iter().enumerate() {
+        let name = if row == 0 { "acts" } else { "" };
+        sheet.row(name, format!("{} by {}, {}", act.what, act.by, when::relative(act.at, now)));
+    }
     sheet.row("policy", policy(&view.policy));
     sheet.show(style)
 }

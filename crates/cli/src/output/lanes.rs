@@ -3,7 +3,7 @@
 use ff_api::http::BackoffRequest;
 use ff_api::{LanePageView, LaneView};
 use ff_core::policy::Growth;
-use ff_core::{Millis, Patch, Time};
+use ff_core::{Actor, Millis, Patch, Time};
 
 use super::style::Style;
 use super::table::{Sheet, Table};
@@ -43,14 +43,17 @@ pub(crate) fn table(
     table.show(style)
 }
 
-/// A note about a lane: why it is closed, how much no worker can run, its defaults.
+/// A note about a lane: why it is closed, who changed it from elsewhere, how much no worker can run, its
+/// defaults.
 fn note(view: &LaneView, unroutable: u64) -> String {
     let no_worker = match unroutable {
         0 => None,
         count => Some(format!("no worker can run {}", amount::grouped(count))),
     };
     let reason = view.reason.as_deref().map(|reason| text::one_line(reason, usize::MAX));
-    let parts: Vec<_> = reason.into_iter().chain(no_worker).chain(defaults(view)).collect();
+    let by = view.by.as_ref().filter(|by| **by != Actor::local()).map(|by| format!("by {by}"));
+    let parts = reason.into_iter().chain(by).chain(no_worker).chain(defaults(view));
+    let parts: Vec<_> = parts.collect();
     parts.join("; ")
 }
 
@@ -63,6 +66,7 @@ pub(crate) fn sheet(view: &LaneView, now: Time, style: Style) -> String {
     sheet.maybe("defaults", view.policy.is_some().then(|| defaults(view).join("\n")));
     sheet.maybe("reason", view.reason.as_deref().map(|reason| text::lines(reason, "")));
     sheet.maybe("since", view.since.map(|since| when::full(since, now)));
+    sheet.maybe("by", view.by.as_ref().map(Actor::to_string));
     sheet.show(style)
 }
 

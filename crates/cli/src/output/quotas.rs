@@ -4,6 +4,7 @@ use ff_api::{QuotaPageView, QuotaView};
 use ff_core::{Millis, Time};
 
 use super::amount::grouped;
+use super::budgets::changed_by;
 use super::style::Style;
 use super::table::{Sheet, Table};
 use super::when;
@@ -40,6 +41,7 @@ pub(crate) fn sheet(view: &QuotaView, now: Time, style: Style) -> String {
     let jitter = Millis::new(view.jitter_ms);
     sheet.maybe("jitter", (view.jitter_ms > 0).then(|| format!("up to {jitter}")));
     sheet.row("next", next(view, when::ahead(view.next, now)));
+    sheet.maybe("changed", view.changed.as_ref().map(|changed| changed_by(changed, now)));
     sheet.show(style)
 }
 

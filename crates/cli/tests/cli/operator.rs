@@ -19,6 +19,10 @@ fn cancelled_work_can_be_replayed() {
     let view = ff.show(&id);
     assert_eq!((&view["state"], &view["run"]), (&"completed".into(), &1.into()));
     assert_eq!(view["past_runs"][0]["reason"], "not now");
+    let sheet = String::from_utf8(ff.ok(&["show", &id])).unwrap();
+    for act in ["cancel by local", "replay by local"] {
+        assert!(sheet.contains(act), "{sheet}");
+    }
     assert_eq!(ff.ok(&["result", &id]), b"second");
     ff.check();
 }

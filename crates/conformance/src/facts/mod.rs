@@ -7,6 +7,7 @@
 // which is an error here.
 #![deny(dead_code)]
 
+pub(crate) mod actors;
 pub(crate) mod admission;
 pub(crate) mod attempts;
 pub(crate) mod attention;

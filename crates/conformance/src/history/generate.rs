@@ -11,12 +11,12 @@ use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Attention;
 use ff_core::state::Worker;
 use ff_core::table::Node;
-use ff_core::{Execution, ExecutionId, Millis, Partition};
+use ff_core::{Actor, Execution, ExecutionId, Millis, Partition, TokenName};
 use ff_store::{ListIndex, ListScan, Position};
 
 use super::clock::{SPANS, Set};
 use super::compare::Answer;
-use super::make::{self, one};
+use super::make::{self, chance, one};
 use super::op::Op;
 use super::pair::View;
 use super::read::Read;
@@ -129,7 +129,8 @@ impl Generator {
     }
 
     pub(super) fn with_entropy(&mut self, action: impl Into<Action>) -> Command {
-        Command { entropy: self.rng.u64(..), action: action.into() }
+        let by = chance(&mut self.rng, 50).then(|| Actor::from(&TokenName::new("ann").unwrap()));
+        Command { entropy: self.rng.u64(..), by, action: action.into() }
     }
 
     /// How long to wait: to a timer, to just before one, or any time.

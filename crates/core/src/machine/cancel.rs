@@ -2,6 +2,7 @@
 
 use super::hold::check_message;
 use super::{Cancelled, Context, Decide, Facts, LeaseRef, ReadSet, Step, Target};
+use crate::act::Deed;
 use crate::bounds;
 use crate::digest::Digest;
 use crate::event::EventKind;
@@ -109,10 +110,12 @@ impl Decide for Cancel {
                 }
                 let mut after = record.clone();
                 after.state = State::Active { lease: lease.clone(), cancel: request };
+                context.sign(&mut after, Deed::Cancel);
                 Ok(Step::write(context.update(record, after, EventKind::Cancelling), answer))
             }
             _ => {
-                let leave = context.cancelled(record, self.reason(record));
+                let mut leave = context.cancelled(record, self.reason(record));
+                context.sign(&mut leave.after, Deed::Cancel);
                 let write = context.update(record, leave.after, leave.what);
                 Ok(Step::write(write, Cancelled::Finished))
             }

@@ -1,6 +1,7 @@
 //! The guards that commands share: is it there, is it yours, did you ask that before.
 
 use super::{Context, LeaseRef, Step, Target, revoke};
+use crate::act::{Act, Changed, Deed};
 use crate::collection::Element;
 use crate::digest::Digest;
 use crate::event::EventKind;
@@ -56,6 +57,19 @@ impl<'a> Context<'a> {
             State::Finished { .. } => stale(Stale::Finished),
             _ => stale(Stale::Replaced),
         }
+    }
+
+    /// Keeps in `after` who does this to it, if that is known.
+    pub(super) fn sign(&self, after: &mut Execution, what: Deed) {
+        if let Some(by) = self.by {
+            Act { what, by: by.clone(), at: self.now }.push(&mut after.acts);
+        }
+    }
+
+    /// What is kept of a change of a limit; an unknown caller leaves what was known.
+    pub(super) fn changed(&self, earlier: Option<&Changed>) -> Option<Changed> {
+        let now = self.by.map(|by| Changed { at: self.now, by: by.clone() });
+        now.or_else(|| earlier.cloned())
     }
 
     /// Ends a hold: answers a repeated call as the first time, else lets `leave` decide.

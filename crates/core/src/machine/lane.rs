@@ -90,6 +90,7 @@ impl Decide for SetLane {
             });
         }
         after.since = context.now;
+        after.by = context.by.cloned();
         after.generation += 1;
         after.spread_by = self.spread.then(|| context.now + SPREAD);
         let answer = Reply::Lane(after.clone());

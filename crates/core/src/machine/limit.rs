@@ -41,10 +41,11 @@ impl Decide for PutBudget {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let before = context.loaded.resource(&self.key);
-        let after = match before.and_then(Resource::as_budget) {
+        let mut after = match before.and_then(Resource::as_budget) {
             Some(budget) => budget.with(self.limits.clone()),
             None => Budget::new(self.limits.clone(), context.now, context.creation()),
         };
+        after.changed = context.changed(after.changed.as_ref());
         let answer = Reply::Budget(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Budget(after)), answer))
     }
@@ -76,6 +77,7 @@ impl Decide for ResetBudget {
         let mut after = budget.cloned().ok_or(Refusal::NoSuch { what: "budget" })?;
         after.reset(context.now);
         after.since = context.now;
+        after.changed = context.changed(after.changed.as_ref());
         let answer = Reply::Budget(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Budget(after)), answer))
     }
@@ -106,10 +108,11 @@ impl Decide for PutQuota {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let before = context.loaded.resource(&self.key);
-        let after = match before.and_then(Resource::as_quota) {
+        let mut after = match before.and_then(Resource::as_quota) {
             Some(quota) => Quota { limits: self.limits.clone(), ..quota.clone() },
             None => Quota::new(self.limits.clone(), context.creation()),
         };
+        after.changed = context.changed(after.changed.as_ref());
         let answer = Reply::Quota(Box::new(after.clone()));
         Ok(Step::write(context.put(&self.key, before, Body::Quota(after)), answer))
     }

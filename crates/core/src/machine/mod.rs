@@ -109,7 +109,7 @@ pub use waitpoint::{CloseWaitpoint, NewWaitpoint, OpenWaitpoint};
 pub use worker::{Disconnect, Heartbeat, Register};
 
 use crate::id::{ExecutionId, Fence, LeaseId};
-use crate::name::Namespace;
+use crate::name::{Actor, Namespace};
 use crate::refusal::Refusal;
 use crate::time::Time;
 
@@ -118,6 +118,8 @@ use crate::time::Time;
 pub struct Command {
     /// Random bits: 32 salt the versions written, 16 jitter a backoff.
     pub entropy: u64,
+    /// Who gives it, if that is to be kept.
+    pub by: Option<Actor>,
     /// What is to be done.
     pub action: Action,
 }
@@ -182,6 +184,7 @@ macro_rules! actions {
         pub fn apply(command: &Command, loaded: &Loaded) -> Result<Step, Refusal> {
             let context = Context {
                 now: loaded.now,
+                by: command.by.as_ref(),
                 salt: command.entropy as u32,
                 jitter: (command.entropy >> 32) as u16,
                 loaded,
@@ -255,6 +258,7 @@ actions!(
 /// What a command decides with.
 struct Context<'a> {
     now: Time,
+    by: Option<&'a Actor>,
     salt: u32,
     jitter: u16,
     loaded: &'a Loaded,

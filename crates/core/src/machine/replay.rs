@@ -2,6 +2,7 @@
 
 use super::journal::entry_of;
 use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::act::Deed;
 use crate::bounds::RUNS;
 use crate::event::EventKind;
 use crate::journal::ReplayJournal;
@@ -74,6 +75,7 @@ impl Decide for Replay {
         after.waits.last = None;
         after.queued_at = context.now;
         after.state = State::Queued { why: Intent::Replay };
+        context.sign(&mut after, Deed::Replay);
         let write = context.update(record, after, EventKind::Replayed);
         Ok(Step::write(write, Reply::Replayed(current + 1)))
     }

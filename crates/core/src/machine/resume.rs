@@ -1,10 +1,10 @@
 //! Resume: the ways a suspension ends so that its execution continues.
 
 use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::act::Deed;
 use crate::collection::Element;
 use crate::event::EventKind;
 use crate::journal::Recorded;
-use crate::name::Source;
 use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::state::{Intent, State};
@@ -16,8 +16,6 @@ use crate::table::Verb;
 pub struct Resume {
     /// Which execution.
     pub target: Target,
-    /// Who asks for it.
-    pub by: Source,
 }
 
 impl Decide for Resume {
@@ -38,7 +36,8 @@ impl Decide for Resume {
         if !matches!(record.state, State::Suspended { .. }) {
             return Ok(Step::answer(Reply::Applied(false)));
         }
-        let (after, entry) = context.resumed(record, false);
+        let (mut after, entry) = context.resumed(record, false);
+        context.sign(&mut after, Deed::Resume);
         let what = EventKind::Resumed { timed_out: false };
         let write = context.update(record, after, what);
         Ok(Step::write(write.with_entry(entry), Reply::Applied(true)))

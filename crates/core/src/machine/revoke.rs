@@ -3,6 +3,7 @@
 use super::guard::Leave;
 use super::hand_back::requeued;
 use super::{Context, Decide, Facts, ReadSet, Step, Target};
+use crate::act::Deed;
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::id::LeaseId;
@@ -45,7 +46,7 @@ impl Decide for Revoke {
         let revoked = revoked.filter(|exit| exit.lease == self.lease && exit.digest == digest());
         match &record.state {
             State::Active { lease, cancel } if lease.id == self.lease => {
-                let leave = match cancel {
+                let mut leave = match cancel {
                     Some(request) => context.cancelled(record, request.reason.clone()),
                     None => Leave {
                         after: requeued(record, Intent::Revoke),
@@ -55,6 +56,7 @@ impl Decide for Revoke {
                         entry: None,
                     },
                 };
+                context.sign(&mut leave.after, Deed::Revoke);
                 Ok(context.leave(record, lease, digest(), leave))
             }
             state => match (revoked, state) {

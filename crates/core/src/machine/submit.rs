@@ -146,6 +146,7 @@ impl Submit {
             past_runs: Vec::new(),
             attempt: None,
             used: Amounts::new(),
+            acts: Vec::new(),
         };
         Execution {
             version: Version::first(context.salt),

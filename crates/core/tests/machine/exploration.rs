@@ -21,7 +21,7 @@ use ff_core::suspension::OnTimeout;
 use ff_core::table::{ARROWS, Arrow, Node, Verb};
 use ff_core::timer::DueAction;
 use ff_core::{
-    Category, Execution, Fence, LeaseId, Millis, RequestId, ResourceKind, ResourceName, Source,
+    Category, Execution, Fence, LeaseId, Millis, RequestId, ResourceKind, ResourceName,
     Time, When,
 };
 
@@ -176,7 +176,7 @@ fn check_move(fixture: &Fixture) {
 fn successors(here: &Fixture, space: &Space) -> Vec<Fixture> {
     let mut next = Vec::new();
     for action in actions(here.get(id(1)), space) {
-        let command = Command { entropy: 0, action };
+        let command = Command { entropy: 0, by: None, action };
         let decision = here.decide(&command);
         if decision.is_ok_and(|t| t.items.iter().any(|item| item.write.is_some())) {
             let mut fixture = here.clone();
@@ -234,7 +234,7 @@ fn operator_actions(record: &Execution) -> Vec<Action> {
         cancel(id, None).into(),
         cancel(id, Some(STEP)).into(),
         cancel(id, Some(ms(200))).into(),
-        Resume { target: target(id), by: Source::new("ann").unwrap() }.into(),
+        Resume { target: target(id) }.into(),
         replay(id, record.run.number.saturating_sub(1)).into(),
         delete(id).into(),
     ];

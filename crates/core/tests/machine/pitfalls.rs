@@ -175,7 +175,7 @@ fn a_payload_of_exactly_the_limit_comes_out_as_it_went_in() {
     let held = fixture.claimed("a");
     assert_eq!(held.input, input);
     let done = Complete { hold: held.hold(), result: input.clone() };
-    fixture.run(&Command { entropy: 7, action: done.into() }).unwrap();
+    fixture.run(&Command { entropy: 7, by: None, action: done.into() }).unwrap();
     let key = BlobKey { execution: id(1), part: BlobPart::Result(0) };
     assert_eq!(fixture.store.blobs[&key], input.bytes);
 }

@@ -9,6 +9,7 @@ use ff_api::http::schema::Id;
 use ff_core::machine::Delete;
 
 use super::Problems;
+use crate::auth::Acting;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
@@ -37,11 +38,11 @@ pub(crate) async fn delete_execution(
     Problems
 ))]
 pub(crate) async fn bulk_executions(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     Params(scope): Params<NamespaceQuery>,
     Json(request): Json<BulkRequest, SMALL>,
 ) -> Result<JsonBody<BulkView>, ApiError> {
     let bulk = request.bulk(scope.namespace)?;
-    let slice = state.backend.bulk(&bulk).await.inspect_err(metrics::refused)?;
+    let slice = backend.bulk(&bulk).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(BulkView::from(&slice)))
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Problems;
+use crate::auth::Acting;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
@@ -79,11 +80,11 @@ pub(crate) async fn lane(
     Problems
 ))]
 pub(crate) async fn update_lane(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     InPath { namespace, name: lane }: InPath<Lane>,
     Json(request): Json<LaneRequest, SMALL>,
 ) -> Result<JsonBody<LaneView>, ApiError> {
     let order = request.order(namespace, lane.clone());
-    let settings = state.backend.update_lane(order).await.inspect_err(metrics::refused)?;
+    let settings = backend.update_lane(order).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(LaneView::new(lane, &settings)))
 }

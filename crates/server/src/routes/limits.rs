@@ -8,6 +8,7 @@ use ff_api::http::{BudgetRequest, QuotaRequest, ResetRequest};
 use ff_api::{BudgetPageView, BudgetView, QuotaPageView, QuotaView};
 
 use super::Problems;
+use crate::auth::Acting;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
@@ -50,11 +51,11 @@ pub(crate) async fn budget(
     Problems
 ))]
 pub(crate) async fn put_budget(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     InPath { namespace, name }: InPath<ResourceName>,
     Json(request): Json<BudgetRequest, SMALL>,
 ) -> Result<JsonBody<BudgetView>, ApiError> {
-    let put = state.backend.put_budget(&namespace, &name, request.limits()).await;
+    let put = backend.put_budget(&namespace, &name, request.limits()).await;
     Ok(JsonBody((&put.inspect_err(metrics::refused)?).into()))
 }
 
@@ -66,11 +67,11 @@ pub(crate) async fn put_budget(
     Problems
 ))]
 pub(crate) async fn reset_budget(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     InPath { namespace, name }: InPath<ResourceName>,
     Json(ResetRequest {}): Json<ResetRequest, SMALL>,
 ) -> Result<JsonBody<BudgetView>, ApiError> {
-    let reset = state.backend.reset_budget(&namespace, &name).await;
+    let reset = backend.reset_budget(&namespace, &name).await;
     Ok(JsonBody((&reset.inspect_err(metrics::refused)?).into()))
 }
 
@@ -124,11 +125,11 @@ pub(crate) async fn quota(
     Problems
 ))]
 pub(crate) async fn put_quota(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     InPath { namespace, name }: InPath<ResourceName>,
     Json(request): Json<QuotaRequest, SMALL>,
 ) -> Result<JsonBody<QuotaView>, ApiError> {
-    let put = state.backend.put_quota(&namespace, &name, request.limits()).await;
+    let put = backend.put_quota(&namespace, &name, request.limits()).await;
     Ok(JsonBody((&put.inspect_err(metrics::refused)?).into()))
 }
 

@@ -10,6 +10,7 @@ use ff_core::Millis;
 use ff_core::machine::{Cancel, Revoke, SetPriority, SetTags};
 
 use super::Problems;
+use crate::auth::Acting;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
@@ -25,14 +26,14 @@ use crate::state::AppState;
     Problems
 ))]
 pub(crate) async fn cancel(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<CancelRequest, SMALL>,
 ) -> Result<JsonBody<CancelledView>, ApiError> {
     let id = target.execution;
     let grace = request.grace_ms.map(Millis::new);
     let cancel = Cancel { target, grace, reason: request.reason.map(Into::into) };
-    let cancelled = state.backend.cancel(cancel).await.inspect_err(metrics::refused)?;
+    let cancelled = backend.cancel(cancel).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(CancelledView::new(id, cancelled)))
 }
 
@@ -45,13 +46,13 @@ pub(crate) async fn cancel(
     Problems
 ))]
 pub(crate) async fn replay(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<ReplayRequest, SMALL>,
 ) -> Result<JsonBody<ReplayedView>, ApiError> {
     let id = target.execution;
     let replay = request.command(target)?;
-    let run = state.backend.replay(replay).await.inspect_err(metrics::refused)?;
+    let run = backend.replay(replay).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(ReplayedView { id, run }))
 }
 
@@ -100,12 +101,12 @@ pub(crate) async fn tags(
     Problems
 ))]
 pub(crate) async fn revoke(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<RevokeRequest, SMALL>,
 ) -> Result<JsonBody<RevokedView>, ApiError> {
     let (id, lease) = (target.execution, request.lease.parse()?);
     let revoke = Revoke { target, lease };
-    let exited = state.backend.revoke(revoke).await.inspect_err(metrics::refused)?;
+    let exited = backend.revoke(revoke).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(RevokedView::new(id, lease, exited)))
 }

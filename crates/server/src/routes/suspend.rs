@@ -17,7 +17,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Problems;
-use crate::auth::By;
+use crate::auth::{Acting, By};
 use crate::body::{Json, PAYLOAD, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
@@ -121,14 +121,13 @@ pub(crate) async fn signal(
     Problems
 ))]
 pub(crate) async fn resume(
-    State(state): State<AppState>,
-    By(by): By,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
     Json(ResumeRequest {}): Json<ResumeRequest, SMALL>,
 ) -> Result<JsonBody<ResumedView>, ApiError> {
     let id = target.execution;
-    let resume = Resume { target, by: by.into() };
-    let resumed = state.backend.resume(resume).await.inspect_err(metrics::refused)?;
+    let resume = Resume { target };
+    let resumed = backend.resume(resume).await.inspect_err(metrics::refused)?;
     Ok(JsonBody(ResumedView { id, resumed }))
 }
 

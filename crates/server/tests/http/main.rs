@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
 
 mod access;
+mod actors;
 mod approve;
 mod approve_browser;
 mod auth;

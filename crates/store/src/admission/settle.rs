@@ -12,15 +12,16 @@ use ff_core::machine::{
 };
 use ff_core::resource::Ticket;
 use ff_core::state::State;
-use ff_core::{Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName, Time};
+use ff_core::{Actor, Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName, Time};
 use tokio::task::JoinHandle;
 
 use super::release;
 use crate::continuations;
 use crate::error::StoreError;
 use crate::metrics;
+use crate::mint;
 use crate::process::Process;
-use crate::roles::{only, run};
+use crate::roles::{give, only, run};
 use crate::store::ResourceScan;
 
 /// How often one call settles what its settlements have stopped.
@@ -133,7 +134,8 @@ async fn cancel_running(
             }
             let target = Target { namespace: namespace.clone(), execution: ticket.execution };
             let reason = Some(format!("budget {budget} has reached its hard limit").into());
-            let cancelled = run(&*process.store, Cancel { target, grace: None, reason }).await;
+            let cancel = mint::command_by(Actor::engine(), Cancel { target, grace: None, reason });
+            let cancelled = give(&*process.store, cancel).await;
             if let Err(error) = cancelled
                 && error.refused().is_none()
             {

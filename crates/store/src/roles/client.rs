@@ -319,8 +319,8 @@ impl<S: Store + ?Sized> ClientBackend for Engine<S> {
     }
 
     async fn update_lane(&self, order: LaneUpdate) -> Result<LaneState, StoreError> {
-        let process = self.0.clone();
-        self.0.call(async move { lanes::order(&process, order).await }).await
+        let (process, by) = (self.0.clone(), self.2.clone());
+        self.0.call(async move { lanes::order(&process, order, by).await }).await
     }
 
     async fn lane(&self, namespace: &Namespace, lane: &Lane) -> Result<LaneState, StoreError> {

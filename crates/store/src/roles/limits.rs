@@ -7,7 +7,7 @@ use ff_core::machine::{Action, Discard, PutBudget, PutQuota, Reply, ResetBudget}
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::{Namespace, Refusal, Resource, ResourceKey, ResourceKind, ResourceName, Time};
 
-use super::{Engine, done, only, run};
+use super::{Engine, done, give, only};
 use crate::admission::release;
 use crate::error::StoreError;
 use crate::store::Store;
@@ -229,9 +229,9 @@ impl<S: Store + ?Sized> Engine<S> {
         action: impl Into<Action>,
         key: ResourceKey,
     ) -> Result<Reply, StoreError> {
-        let (process, action) = (self.0.clone(), action.into());
+        let (process, command) = (self.0.clone(), self.command(action));
         let change = async move {
-            let reply = run(&*process.store, action).await?;
+            let reply = give(&*process.store, command).await?;
             let on = Blocker { kind: key.kind, name: key.name };
             release::release_or_warn(&process, &key.namespace, &on).await;
             Ok(reply)

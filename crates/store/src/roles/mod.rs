@@ -15,9 +15,9 @@ mod worker;
 use std::fmt;
 use std::sync::Arc;
 
-use ff_core::Refusal;
 use ff_core::bounds::BATCH;
 use ff_core::machine::{Action, Command, Reply};
+use ff_core::{Actor, Refusal};
 
 pub use bulk::{Bulk, BulkAction, BulkBackend, BulkSlice, BulkVerb, REFUSALS};
 pub use client::{ClientBackend, LaneUpdate, LaneView, explained};
@@ -51,34 +51,37 @@ impl<T: ClientBackend + WorkerBackend + ?Sized> ClientAndWorker for T {}
 pub trait EngineBackend:
     ClientAndWorker + MaintenanceBackend + KeysBackend + VerifyBackend
 {
+    /// The same for somebody: what people do is kept under this name.
+    fn acting(&self, by: Actor) -> Arc<dyn EngineBackend>;
 }
 
-impl<T: ClientAndWorker + MaintenanceBackend + KeysBackend + VerifyBackend + ?Sized> EngineBackend
-    for T
-{
+impl<S: Store + ?Sized> EngineBackend for Engine<S> {
+    fn acting(&self, by: Actor) -> Arc<dyn EngineBackend> {
+        erased(self.0.clone(), by)
+    }
 }
 
-/// The roles of a store. What they do is compiled once for all stores: a store is known by its type
-/// only to those who ask for [the store beneath](Engine::store).
-pub struct Engine<S: ?Sized>(Arc<Process>, Arc<S>);
+/// The roles of a store, for somebody. What they do is compiled once for all stores: a store is known by
+/// its type only to those who ask for [the store beneath](Engine::store).
+pub struct Engine<S: ?Sized>(Arc<Process>, Arc<S>, Actor);
 
 impl<S: Store> Engine<S> {
-    /// Puts the roles on `store`.
+    /// Puts the roles on `store`, for who has it.
     pub fn new(store: S) -> Engine<S> {
         let store = Arc::new(store);
-        Engine(Arc::new(Process::new(store.clone())), store)
+        Engine(Arc::new(Process::new(store.clone())), store, Actor::local())
     }
 
     /// The roles of a store of any type.
     pub fn erased(self) -> Arc<dyn EngineBackend> {
-        erased(self.0)
+        erased(self.0, self.2)
     }
 }
 
 /// Not a method of a generic type, so that the roles are compiled here and not by who opens a store.
-fn erased(process: Arc<Process>) -> Arc<dyn EngineBackend> {
+fn erased(process: Arc<Process>, by: Actor) -> Arc<dyn EngineBackend> {
     let store = process.store.clone();
-    Arc::new(Engine(process, store))
+    Arc::new(Engine(process, store, by))
 }
 
 impl<S: Store + ?Sized> Engine<S> {
@@ -99,14 +102,19 @@ impl<S: Store + ?Sized> Engine<S> {
 
     /// Runs one command, and settles what it has stopped, whether or not the caller stays.
     async fn one(&self, action: impl Into<Action>) -> Result<Reply, StoreError> {
-        let (process, action) = (self.0.clone(), action.into());
-        self.0.call_here(async move { one(&process, action).await }).await
+        let (process, command) = (self.0.clone(), self.command(action));
+        self.0.call_here(async move { one(&process, command).await }).await
+    }
+
+    /// `action`, given by whom these roles are for.
+    fn command(&self, action: impl Into<Action>) -> Command {
+        mint::command_by(self.2.clone(), action)
     }
 }
 
 impl<S: ?Sized> Clone for Engine<S> {
     fn clone(&self) -> Self {
-        Engine(self.0.clone(), self.1.clone())
+        Engine(self.0.clone(), self.1.clone(), self.2.clone())
     }
 }
 
@@ -117,13 +125,9 @@ impl<S: ?Sized> fmt::Debug for Engine<S> {
 }
 
 /// Runs one command, and settles what it has stopped.
-pub(crate) async fn one(
-    process: &Arc<Process>,
-    action: impl Into<Action>,
-) -> Result<Reply, StoreError> {
-    let action = action.into();
-    let may_stop = action.facts().may_stop.cloned();
-    let answer = run(&*process.store, action).await;
+async fn one(process: &Arc<Process>, command: Command) -> Result<Reply, StoreError> {
+    let may_stop = command.action.facts().may_stop.cloned();
+    let answer = give(&*process.store, command).await;
     continuations::run_soon(process);
     settle::settle_in_task(process).await;
     if let Some(target) = may_stop.filter(|_| is_unknown(&answer)) {
@@ -137,9 +141,14 @@ fn is_unknown<T>(answer: &Result<T, StoreError>) -> bool {
     matches!(answer, Err(error) if error.outcome_is_unknown())
 }
 
-/// Runs one command.
+/// Runs one command of which nobody is known to give it.
 pub(crate) async fn run(store: &dyn Store, action: impl Into<Action>) -> Result<Reply, StoreError> {
-    let answers = store.execute(vec![mint::command(action)]).await;
+    give(store, mint::command(action)).await
+}
+
+/// Runs one command.
+pub(crate) async fn give(store: &dyn Store, command: Command) -> Result<Reply, StoreError> {
+    let answers = store.execute(vec![command]).await;
     answers.into_iter().next().unwrap_or_else(|| Err(no_answer()))
 }
 
@@ -155,7 +164,7 @@ impl<S: Store + ?Sized> Engine<S> {
             return Err(Refusal::invalid("batch", why).into());
         }
         let expected = actions.len();
-        let commands = actions.into_iter().map(mint::command).collect();
+        let commands = actions.into_iter().map(|action| self.command(action)).collect();
         let process = self.0.clone();
         let run = async move {
             let commands: Vec<Command> = commands;

@@ -257,7 +257,6 @@ impl Generator {
             0..8 => self.some(view, is_suspended)?,
             _ => self.some(view, |_| true)?,
         };
-        let by = Source::new("ann").unwrap();
-        Some(Resume { target: self.target_of(record), by }.into())
+        Some(Resume { target: self.target_of(record) }.into())
     }
 }
