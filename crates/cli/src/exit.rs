@@ -78,7 +78,10 @@ impl Exit {
     pub(crate) fn after(failure: Failure) -> Exit {
         match failure {
             Failure::Unavailable | Failure::Unreachable | Failure::Unanswered => Exit::Unavailable,
-            Failure::Busy | Failure::Contention | Failure::Overloaded => Exit::Busy,
+            Failure::Busy
+            | Failure::Contention
+            | Failure::Overloaded
+            | Failure::RateLimited => Exit::Busy,
             Failure::Full => Exit::Full,
             Failure::Unauthenticated => Exit::Unauthenticated,
             Failure::Denied | Failure::Forbidden => Exit::Denied,

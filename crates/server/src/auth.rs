@@ -32,11 +32,14 @@ pub(crate) async fn authenticate(
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
+    let named = matches!(caller.rights, Rights::Token(..));
+    if named && let Err(error) = state.rates.take_of(&caller.actor) {
+        return error.into_response();
+    }
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     if let Err(error) = state.routes.check(&caller, request.method(), path, request.uri()) {
         return error.into_response();
     }
-    let named = matches!(caller.rights, Rights::Token(..));
     request.extensions_mut().insert(caller);
     let answer = next.run(request);
     match shown.filter(|_| named) {

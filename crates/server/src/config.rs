@@ -1,6 +1,7 @@
 //! How the server is configured, and what it refuses to start with.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use crate::tls::Tls;
 /// The address the server binds by default.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7272);
+
+/// How many requests a second a server takes of each named token by default.
+pub const DEFAULT_TOKEN_RATE: u32 = 1_000;
 
 /// How the server works.
 #[derive(Debug, Clone)]
@@ -29,6 +33,10 @@ pub struct Config {
     pub waiting_claims: usize,
     /// How many clients may wait for the end of an execution at once.
     pub waiting_clients: usize,
+    /// How many requests a second it takes of everybody together, health checks aside; `None` is any number.
+    pub rate: Option<NonZeroU32>,
+    /// How many requests a second it takes of each named token; `None` is any number.
+    pub token_rate: Option<NonZeroU32>,
     /// How long a claim may wait for work, and a client for an end, whatever they ask for; they ask
     /// again.
     pub longest_wait: Millis,
@@ -51,6 +59,8 @@ impl Default for Config {
             connections: 4_096,
             waiting_claims: 2_048,
             waiting_clients: 1_024,
+            rate: None,
+            token_rate: NonZeroU32::new(DEFAULT_TOKEN_RATE),
             longest_wait: CLAIM_WAIT_MAX,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(20),

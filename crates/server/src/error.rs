@@ -44,6 +44,7 @@ pub const HTTP_CODES: &[(&str, u16, &str)] = &[
     ("uri_too_long", 414, "The path and query are longer than the server accepts."),
     ("unsupported_media_type", 415, "The route accepts uncompressed `application/json` only."),
     (Failure::Overloaded.code(), 429, Failure::Overloaded.help()),
+    (Failure::RateLimited.code(), 429, Failure::RateLimited.help()),
     ("headers_too_large", 431, "The headers are larger than the server accepts; send fewer."),
     (Failure::Internal.code(), 500, Failure::Internal.help()),
 ];
@@ -85,7 +86,7 @@ pub fn status_of_failure(failure: Failure) -> StatusCode {
         | Failure::Unreachable
         | Failure::Unanswered => StatusCode::SERVICE_UNAVAILABLE,
         Failure::Full => StatusCode::INSUFFICIENT_STORAGE,
-        Failure::Overloaded => StatusCode::TOO_MANY_REQUESTS,
+        Failure::Overloaded | Failure::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Failure::Unauthenticated => StatusCode::UNAUTHORIZED,
         Failure::Forbidden => StatusCode::FORBIDDEN,
         Failure::Denied
@@ -169,6 +170,7 @@ fn client_text(failure: Failure) -> &'static str {
             "the store answered with an unknown error; an operator should read the server's log"
         }
         Failure::Overloaded => "too many claims are waiting; try again after a pause",
+        Failure::RateLimited => "too many requests; try again after a pause",
         Failure::Internal => "the server could not answer; its log has the request's id",
         Failure::Unauthenticated => "the server is not authenticated to its store",
         Failure::Forbidden => "the server may not do this to its store",

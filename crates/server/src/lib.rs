@@ -20,6 +20,7 @@ mod metrics;
 mod middleware;
 mod params;
 mod parse_error;
+mod rate;
 mod router;
 mod routes;
 mod serve;
@@ -30,7 +31,7 @@ mod tls;
 mod whole;
 
 pub use access::{RouteAccess, Who};
-pub use config::{Config, ConfigError, DEFAULT_LISTEN, Token};
+pub use config::{Config, ConfigError, DEFAULT_LISTEN, DEFAULT_TOKEN_RATE, Token};
 pub use error::{HTTP_CODES, status_of, status_of_code, status_of_failure};
 pub use metrics::all as metrics;
 pub use router::{access, openapi};

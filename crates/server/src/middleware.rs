@@ -49,6 +49,11 @@ async fn answer(state: &AppState, request: Request, next: Next) -> Response {
         Some(_) => bounds::check(&request),
         None => bounds::check(&request).and_then(|()| browser::check(&request)),
     };
+    let welcome = welcome.and_then(|()| match request.uri().path() {
+        // Who watches the server must see it while it is busy.
+        "/livez" | "/readyz" | "/healthz" => Ok(()),
+        _ => state.rates.take(),
+    });
     if let Err(error) = welcome {
         return error.into_response();
     }

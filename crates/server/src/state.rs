@@ -13,6 +13,7 @@ use crate::backlog::Counting;
 use crate::callers::Callers;
 use crate::config::Config;
 use crate::health::Health;
+use crate::rate::Rates;
 
 /// The state that every handler shares. Cheap to clone.
 #[derive(Clone)]
@@ -24,6 +25,8 @@ pub(crate) struct AppState {
     pub(crate) routes: Arc<Routes>,
     /// Whose tokens are.
     pub(crate) callers: Arc<Callers>,
+    /// How many requests it takes.
+    pub(crate) rates: Arc<Rates>,
     /// Whether the store answers.
     pub(crate) health: Arc<Health>,
     /// The count of the backlog.
@@ -50,6 +53,7 @@ impl AppState {
         let waiting = Arc::new(Semaphore::new(config.waiting_claims));
         let listening = Arc::new(Semaphore::new(config.waiting_claims));
         let waiting_clients = Arc::new(Semaphore::new(config.waiting_clients));
+        let rates = Arc::new(Rates::new(config.rate, config.token_rate));
         let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
         let (health, counting, tasks) = (Arc::default(), Arc::default(), TaskTracker::new());
         Ok(AppState {
@@ -58,6 +62,7 @@ impl AppState {
             config,
             routes: Arc::default(),
             callers: Arc::default(),
+            rates,
             health,
             counting,
             waiting,

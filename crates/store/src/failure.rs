@@ -68,6 +68,9 @@ failures!(
     /// Too many claims wait at the server.
     Overloaded = "overloaded", later,
         "Too many claims are waiting; try again after a pause.";
+    /// The server takes no more requests just now, of this caller or of anybody.
+    RateLimited = "rate_limited", later,
+        "The token, or all callers of the server together, make more requests a second than the server takes. Nothing was changed; try again after the pause that `Retry-After` names.";
     /// The server has a fault.
     Internal = "internal", never,
         "A fault of the server; its log has the request's id.";

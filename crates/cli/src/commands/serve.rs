@@ -1,6 +1,7 @@
 //! `ff serve`: a store over HTTP.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
+    /// How many requests a second to take of each named token; 0 is any number.
+    #[arg(long, value_name = "COUNT", default_value_t = ff_server::DEFAULT_TOKEN_RATE)]
+    token_rate: u32,
+
+    /// How many requests a second to take of all callers together, health checks aside; 0 is any number.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    rate: u32,
+
     /// How often to release executions blocked on a limit that has capacity, in case the process that
     /// freed it died first: 100ms to 1h.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
@@ -80,7 +89,8 @@ impl Serve {
         let (least, most) = (Millis::new(100), Millis::from_hours(1));
         let interval = self.unblock_interval.within("unblock_interval", least, most)?;
         let unblock = UnblockScanner::every(Duration::from_millis(interval.get()));
-        Ok(Options { tls, unblock, ..Options::at(self.listen) })
+        let (rate, token_rate) = (NonZeroU32::new(self.rate), NonZeroU32::new(self.token_rate));
+        Ok(Options { tls, unblock, rate, token_rate, ..Options::at(self.listen) })
     }
 }
 
@@ -89,12 +99,15 @@ pub(crate) struct Options {
     listen: SocketAddr,
     tls: Option<Tls>,
     unblock: UnblockScanner,
+    rate: Option<NonZeroU32>,
+    token_rate: Option<NonZeroU32>,
 }
 
 impl Options {
     /// By plain HTTP at `listen`.
     pub(crate) fn at(listen: SocketAddr) -> Options {
-        Options { listen, tls: None, unblock: UnblockScanner::default() }
+        let Config { rate, token_rate, .. } = Config::default();
+        Options { listen, tls: None, unblock: UnblockScanner::default(), rate, token_rate }
     }
 }
 
@@ -114,9 +127,9 @@ impl Service {
         session: &Session<'_>,
     ) -> Result<Service, Error> {
         let token = session.token.as_deref().map(Token::new).transpose()?;
-        let Options { listen, tls, unblock } = options;
+        let Options { listen, tls, unblock, rate, token_rate } = options;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let config = Config { listen, token, tls, ..Config::default() };
+        let config = Config { listen, token, tls, rate, token_rate, ..Config::default() };
         let server = Server::bind(backend.clone(), config).await?;
         let url = format!("{scheme}://{}", server.address());
         let stop = CancellationToken::new();

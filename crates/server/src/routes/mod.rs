@@ -61,7 +61,7 @@ pub(crate) enum Problems {
     /// The body is not plain JSON.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// Too many claims wait.
+    /// Too many claims wait, or too many requests come.
     #[response(
         status = 429, content_type = "application/problem+json",
         headers(("retry-after" = u64, description = "After how many seconds to try again."))

@@ -26,6 +26,7 @@ mod metrics;
 mod openapi;
 mod payload;
 mod proxy;
+mod rates;
 mod registry;
 mod requests;
 mod shutdown;
