@@ -1,14 +1,19 @@
 //! The exits from a hold: each once, each complete, and the same answer to the same call.
 
-use ff_core::machine::{Assignment, Reply};
+use ff_core::limits::ExecutionLimits;
+use ff_core::machine::{Assignment, Reply, Submit, Suspend};
 use ff_core::placement::Entry;
 use ff_core::policy::{Policy, Retry};
 use ff_core::record::{EndReason, Exited};
 use ff_core::state::{Outcome, State};
+use ff_core::suspension::OnTimeout;
 use ff_core::view::AttemptState;
 use ff_core::{Code, ExecutionId, PublicState, When};
 
-use crate::fixture::{Fixture, Refused, exit_calls, failure, holder_calls, ms, permanent, steady};
+use crate::fixture::{
+    Fixture, Refused, any_signal, at_once, exit_calls, failure, holder_calls, ms, named, permanent,
+    steady,
+};
 
 pub(crate) async fn completing_ends_the_execution_with_its_result(g: Fixture) {
     let assignment = g.held().await;
@@ -100,6 +105,17 @@ const EXITS: &[(&str, bool)] = &[
     ("time out", false),
     ("time out for good", true),
     ("pass the deadline", true),
+    ("suspend", false),
+    ("suspend for a while", false),
+    ("suspend after its signal", false),
+    ("continue by a signal", false),
+    ("continue by an operator", false),
+    ("continue by its timeout", false),
+    ("fail by its timeout", true),
+    ("be cancelled by its timeout", true),
+    ("expire by its timeout", true),
+    ("be cancelled while suspended", true),
+    ("pass the deadline while suspended", true),
 ];
 
 /// New work, ended by the named exit.
@@ -112,11 +128,18 @@ async fn leave(g: &Fixture, how: &str) -> Assignment {
         "time out for good" => {
             policy = Policy { retry: Retry::never(), attempt_timeout: Some(ms(50)), ..policy }
         }
-        "pass the deadline" => policy.deadline = Some(ms(50)),
+        "pass the deadline" | "pass the deadline while suspended" => {
+            policy.deadline = Some(ms(50));
+        }
         _ => {}
     }
-    let held = g.held_under(policy).await;
+    let limits = ExecutionLimits { quotas: [named("api")].into(), ..ExecutionLimits::default() };
+    g.submit(Submit { limits, policy: policy.into(), ..g.work() }).await;
+    let held = g.claimed().await;
     let id = held.execution;
+    assert_eq!(g.quota("api").await.active, 1, "{how}");
+    let parked = || g.parking(&held, &["gate"], any_signal("gate"));
+    let over = |then| g.parking_for(&held, ms(50), then);
     match how {
         "complete" => drop(g.complete(&held, "done").await.unwrap()),
         "fail for good" => drop(g.fail(&held, permanent("broken")).await.unwrap()),
@@ -134,32 +157,78 @@ async fn leave(g: &Fixture, how: &str) -> Assignment {
         }
         "revoke" => drop(g.revoke(id, held.fence).await.unwrap()),
         "lose the lease" | "lose the last lease" => g.pass(held.lease_ttl).await,
+        "suspend" | "be cancelled while suspended" | "pass the deadline while suspended" => {
+            g.suspend(parked()).await.unwrap();
+            match how {
+                "be cancelled while suspended" => drop(g.cancel(id, None).await.unwrap()),
+                _ => g.pass(ms(50)).await,
+            }
+        }
+        "suspend for a while" => drop(g.suspend(over(OnTimeout::Fail)).await.unwrap()),
+        "suspend after its signal" => {
+            g.open(&held, "gate").await;
+            g.send(g.signal(id, "gate")).await.unwrap();
+            g.suspend(parked()).await.unwrap();
+        }
+        "continue by a signal" => {
+            g.suspend(parked()).await.unwrap();
+            g.send(g.signal(id, "gate")).await.unwrap();
+        }
+        "continue by an operator" => {
+            g.suspend(parked()).await.unwrap();
+            assert!(g.wake(id).await.unwrap());
+        }
+        "continue by its timeout" => suspended_past(g, over(OnTimeout::Resume)).await,
+        "fail by its timeout" => suspended_past(g, over(OnTimeout::Fail)).await,
+        "be cancelled by its timeout" => suspended_past(g, over(OnTimeout::Cancel)).await,
+        "expire by its timeout" => suspended_past(g, over(OnTimeout::Expire)).await,
         _ => g.pass(ms(50)).await,
     }
     held
 }
 
-/// What is left of a hold in the indexes.
-async fn traces(g: &Fixture, id: ExecutionId) -> (bool, bool, bool) {
+/// A suspension whose time is over.
+async fn suspended_past(g: &Fixture, suspend: Suspend) {
+    g.suspend(suspend).await.unwrap();
+    g.pass(ms(50)).await;
+}
+
+/// What is left of a hold in the indexes: the entries of its claim, its timer, its place in the queue, and
+/// of what a person should see.
+async fn traces(g: &Fixture, id: ExecutionId) -> [bool; 4] {
     let entries = g.entries(id).await;
     let any = |of: fn(&Entry) -> bool| entries.iter().any(of);
-    (
+    [
         any(|entry| matches!(entry, Entry::Request(_))),
         any(|entry| matches!(entry, Entry::Timer(_))),
         any(|entry| matches!(entry, Entry::Queue(_))),
-    )
+        any(|entry| matches!(entry, Entry::Attention(..))),
+    ]
 }
 
 pub(crate) async fn every_exit_cleans_up(g: Fixture) {
+    g.put_quota("api", at_once(1)).await;
     for (how, over) in EXITS {
         let held = leave(&g, how).await;
         let record = g.record(held.execution).await;
         assert_eq!(record.lease(), None, "{how}");
         assert_eq!(record.outcome().is_some(), *over, "{how}: {:?}", record.state);
-        let (request, timer, queue) = traces(&g, held.execution).await;
+        let [request, timer, queue, attention] = traces(&g, held.execution).await;
         assert!(!request, "{how} leaves the claim's entry");
-        assert_eq!(queue, matches!(record.state, State::Queued { .. }), "{how}: the queue");
-        assert_eq!(timer, !matches!(record.state, State::Queued { .. }), "{how}: the timer");
+        let is_queued = matches!(record.state, State::Queued { .. });
+        let endless = match &record.state {
+            State::Suspended { suspension } => suspension.until.is_none(),
+            _ => false,
+        };
+        assert_eq!(queue, is_queued, "{how}: the queue");
+        assert_eq!(timer, !is_queued && !endless, "{how}: the timer");
+        let seen = [PublicState::Suspended, PublicState::Failed].contains(&record.public_state());
+        assert_eq!(attention, seen, "{how}: what a person sees");
+        assert_eq!(g.quota("api").await.active, 0, "{how}: the slot");
+        assert_eq!(g.tickets().await, [], "{how}: the ticket");
+        let open = g.open_keys(held.execution).await;
+        let waits = record.public_state() == PublicState::Suspended;
+        assert_eq!(open.len(), usize::from(waits), "{how}: waitpoints {open:?}");
         let paused = record.state_vector().attempt_state == AttemptState::AttemptInterrupted;
         assert_eq!(record.attempt.unwrap().end.is_none(), paused, "{how}: the attempt");
         g.cancel(held.execution, None).await.ok();
@@ -167,12 +236,14 @@ pub(crate) async fn every_exit_cleans_up(g: Fixture) {
 }
 
 pub(crate) async fn a_former_holder_is_refused_after_every_exit(g: Fixture) {
+    g.put_quota("api", at_once(1)).await;
     for (how, _) in EXITS {
         let held = leave(&g, how).await;
         let before = g.snapshot().await;
         for (call, action) in holder_calls(&held.hold()) {
             match g.run(action).await {
-                Ok(Reply::Exited(_)) => {} // The same exit again.
+                // The same exit again.
+                Ok(Reply::Exited(_) | Reply::Suspended(_)) => {}
                 other => {
                     let code = other.refused();
                     let known = [Code::StaleLease, Code::Cancelled, Code::ExitConflict];
@@ -202,6 +273,7 @@ pub(crate) async fn a_finished_execution_does_not_change(g: Fixture) {
                 ("cancel", Ok(_)) if state == PublicState::Cancelled => {}
                 ("claim granted", other) => assert_eq!(other.refused(), Code::StaleGrant),
                 ("revoke", other) => assert_eq!(other.refused(), Code::StaleLease),
+                ("signal", other) => assert_eq!(other.refused(), Code::WaitpointClosed),
                 (_, other) => assert_eq!(other.refused(), Code::WrongState, "{call} of {state}"),
             }
         }

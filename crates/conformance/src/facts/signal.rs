@@ -1,6 +1,6 @@
 //! Signals: counted once, in time, from whom the engine knows, with the bytes they carry.
 
-use ff_core::bounds::{EARLY_SIGNALS, PAYLOAD_BYTES, SIGNALS_PER_WAITPOINT};
+use ff_core::bounds::{CONDITION_COUNT, EARLY_SIGNALS, PAYLOAD_BYTES, SIGNALS_PER_WAITPOINT};
 use ff_core::condition::{Condition, CountOf};
 use ff_core::machine::{Signal, Signalled, Suspend, WaitpointRef};
 use ff_core::policy::Policy;
@@ -293,6 +293,21 @@ pub(crate) async fn a_thousand_signals_into_one_count(g: Fixture) {
     assert_eq!(known, first, "what is known is found before the bound applies");
     assert_eq!(g.received(id).await.len(), 1_000);
     assert_eq!(g.state(id).await, PublicState::Suspended);
+}
+
+pub(crate) async fn the_largest_count_ends_with_its_last_signal(g: Fixture) {
+    let held = g.held().await;
+    let id = held.execution;
+    let most = CONDITION_COUNT as u32;
+    g.suspend(g.parking(&held, &["gate"], count(most, CountOf::Signals))).await.unwrap();
+    let numbered = |n: u32| Signal { key: Some(key(&format!("n{n}"))), ..g.signal(id, "gate") };
+    for n in 1..most {
+        assert_eq!(g.effect(numbered(n)).await, SignalEffect::Recorded, "{n}");
+    }
+    assert_eq!(g.effect(numbered(1)).await, SignalEffect::Duplicate);
+    assert_eq!(g.effect(numbered(most)).await, SignalEffect::Resumed);
+    assert_eq!(g.send(numbered(most + 1)).await.refused(), Code::WaitpointClosed);
+    assert_eq!(g.received(id).await.len(), CONDITION_COUNT);
 }
 
 pub(crate) async fn signals_that_wait_for_a_suspension_are_bounded(g: Fixture) {

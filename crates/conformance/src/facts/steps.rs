@@ -254,6 +254,19 @@ pub(crate) async fn steps_recorded_at_once_are_all_there(g: Fixture) {
     assert_eq!(names, ["a", "b", "c"]);
 }
 
+pub(crate) async fn of_two_results_of_one_name_at_once_one_is_kept(g: Fixture) {
+    let held = g.held().await;
+    let record = |result: &'static str| g.record_step(&held, "charge", result);
+    let answers = tokio::join!(record("a"), record("b"));
+    let kept = match answers {
+        (Ok(_), b) => (b.refused(), "a"),
+        (a, Ok(_)) => (a.refused(), "b"),
+        neither => panic!("{neither:?}"),
+    };
+    assert_eq!(kept.0, Code::StepConflict);
+    assert_eq!(g.visible(held.execution).await, [("charge".into(), step(kept.1))]);
+}
+
 fn of(hold: &LeaseRef, name: &str, result: Payload) -> RecordStep {
     RecordStep { hold: hold.clone(), name: StepName::new(name).unwrap(), result }
 }
@@ -307,6 +320,34 @@ pub(crate) async fn a_replay_can_keep_the_journal_up_to_a_step(g: Fixture) {
     g.complete(&third, "done").await.unwrap();
     g.replay_with(id, 2, "c").await.unwrap();
     assert_eq!(g.claimed().await.generation, 2, "nothing came after it");
+}
+
+/// What a replay has hidden stays hidden, and what came after it stays visible, over failures and lost
+/// leases.
+pub(crate) async fn retries_and_lost_leases_find_what_a_replay_has_left(g: Fixture) {
+    for (how, left) in [("keep", &["a", "b"][..]), ("drop", &[]), ("a", &["a"])] {
+        let id = completed_with(&g, &["a", "b"]).await.execution;
+        g.replay_with(id, 0, how).await.unwrap();
+        let with = |more: &'static [&'static str]| [left, more].concat();
+        let first = g.claimed().await;
+        assert_eq!(g.names(id).await, with(&[]), "{how}");
+        g.record_step(&first, "c", "c").await.unwrap();
+        g.fail(&first, crate::fixture::failure("broken")).await.unwrap();
+        g.pass(ms(1_000)).await;
+        let retry = g.claimed().await;
+        assert_eq!(g.names(id).await, with(&["c"]), "{how}");
+        assert_eq!(retry.generation, first.generation, "{how}");
+        assert_eq!(u64::from(retry.steps), left.len() as u64 + 1, "{how}");
+        g.record_step(&retry, "d", "d").await.unwrap();
+        g.pass(ms(10_000)).await;
+        let reclaimed = g.claimed_by("bob").await;
+        assert_eq!(g.names(id).await, with(&["c", "d"]), "{how}");
+        assert_eq!(g.record_step(&reclaimed, "c", "other").await.refused(), Code::StepConflict);
+        if how != "keep" {
+            g.record_step(&reclaimed, "b", "anew").await.unwrap();
+        }
+        g.complete(&reclaimed, "done").await.unwrap();
+    }
 }
 
 pub(crate) async fn a_replay_up_to_what_is_not_visible_is_refused(g: Fixture) {

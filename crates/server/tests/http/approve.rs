@@ -1,13 +1,15 @@
 //! The approval page: what it shows, what it does, and what it never does.
 
 use ff_core::condition::{Condition, CountOf};
-use ff_core::machine::{LeaseRef, NewWaitpoint, Suspend};
+use ff_core::machine::{Cancel, Delete, LeaseRef, NewWaitpoint, Suspend};
 use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::{ExecutionId, Millis, PublicState, Subject, When};
 use ff_server::{Config, Token};
 use ff_store::ring::{Purpose, SignedToken};
 use ff_store::roles::NewToken;
-use ff_store::{SignalBackend, SuspendBackend, TokenBackend, mint};
+use ff_store::{
+    BulkBackend, ClientBackend, SignalBackend, SuspendBackend, TokenBackend, mint,
+};
 
 use crate::fixture::raw::{Answer, ask, get, post, post_with};
 use crate::fixture::{Fixture, TOKEN, config, target};
@@ -288,5 +290,30 @@ async fn a_signal_by_token_needs_no_other_credential() {
     ] {
         let answer = ask(server.address, post_with("/v1/signals", headers, body)).await;
         answer.problem(401, "invalid_token");
+    }
+}
+
+/// Who has a good token learns that it came too late, not that it is wrong.
+#[tokio::test]
+async fn a_token_for_what_was_removed_is_gone_and_not_wrong() {
+    let server = Fixture::with(config()).await;
+    let id = asking(&server, "ok?", 1).await;
+    let new = NewToken {
+        target: target(id),
+        waitpoint: "gate".parse().unwrap(),
+        purpose: Purpose::Signal,
+        subject: None,
+        expires: None,
+    };
+    let token = server.store.waitpoint_token(new).await.unwrap().token;
+    let cancel = Cancel { target: target(id), grace: None, reason: None };
+    server.store.cancel(cancel).await.unwrap();
+    let body = format!(r#"{{"token":"{}","payload":1}}"#, token.reveal());
+    for removed in [false, true] {
+        if removed {
+            server.store.delete(Delete { target: target(id) }).await.unwrap();
+        }
+        let answer = ask(server.address, post("/v1/signals", body.clone())).await;
+        answer.problem(410, "waitpoint_closed");
     }
 }
