@@ -169,7 +169,9 @@ pub(crate) async fn dead_work_keeps_no_start(g: Fixture) {
     assert_eq!(done(&g).await, 2);
 }
 
+/// One claim takes both, which it may only where they are in one partition.
 pub(crate) async fn a_rate_and_a_cap_together_keep_the_pace_of_the_rate(g: Fixture) {
+    let g = g.in_one_partition();
     let limits = QuotaLimits { max_active: Some(2), ..in_ten_seconds(2) };
     g.put_quota("api", limits).await;
     for _ in 0..6 {
