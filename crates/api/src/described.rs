@@ -250,7 +250,8 @@ mod tests {
             states.push(State::Finished { outcome, at: sample::NOW });
         }
         let by = Actor::root();
-        let acts = Deed::ALL.iter().map(|what| Act { what: *what, by: by.clone(), at: sample::NOW });
+        let acts =
+            Deed::ALL.iter().map(|what| Act { what: *what, by: by.clone(), at: sample::NOW });
         round_trip(&Description { acts: acts.collect(), ..base.clone() });
         for state in states {
             round_trip(&Description { state, ..base.clone() });

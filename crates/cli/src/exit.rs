@@ -78,10 +78,9 @@ impl Exit {
     pub(crate) fn after(failure: Failure) -> Exit {
         match failure {
             Failure::Unavailable | Failure::Unreachable | Failure::Unanswered => Exit::Unavailable,
-            Failure::Busy
-            | Failure::Contention
-            | Failure::Overloaded
-            | Failure::RateLimited => Exit::Busy,
+            Failure::Busy | Failure::Contention | Failure::Overloaded | Failure::RateLimited => {
+                Exit::Busy
+            }
             Failure::Full => Exit::Full,
             Failure::Unauthenticated => Exit::Unauthenticated,
             Failure::Denied | Failure::Forbidden => Exit::Denied,

@@ -83,7 +83,8 @@ fn the_jitter_comes_with_the_command() {
     for (jitter, wait) in [(0, 100), (u16::MAX, 50)] {
         let (mut fixture, held) = Fixture::held(policy.clone());
         let entropy = u64::from(jitter) << 32;
-        let reply = fixture.run(&Command { entropy, by: None, action: fail(held.hold(), true).into() });
+        let reply =
+            fixture.run(&Command { entropy, by: None, action: fail(held.hold(), true).into() });
         let from = fixture.now + ms(wait);
         assert_eq!(reply, Ok(Reply::Exited(Exited::Retrying { from })));
         assert_eq!(fixture.record(id(1)).placed.timer, Some(from));

@@ -21,8 +21,7 @@ use ff_core::suspension::OnTimeout;
 use ff_core::table::{ARROWS, Arrow, Node, Verb};
 use ff_core::timer::DueAction;
 use ff_core::{
-    Category, Execution, Fence, LeaseId, Millis, RequestId, ResourceKind, ResourceName,
-    Time, When,
+    Category, Execution, Fence, LeaseId, Millis, RequestId, ResourceKind, ResourceName, Time, When,
 };
 
 use crate::fixture::make::{

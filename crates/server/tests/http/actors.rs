@@ -36,10 +36,9 @@ async fn lanes_budgets_and_quotas_show_who_changed_them() {
     let server = guarded().await;
     let ann = server.issued("ann", Role::Operator, &["default"]).await;
     let budget = r#"{"dimensions":{"tokens":{"hard":5}}}"#;
-    for (method, path, body) in [
-        ("PUT", "/v1/budgets/team", budget),
-        ("PUT", "/v1/quotas/api", r#"{"max_active":1}"#),
-    ] {
+    for (method, path, body) in
+        [("PUT", "/v1/budgets/team", budget), ("PUT", "/v1/quotas/api", r#"{"max_active":1}"#)]
+    {
         read(&server.send_as(&ann, method, path, body).await);
         assert_eq!(read(&server.call_as(TOKEN, "GET", path).await)["changed"]["by"], "ann");
     }

@@ -7,9 +7,7 @@ use ff_core::{ExecutionId, Millis, PublicState, Subject, When};
 use ff_server::{Config, Token};
 use ff_store::ring::{Purpose, SignedToken};
 use ff_store::roles::NewToken;
-use ff_store::{
-    BulkBackend, ClientBackend, SignalBackend, SuspendBackend, TokenBackend, mint,
-};
+use ff_store::{BulkBackend, ClientBackend, SignalBackend, SuspendBackend, TokenBackend, mint};
 
 use crate::fixture::raw::{Answer, ask, get, post, post_with};
 use crate::fixture::{Fixture, TOKEN, config, target};
