@@ -267,7 +267,7 @@ impl Routes {
 }
 
 /// The namespace of a request, read as every handler reads it.
-fn namespace(uri: &Uri) -> Result<Namespace, ApiError> {
+pub(crate) fn namespace(uri: &Uri) -> Result<Namespace, ApiError> {
     #[derive(Deserialize)]
     struct Named {
         #[serde(default)]

@@ -68,7 +68,7 @@ async fn while_accepted(
 }
 
 /// Who shows this; an error if nobody does.
-async fn caller(state: &AppState, shown: Option<&str>) -> Result<Arc<Caller>, ApiError> {
+pub(crate) async fn caller(state: &AppState, shown: Option<&str>) -> Result<Arc<Caller>, ApiError> {
     // Compared also when no token was sent: every wrong request costs the same.
     let is_root = state.config.token.as_ref().map(|token| token.is(shown.unwrap_or_default()));
     let named = shown.filter(|shown| shown.starts_with(named_token::PREFIX));

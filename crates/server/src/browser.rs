@@ -39,6 +39,18 @@ pub(crate) fn check(request: &Request) -> Result<(), ApiError> {
     }
 }
 
+/// Whether a browser says that one of the server's own pages made the request. No page can set either
+/// header, and one of another origin is named by it.
+pub(crate) fn is_from_own_page(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(|site| site == "same-origin");
+    let own = host(headers).zip(headers.get(header::ORIGIN));
+    let own = own.map(|(host, origin)| is_own(origin, &host));
+    match (own, site) {
+        (Some(own), site) => own && site.unwrap_or(true),
+        (None, site) => site.unwrap_or(false),
+    }
+}
+
 /// The one `Host` of the request.
 fn host(headers: &HeaderMap) -> Option<Authority> {
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -119,6 +131,31 @@ mod tests {
         assert_eq!(checked("/", &twice), Err("host_not_allowed"));
         let proxied = checked("http://evil.example/", &[("host", "localhost")]);
         assert_eq!(proxied, Err("host_not_allowed"));
+    }
+
+    #[test]
+    fn a_form_is_taken_from_own_pages_only() {
+        let from = |headers: &[(&'static str, &str)]| {
+            let mut map = HeaderMap::new();
+            map.insert(header::HOST, "ff.example:7272".parse().unwrap());
+            for (name, value) in headers {
+                map.insert(*name, value.parse().unwrap());
+            }
+            is_from_own_page(&map)
+        };
+        let (own, other) = ("https://ff.example:7272", "https://evil.example");
+        assert!(from(&[("origin", own)]));
+        assert!(from(&[("origin", own), ("sec-fetch-site", "same-origin")]));
+        assert!(from(&[("sec-fetch-site", "same-origin")]));
+        assert!(!from(&[]));
+        assert!(!from(&[("origin", other)]));
+        assert!(!from(&[("origin", other), ("sec-fetch-site", "same-origin")]));
+        assert!(!from(&[("origin", "null")]));
+        assert!(!from(&[("origin", "null"), ("sec-fetch-site", "cross-site")]));
+        for site in ["cross-site", "same-site", "none"] {
+            assert!(!from(&[("sec-fetch-site", site)]), "{site}");
+            assert!(!from(&[("origin", own), ("sec-fetch-site", site)]), "{site}");
+        }
     }
 
     #[test]

@@ -14,8 +14,10 @@ mod bounds;
 mod browser;
 mod callers;
 mod config;
+mod dashboard;
 mod error;
 mod health;
+mod html;
 mod metrics;
 mod middleware;
 mod params;
@@ -28,6 +30,7 @@ mod sse;
 mod state;
 mod stream;
 mod tls;
+mod urlencoded;
 mod whole;
 
 pub use access::{RouteAccess, Who};

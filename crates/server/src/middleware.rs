@@ -9,8 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ff_api::http::Problem;
 
-use crate::approve::Written;
 use crate::error::ApiError;
+use crate::html::Written;
 use crate::state::AppState;
 use crate::{bounds, browser};
 
@@ -34,7 +34,8 @@ pub(crate) async fn finish(
         headers.insert("x-request-id", id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Only what never changes says otherwise.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if response.extensions().get::<Written>().is_none() {
         // A payload may claim to be a page; a browser that opens it must not execute it.
         let policy = "default-src 'none'; frame-ancestors 'none'; sandbox";

@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 use crate::access::{self, RouteAccess, Routes};
 use crate::approve;
 use crate::auth::authenticate;
+use crate::dashboard;
 use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
@@ -75,6 +76,7 @@ pub(crate) fn router(state: AppState) -> Router {
         .layer(middleware::from_fn_with_state(state.clone(), authenticate))
         .merge(open)
         .merge(approve::routes())
+        .merge(dashboard::routes())
         .fallback(|| async {
             let detail = "the server has no such path; see /openapi.json";
             ApiError::http(StatusCode::NOT_FOUND, "no_such_route", detail)

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::bounds;
 use crate::config::{Config, ConfigError};
+use crate::dashboard::keep_history;
 use crate::router::router;
 use crate::state::AppState;
 use crate::stream::Stream;
@@ -51,6 +52,7 @@ impl Server {
     pub async fn run(self, shutdown: CancellationToken) {
         let Server { listener, state } = self;
         let (app, config) = (router(state.clone()), state.config.clone());
+        state.tasks.spawn(keep_history(state.clone()));
         let permits = Arc::new(Semaphore::new(config.connections));
         let (open, cut) = (TaskTracker::new(), CancellationToken::new());
         let accepting = async {

@@ -12,6 +12,7 @@ use crate::access::Routes;
 use crate::backlog::Counting;
 use crate::callers::Callers;
 use crate::config::Config;
+use crate::dashboard::Dashboard;
 use crate::health::Health;
 use crate::rate::Rates;
 
@@ -31,6 +32,8 @@ pub(crate) struct AppState {
     pub(crate) health: Arc<Health>,
     /// The count of the backlog.
     pub(crate) counting: Arc<Counting>,
+    /// What the dashboard keeps: sessions, live views, the last hour.
+    pub(crate) dashboard: Arc<Dashboard>,
     /// A permit per claim that waits for work.
     pub(crate) waiting: Arc<Semaphore>,
     /// A permit per client that waits for the end of an execution.
@@ -65,6 +68,7 @@ impl AppState {
             rates,
             health,
             counting,
+            dashboard: Arc::default(),
             waiting,
             waiting_clients,
             listening,

@@ -2,6 +2,8 @@
 
 use ff_core::bounds::MESSAGE_BYTES;
 
+use crate::urlencoded::decoded;
+
 /// Most bytes of the form: a comment of the longest length, every byte of it escaped.
 pub(super) const FORM_BYTES: usize = 3 * MESSAGE_BYTES + 256;
 
@@ -53,24 +55,6 @@ impl Form {
             false => Ok(Form { approved, comment }),
         }
     }
-}
-
-/// Text without its escapes; `None` if one is broken or it is not UTF-8.
-fn decoded(value: &[u8]) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.iter();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let digit = |digit: Option<&u8>| char::from(*digit?).to_digit(16);
-                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-                (high * 16 + low) as u8
-            }
-            plain => *plain,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

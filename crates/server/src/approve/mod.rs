@@ -29,8 +29,6 @@ use crate::state::AppState;
 use form::{FORM_BYTES, Form, Wrong};
 use page::{Asked, Page};
 
-pub(crate) use page::Written;
-
 /// The routes of the page. They need no credential but the link.
 pub(crate) fn routes() -> Router<AppState> {
     Router::new().route("/approve/{token}", get(show).post(decide))

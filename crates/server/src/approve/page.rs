@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,6 +12,7 @@ use ff_core::{ExecutionId, Kind, Namespace, Subject, Time};
 use sha2::{Digest, Sha256};
 
 use super::html::Html;
+use crate::html;
 
 /// The style of every page.
 const STYLE: &str = include_str!("style.css");
@@ -175,22 +176,6 @@ fn moment(html: &mut Html, at: Time, now: Time) {
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        let mut response = (self.status, self.html).into_response();
-        let headers = response.headers_mut();
-        let html = HeaderValue::from_static("text/html; charset=utf-8");
-        headers.insert(header::CONTENT_TYPE, html);
-        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-        let opener = HeaderName::from_static("cross-origin-opener-policy");
-        headers.insert(opener, HeaderValue::from_static("same-origin"));
-        if let Ok(policy) = HeaderValue::from_str(&POLICY) {
-            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-        }
-        response.extensions_mut().insert(Written);
-        response
+        html::page(self.status, self.html, &POLICY, "no-referrer")
     }
 }
-
-/// Marks a response whose body and policy are its own, also when it says no.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Written;

@@ -206,9 +206,15 @@ async fn an_empty_batch_and_one_that_is_too_long_are_refused() {
 #[tokio::test]
 async fn an_unknown_path_is_not_found() {
     let server = Fixture::start().await;
-    for path in
-        ["/", "/v1", "/v1/executions/", "/v2/executions", "//", "/v1/executions/a/b/c", "/%00"]
-    {
+    for path in [
+        "/nowhere",
+        "/v1",
+        "/v1/executions/",
+        "/v2/executions",
+        "//",
+        "/v1/executions/a/b/c",
+        "/%00",
+    ] {
         for request in [get(path).into_bytes(), post(path, "{}")] {
             ask(server.address, request).await.problem(404, "no_such_route");
         }

@@ -12,8 +12,13 @@ mod auth;
 mod bad_input;
 mod bad_json;
 mod bounds;
+mod browse;
 mod browser;
 mod bulk;
+mod dashboard;
+mod dashboard_access;
+mod dashboard_browser;
+mod dashboard_cost;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;

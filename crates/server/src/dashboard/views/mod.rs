@@ -1,0 +1,10 @@
+//! The pages: each reads what it shows and gives it to its templates.
+
+pub(super) mod approvals;
+pub(super) mod execution;
+pub(super) mod executions;
+pub(super) mod job;
+pub(super) mod lanes;
+pub(super) mod limits;
+pub(super) mod overview;
+pub(super) mod workers;
