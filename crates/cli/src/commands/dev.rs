@@ -103,6 +103,7 @@ fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
     let heading = [
         format!("{}  {url}", style.bold("FlowFabric is running at")),
         format!("its store is {}", quote(store)),
+        format!("{}  {url}/", style.bold("watch it in a browser at")),
         String::new(),
         "in another terminal (`ff` is target/release/ff):".to_owned(),
     ];

@@ -8,7 +8,9 @@ use ff_core::state::Worker;
 use ff_core::{
     Capabilities, Lane, Millis, Namespace, Payload, Refusal, WorkerId, WorkerInstanceId,
 };
-use ff_sdk::{Json, RegistrationGuard, Running, TaskContext, TaskError, WorkerRuntime};
+use ff_sdk::{
+    Approval, Decided, Json, RegistrationGuard, Running, TaskContext, TaskError, WorkerRuntime,
+};
 use ff_store::roles::Registering;
 use ff_store::{EngineBackend, StoreError, mint};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -50,7 +52,9 @@ pub(crate) async fn start(
             .on("greet", greet)?
             .on("flaky", flaky)?
             .on("doomed", doomed)?
-            .on("summarize", summarize)?;
+            .on("summarize", summarize)?
+            .on("fetch", fetch)?
+            .on("deploy", deploy)?;
         running.push(runtime.start().await?);
     }
     Ok(Workers { running, _fragile: stop.drop_guard() })
@@ -81,6 +85,24 @@ async fn summarize(task: TaskContext, Json(name): Json<String>) -> Result<Json<S
     let key = format!("attempt-{}", task.attempt());
     task.report_usage(&key, &[(TOKENS, fastrand::u64(150..300))]).await?;
     Ok(Json(format!("{name}, in a few words")))
+}
+
+/// Takes one of the few slots of its quota for a while.
+async fn fetch(_task: TaskContext, Json(name): Json<String>) -> Result<Json<String>, TaskError> {
+    tokio::time::sleep(Duration::from_millis(fastrand::u64(400..1_600))).await;
+    Ok(Json(format!("a page about {name}")))
+}
+
+/// Builds once, asks a person, and says what was decided; while it waits, it holds no worker.
+async fn deploy(task: TaskContext, Json(name): Json<String>) -> Result<Json<String>, TaskError> {
+    let build = async |_| Ok::<_, TaskError>(Json(format!("{name} {}.0", fastrand::u16(1..100))));
+    let Json(build) = task.step("build", build).await?;
+    let question = format!("Deploy {build} to production?\n\nAll tests have passed.");
+    let decided = task.wait_for_approval("gate", Approval::ask(&question)).await?;
+    Ok(Json(match decided {
+        Decided::Approved(_) => format!("{build} is deployed"),
+        _ => format!("{build} stays where it is"),
+    }))
 }
 
 /// Serves the lane that loses its workers. A worker that claims a first attempt goes silent,
