@@ -73,7 +73,9 @@ pub(crate) struct Bench {
     processes: Option<u16>,
 
     /// idle: how many namespaces have work that no worker can run.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse::number::<u16>(0, 10_000))]
+    // The argument of all commands that names a namespace has the plain name.
+    #[arg(id = "idle_namespaces", long = "namespaces", value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = parse::number::<u16>(0, 10_000))]
     namespaces: u16,
 
     /// classes, scarce, idle: how many different capabilities; 10, 9 and 1 when absent.
