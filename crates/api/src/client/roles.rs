@@ -326,9 +326,8 @@ impl WorkerBackend for HttpClient {
     ) -> Result<StopNews, StoreError> {
         let wait_ms = wait.within("wait", Millis::ZERO, END_WAIT_MAX)?.get();
         let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
-        let path = format!(
-            "/v1/workers/any/stops?namespace={namespace}&instance={instance}&wait_ms={wait_ms}{after}"
-        );
+        let path =
+            format!("/v1/stops?namespace={namespace}&instance={instance}&wait_ms={wait_ms}{after}");
         let view: StopsView = self.get_in(&path, Duration::from_millis(wait_ms)).await?;
         understood(view.news())
     }

@@ -6,14 +6,14 @@ use axum::http::StatusCode;
 use ff_api::http::StopsView;
 use ff_api::http::schema::Name;
 use ff_core::bounds::END_WAIT_MAX;
-use ff_core::{Millis, Namespace, WorkerId, WorkerInstanceId};
+use ff_core::{Millis, Namespace, WorkerInstanceId};
 use ff_store::stops::StopCursor;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Problems;
 use crate::error::ApiError;
-use crate::params::{Params, PathText};
+use crate::params::Params;
 use crate::state::AppState;
 
 /// Which stops.
@@ -40,18 +40,15 @@ pub(crate) struct StopsQuery {
 /// What was cancelled, revoked or has expired since the last call while a worker held it, at once or when
 /// something is. A worker that sends a heartbeat for these learns the rest; one that never calls this
 /// learns it with its next heartbeat.
-#[utoipa::path(get, path = "/v1/workers/{id}/stops", tag = "workers",
-    operation_id = "wait_for_stops",
-    params(("id" = Name, Path, description = "The worker."), StopsQuery), responses(
+#[utoipa::path(get, path = "/v1/stops", tag = "workers", operation_id = "wait_for_stops",
+    params(StopsQuery), responses(
     (status = 200, description = "What the worker should look at.", body = StopsView),
     Problems
 ))]
 pub(crate) async fn stops(
     State(state): State<AppState>,
-    PathText(worker): PathText,
     Params(query): Params<StopsQuery>,
 ) -> Result<JsonBody<StopsView>, ApiError> {
-    WorkerId::new(worker)?;
     let StopsQuery { namespace, instance, after, wait_ms } = query;
     let after = after.map(|cursor| cursor.parse::<StopCursor>()).transpose()?;
     let wait = Millis::new(wait_ms).within("wait_ms", Millis::ZERO, END_WAIT_MAX)?;

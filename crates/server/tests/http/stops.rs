@@ -10,7 +10,7 @@ use crate::fixture::raw::{Answer, Wire, ask, get};
 use crate::fixture::{Fixture, claim, config, target, within};
 
 fn stops(more: &str) -> String {
-    get(&format!("/v1/workers/w/stops?instance={}{more}", claim().worker.instance))
+    get(&format!("/v1/stops?instance={}{more}", claim().worker.instance))
 }
 
 fn json(answer: &Answer) -> Value {
@@ -67,10 +67,10 @@ async fn what_no_worker_would_send_is_refused() {
         let problem = ask(server.address, stops(&more)).await;
         assert_eq!(problem.problem(400, "invalid_argument").field.as_deref(), Some(field));
     }
-    let nobody = get("/v1/workers/w/stops?wait_ms=5");
+    let nobody = get("/v1/stops?wait_ms=5");
     ask(server.address, nobody).await.problem(400, "invalid_query");
-    let problem = ask(server.address, get("/v1/workers/a:b/stops?instance=a")).await;
-    problem.problem(400, "invalid_argument");
+    let problem = ask(server.address, get("/v1/stops?instance=a:b")).await;
+    problem.problem(400, "invalid_query");
 }
 
 #[tokio::test]

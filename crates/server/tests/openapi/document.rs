@@ -96,9 +96,9 @@ const OPERATIONS: &str = "
     get    /v1/lanes/{lane}                  get_lane
     get    /v1/quotas                        list_quotas
     get    /v1/quotas/{name}                 get_quota
+    get    /v1/stops                         wait_for_stops
     get    /v1/tokens                        list_tokens
     get    /v1/workers                       list_workers
-    get    /v1/workers/{id}/stops            wait_for_stops
     patch  /v1/lanes/{lane}                  update_lane
     post   /v1/budgets/{name}/reset          reset_budget
     post   /v1/executions                    submit_execution
