@@ -1,7 +1,7 @@
 //! Approvals: how the decision of a person is a signal, wherever it is taken.
 
 use crate::digest::Digest;
-use crate::name::{Category, IdempotencyKey, SignalName, Source};
+use crate::name::{Category, SignalName, Source};
 use crate::refusal::Refusal;
 use crate::words;
 
@@ -31,15 +31,22 @@ impl Decision {
 
     /// The kind of the signal.
     pub fn category() -> Result<Category, Refusal> {
-        Category::new("approval")
+        Category::new(CATEGORY)
     }
 
-    /// The sender's name for the signal: at one waitpoint the first decision of a source stands.
-    pub fn key(source: &Source) -> Result<IdempotencyKey, Refusal> {
-        let digest = Digest::of(|fields| fields.text(source.as_str()));
-        IdempotencyKey::new(format!("decision-{:016x}", digest.get()))
+    /// By what a decision without a key of its own is found again: at one waitpoint the first decision
+    /// of a source stands. `None` for a signal of another category, which is no decision.
+    pub(crate) fn digest(category: Option<&Category>, source: &Source) -> Option<Digest> {
+        category.filter(|category| category.as_str() == CATEGORY)?;
+        Some(Digest::of(|fields| {
+            fields.text("decision");
+            fields.text(source.as_str());
+        }))
     }
 }
+
+/// The kind of signal that a decision is.
+const CATEGORY: &str = "approval";
 
 #[cfg(test)]
 mod tests {
@@ -51,9 +58,10 @@ mod tests {
         for decision in Decision::ALL {
             assert_eq!(decision.name().unwrap().as_str(), decision.as_str());
         }
-        assert_eq!(Decision::category().unwrap().as_str(), "approval");
-        let key = |text| Decision::key(&source(text)).unwrap();
-        assert_eq!(key("ann"), key("ann"));
-        assert_ne!(key("ann"), key("Jörg <joerg@example.com>"));
+        let category = Decision::category().unwrap();
+        let digest = |text| Decision::digest(Some(&category), &source(text)).unwrap();
+        assert_eq!(digest("ann"), digest("ann"));
+        assert_ne!(digest("ann"), digest("Jörg <joerg@example.com>"));
+        assert_eq!(Decision::digest(None, &source("ann")), None);
     }
 }

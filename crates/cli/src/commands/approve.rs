@@ -70,7 +70,7 @@ impl Decide {
         let signal = machine::Signal {
             target,
             waitpoint: WaitpointRef::ByKey(waitpoint),
-            // By default one decision of a source counts, whatever it says to it.
+            // Without one, the first decision of a source stands.
             key: None,
             name: Some(decision.name()?),
             category: Some(Decision::category()?),
@@ -93,13 +93,16 @@ fn said(decision: Decision, effect: SignalEffect) -> String {
     match effect {
         SignalEffect::Resumed => format!("{decided}; the execution continues"),
         SignalEffect::Recorded => format!("{decided}; the execution waits for more"),
-        SignalEffect::Duplicate => "the same decision was made before".to_owned(),
+        SignalEffect::Duplicate => "you have decided before; that decision stands".to_owned(),
         SignalEffect::TooLate => "too late: its time was over".to_owned(),
     }
 }
 
 /// The one waitpoint at which the execution waits for an approval.
-async fn awaited(backend: &dyn ClientAndWorker, target: &Target) -> Result<WaitpointKey, Error> {
+pub(super) async fn awaited(
+    backend: &dyn ClientAndWorker,
+    target: &Target,
+) -> Result<WaitpointKey, Error> {
     let record = backend.describe(target).await?;
     let State::Suspended { suspension } = &record.state else {
         return Err(unasked(target.execution));

@@ -1,5 +1,6 @@
 //! Signals: counted once, in time, from whom the engine knows, with the bytes they carry.
 
+use ff_core::approval::Decision;
 use ff_core::bounds::{CONDITION_COUNT, EARLY_SIGNALS, PAYLOAD_BYTES, SIGNALS_PER_WAITPOINT};
 use ff_core::condition::{Condition, CountOf};
 use ff_core::machine::{Signal, Signalled, Suspend, WaitpointRef};
@@ -85,6 +86,31 @@ pub(crate) async fn without_a_key_the_same_body_is_the_same_signal(g: Fixture) {
     for signal in differing {
         assert_eq!(g.effect(signal).await, SignalEffect::Recorded);
     }
+}
+
+pub(crate) async fn the_first_decision_of_a_source_stands(g: Fixture) {
+    let held = g.held().await;
+    let id = held.execution;
+    g.suspend(g.parking(&held, &["gate"], count(2, CountOf::Sources))).await.unwrap();
+    let decide = |who: &str, decision: Decision, said: &'static str| Signal {
+        name: decision.name().ok(),
+        category: Decision::category().ok(),
+        payload: Payload::bytes(said),
+        ..g.signal_of(id, "gate", who)
+    };
+    assert_eq!(g.effect(decide("ann", Decision::Approve, "fine")).await, SignalEffect::Recorded);
+    let before = g.snapshot().await;
+    for (decision, said) in [(Decision::Approve, "very fine"), (Decision::Reject, "on reflection")]
+    {
+        assert_eq!(g.effect(decide("ann", decision, said)).await, SignalEffect::Duplicate);
+        g.snapshot().await.assert_same(&before);
+    }
+    assert_eq!(g.effect(decide("bob", Decision::Reject, "no")).await, SignalEffect::Resumed);
+    assert_eq!(g.received(id).await.len(), 2);
+    // The next gate is another question, at another waitpoint of the same key.
+    let again = g.claimed().await;
+    g.suspend(g.parking(&again, &["gate"], any_signal("gate"))).await.unwrap();
+    assert_eq!(g.effect(decide("ann", Decision::Approve, "fine")).await, SignalEffect::Resumed);
 }
 
 pub(crate) async fn a_lost_reply_of_the_signal_that_resumed_counts_once(g: Fixture) {

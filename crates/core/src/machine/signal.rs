@@ -1,6 +1,7 @@
 //! Signal: something outside answers what an execution waits for, or will wait for.
 
 use super::{Context, Decide, Facts, ReadSet, Signalled, Step, Target};
+use crate::approval::Decision;
 use crate::bounds::{EARLY_SIGNALS, SIGNALS, SIGNALS_PER_WAITPOINT};
 use crate::collection::{Collection, Content, Element, ElementKey};
 use crate::condition::Arrival;
@@ -25,7 +26,8 @@ pub struct Signal {
     pub target: Target,
     /// Where.
     pub waitpoint: WaitpointRef,
-    /// The sender's name for this signal; by default all that it carries.
+    /// The sender's name for this signal; by default all that it carries or, if it is a decision, its
+    /// source.
     pub key: Option<IdempotencyKey>,
     /// Its name.
     pub name: Option<SignalName>,
@@ -49,14 +51,17 @@ pub enum WaitpointRef {
 impl Signal {
     /// The name under which this signal is found again at `waitpoint`.
     fn element(&self, waitpoint: WaitpointId) -> ElementKey {
-        let digest = match &self.key {
-            Some(key) => key_digest(key),
-            None => Digest::of(|fields| {
+        let body = || {
+            Digest::of(|fields| {
                 fields.text("body");
                 fields.text(self.name.as_ref().map_or("", SignalName::as_str));
                 fields.text(self.source.as_str());
                 self.payload.fingerprint(fields);
-            }),
+            })
+        };
+        let digest = match &self.key {
+            Some(key) => key_digest(key),
+            None => Decision::digest(self.category.as_ref(), &self.source).unwrap_or_else(body),
         };
         let (owner, collection) = (self.target.execution, Collection::Signals);
         ElementKey { owner, collection, name: element_name(waitpoint, digest) }

@@ -129,15 +129,14 @@ fn target(claims: &Claims) -> Target {
     Target { namespace: claims.namespace.clone(), execution: claims.execution }
 }
 
-/// The signal that carries the decision. A person decides once at a waitpoint, whatever the form says
-/// the second time.
+/// The signal that carries the decision. Without a key, the first one of a person stands.
 fn signal(claims: &Claims, form: &Form) -> Result<Signal, Refusal> {
     let source = claims.source()?;
     let decided = ApprovalView { approved: form.approved, comment: form.comment.clone() };
     Ok(Signal {
         target: target(claims),
         waitpoint: WaitpointRef::ById(claims.waitpoint),
-        key: Some(Decision::key(&source)?),
+        key: None,
         name: Some(Decision::of(form.approved).name()?),
         category: Some(Decision::category()?),
         source,

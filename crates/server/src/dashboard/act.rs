@@ -91,8 +91,8 @@ async fn approve(state: &AppState, posted: &Posted, id: &str) -> Result<Response
     let signal = Signal {
         waitpoint: WaitpointRef::ByKey(awaited(state, &target).await?),
         target,
-        // A person decides once at a waitpoint.
-        key: Some(Decision::key(&source)?),
+        // Without one, the first decision of a source stands.
+        key: None,
         name: Some(Decision::of(approved).name()?),
         category: Some(Decision::category()?),
         source,
