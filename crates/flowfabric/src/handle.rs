@@ -125,6 +125,12 @@ impl<R> TaskHandle<R> {
         self.flowfabric.client().waitpoint_token(self.id, waitpoint, subject).await
     }
 
+    /// The path of a page, `/approve/..` on the server, on which `subject` approves or rejects what it asks
+    /// at an open waitpoint. Give it to no other.
+    pub async fn approval_link(&self, waitpoint: &str, subject: &str) -> Result<String, Error> {
+        self.flowfabric.client().approval_link(self.id, waitpoint, subject).await
+    }
+
     /// The keys of its open waitpoints, where it takes signals.
     pub async fn waitpoints(&self) -> Result<Vec<String>, Error> {
         let open = self.flowfabric.client().waitpoints(self.id).await?;

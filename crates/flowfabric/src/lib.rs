@@ -51,8 +51,8 @@ pub use ff_core::stream::StreamFrame;
 pub use ff_core::{ExecutionId, Fence, LeaseId, Payload, PublicState, RequestId};
 pub use ff_sdk::{
     Approval, Bytes, Decided, FromPayload, FromTask, Handler, Handling, Json, NeededState,
-    SdkError as Error, State, StopReason, Tail, TaskContext, TaskError, TaskSignal, ToPayload,
-    TokenStream, Vote, Wait, Waited,
+    OnTimeout, SdkError as Error, State, StopReason, SuspendReason, Tail, TaskContext, TaskError,
+    TaskSignal, TaskWaitpoint, ToPayload, TokenStream, Vote, Wait, Waited,
 };
 pub use ff_store::ring::SignedToken;
 pub use flowfabric::FlowFabric;

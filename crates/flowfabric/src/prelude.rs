@@ -1,9 +1,9 @@
 //! Every name that a program with tasks and workers needs: `use flowfabric::prelude::*`.
 
 pub use crate::{
-    BudgetBuilder, Builder, Bytes, CancellationToken, Error, ExecutionId, Fence, FlowFabric,
-    FromPayload, FromTask, Handler, Handling, Json, LeaseId, NeededState, Payload, Progress,
-    PublicState, QuotaBuilder, RequestId, SignalEffect, SignedToken, State, StopReason, Tail,
-    TaskBuilder, TaskContext, TaskError, TaskHandle, ToPayload, TokenStream, Untyped, Worker,
-    WorkerBuilder,
+    Approval, BudgetBuilder, Builder, Bytes, CancellationToken, Decided, Error, ExecutionId, Fence,
+    FlowFabric, FromPayload, FromTask, Handler, Handling, Json, LeaseId, NeededState, OnTimeout,
+    Payload, Progress, PublicState, QuotaBuilder, RequestId, SignalEffect, SignedToken, State,
+    StopReason, SuspendReason, Tail, TaskBuilder, TaskContext, TaskError, TaskHandle, TaskSignal,
+    TaskWaitpoint, ToPayload, TokenStream, Untyped, Vote, Wait, Waited, Worker, WorkerBuilder,
 };

@@ -47,6 +47,14 @@ impl FlowFabricWorker {
         self.claim_granted(grant, permit).await
     }
 
+    /// Continues an execution after its suspension: turns a grant of it into a task of the same attempt,
+    /// under a new fence, whose [signals](ClaimedTask::signals) are there. A resumed execution is in its
+    /// old place of its queue, so every way to claim takes it; this one is [`Self::claim_from_grant`]
+    /// under the name that it has in the published system.
+    pub async fn claim_resumed(&self, grant: &GrantOffer) -> Result<Option<ClaimedTask>, SdkError> {
+        self.claim_from_grant(grant).await
+    }
+
     async fn grant(&self, lane: &Lane, ttl: Millis) -> Result<Option<GrantOffer>, SdkError> {
         let config = self.config();
         let grant = GrantNext {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ff_core::bounds::PAGE;
 use ff_core::journal::{EntryKind, Recorded, idempotency_key};
-use ff_core::machine::{Assignment, RecordStep, Target};
+use ff_core::machine::{Assignment, LeaseRef, RecordStep};
 use ff_core::record::Exited;
 use ff_core::{Payload, Refusal, StepName};
 use ff_store::StoreError;
@@ -110,7 +110,7 @@ impl TaskJournal {
 
     async fn read_all(&self) -> Result<Vec<(StepName, Recorded)>, SdkError> {
         let Keeper::Engine(reporter) = &self.keeper else { return Ok(Vec::new()) };
-        let (target, mut found, mut from) = (self.target(), Vec::new(), Some(0));
+        let (target, mut found, mut from) = (self.hold().target, Vec::new(), Some(0));
         while let Some(number) = from {
             let page =
                 reporter.repeat(|| reporter.backend().journal(&target, number, PAGE)).await?;
@@ -193,8 +193,9 @@ impl TaskJournal {
         Ok(found.into_iter().find(|(found, _)| found == name).map(|(_, what)| what))
     }
 
-    pub(crate) fn target(&self) -> Target {
-        self.assignment.hold().target
+    /// The fenced reference by which the holder addresses the execution.
+    pub(crate) fn hold(&self) -> LeaseRef {
+        self.assignment.hold()
     }
 }
 
@@ -203,8 +204,17 @@ fn is_final(error: &SdkError) -> bool {
     error.refused().is_some() && !error.ends_hold()
 }
 
-fn permanent(refusal: Refusal) -> TaskError {
+/// What no later attempt would get either.
+pub(crate) fn permanent(refusal: Refusal) -> TaskError {
     TaskError::permanent(refusal.to_string()).category(refusal.code().as_str())
+}
+
+/// The answer to a call of a handler.
+pub(crate) fn answered<T>(answer: Result<T, SdkError>) -> Result<T, TaskError> {
+    answer.map_err(|error| match is_final(&error) {
+        true => TaskError::permanent(error.to_string()).category(error.code()),
+        false => unkept(&error),
+    })
 }
 
 /// A call that a later attempt may make.

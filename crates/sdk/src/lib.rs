@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod approval;
 mod background;
 mod blocking;
 mod client;
@@ -55,14 +56,18 @@ mod shutdown;
 mod signals;
 mod steps;
 mod tail;
+mod suspend;
 mod task;
 mod task_error;
 mod testing;
 mod time;
+mod wait;
+mod waitpoint;
 mod waits;
 mod work;
 mod worker;
 
+pub use approval::{Approval, Decided, Vote};
 pub use background::Heartbeats;
 pub use client::{Client, NewTask};
 pub use config::WorkerConfig;
@@ -71,6 +76,7 @@ pub use emit::TokenStream;
 pub use error::SdkError;
 pub use event::{EventHook, WorkerEvent};
 pub use extract::{FromTask, NeededState, State};
+pub use ff_core::suspension::{OnTimeout, SuspendReason};
 pub use handler::{Handler, Handling};
 pub use payload::{Bytes, FromPayload, Json, ToPayload};
 pub use registration::RegistrationGuard;
@@ -78,10 +84,13 @@ pub use round_robin::ServedLane;
 pub use runtime::{Running, WorkerRuntime};
 pub use shutdown::Shutdown;
 pub use tail::Tail;
+pub use suspend::{SuspendedTask, TrySuspend};
 pub use task::{ClaimedTask, Reporter, StopReason};
 pub use task_error::TaskError;
 pub use testing::TestTask;
 pub use time::millis;
-pub use waits::{Approval, Decided, TaskSignal, Vote, Wait, Waited};
+pub use wait::Wait;
+pub use waitpoint::TaskWaitpoint;
+pub use waits::{TaskSignal, Waited};
 pub use work::Until;
 pub use worker::FlowFabricWorker;

@@ -1,16 +1,15 @@
-//! The signals of a task, as its handler reads them.
+//! Waitpoints and signals of a task as its handler uses them, in the engine or in a test.
 
-use ff_core::bounds::PAGE;
+use ff_core::StepName;
 use ff_core::journal::Recorded;
-use ff_core::machine::{NewWaitpoint, OpenWaitpoint};
-use ff_core::signal::ReceivedSignal;
-use ff_core::suspension::Waitpoint;
-use ff_core::{StepName, Time};
+use ff_core::machine::Suspend;
+use ff_core::suspension::OnTimeout;
+use ff_store::ring::SignedToken;
 
 use crate::error::SdkError;
-use crate::journal::{Keeper, TaskJournal, unkept};
-use crate::task::Reporter;
+use crate::journal::{Keeper, TaskJournal, answered, unkept};
 use crate::task_error::TaskError;
+use crate::waitpoint::TaskWaitpoint;
 use crate::waits::{TaskSignal, Waited};
 
 impl TaskJournal {
@@ -26,13 +25,11 @@ impl TaskJournal {
         if signals.is_empty() {
             return Ok(Waited::Resumed);
         }
-        let Keeper::Engine(reporter) = self.keeper() else { return Ok(Waited::Resumed) };
         let mut found = Vec::with_capacity(signals.len());
         for number in signals {
-            let page = self.page(reporter, *number, 1).await.map_err(|error| unkept(&error))?;
-            let signal = page.into_iter().find(|signal| signal.number == *number);
+            let signal = self.signal(*number).await.map_err(|error| unkept(&error))?;
             let missing = || TaskError::retryable(format!("signal {number} is not there"));
-            found.push(signal.ok_or_else(missing)?.into());
+            found.push(signal.ok_or_else(missing)?);
         }
         Ok(Waited::Signals(found))
     }
@@ -41,13 +38,16 @@ impl TaskJournal {
     pub(crate) async fn waited(
         &self,
         name: &StepName,
-        waitpoints: &[String],
+        suspend: &Suspend,
     ) -> Result<Waited, TaskError> {
         if let Keeper::Test(recorder) = self.keeper() {
-            let signals = recorder.take_signals(waitpoints);
-            let timed_out = signals.is_empty();
-            self.note(name.clone(), Recorded::Wait { signals: Vec::new(), timed_out })?;
-            return Ok(if timed_out { Waited::TimedOut } else { Waited::Signals(signals) });
+            let counted = recorder.answer(suspend);
+            let (timed_out, signals) = (counted.is_none(), counted.unwrap_or_default());
+            if timed_out && let Some(end) = timed_out_end(suspend.on_timeout) {
+                return Err(end);
+            }
+            self.note(name.clone(), Recorded::Wait { signals: signals.clone(), timed_out })?;
+            return self.ended(&signals, timed_out).await;
         }
         match self.find(name).await.map_err(|error| unkept(&error))? {
             Some(Recorded::Wait { signals, timed_out }) => self.ended(&signals, timed_out).await,
@@ -55,45 +55,59 @@ impl TaskJournal {
         }
     }
 
-    pub(crate) async fn open_waitpoint(&self, new: NewWaitpoint) -> Result<Waitpoint, TaskError> {
-        let Keeper::Engine(reporter) = self.keeper() else {
-            let NewWaitpoint { id, key, .. } = new;
-            return Ok(Waitpoint { id, key, until: None::<Time>, signals: 0, of: None });
-        };
-        let open = OpenWaitpoint { hold: reporter.hold(), waitpoint: new };
-        let opened = reporter.repeat(|| reporter.backend().open_waitpoint(open.clone())).await;
-        opened.map_err(|error| {
-            let error = SdkError::from(error);
-            match error.refused() {
-                Some(_) if !error.ends_hold() => {
-                    TaskError::permanent(error.to_string()).category(error.code())
-                }
-                _ => unkept(&error),
-            }
+    pub(crate) async fn open_waitpoint(&self, key: &str) -> Result<TaskWaitpoint, TaskError> {
+        answered(match self.keeper() {
+            Keeper::Engine(reporter) => reporter.open_waitpoint(key).await,
+            Keeper::Test(recorder) => recorder.open_waitpoint(key),
+        })
+    }
+
+    pub(crate) async fn close_waitpoint(&self, key: &str) -> Result<(), TaskError> {
+        answered(match self.keeper() {
+            Keeper::Engine(reporter) => reporter.close_waitpoint(key).await,
+            Keeper::Test(recorder) => recorder.close_waitpoint(key),
+        })
+    }
+
+    pub(crate) async fn token_for(
+        &self,
+        key: &str,
+        subject: &str,
+    ) -> Result<SignedToken, TaskError> {
+        answered(match self.keeper() {
+            Keeper::Engine(reporter) => reporter.token_for(key, subject).await,
+            Keeper::Test(recorder) => recorder.token_for(key, subject),
         })
     }
 
     /// All signals that the execution has received.
-    pub(crate) async fn all_signals(&self) -> Result<Vec<TaskSignal>, TaskError> {
-        let Keeper::Engine(reporter) = self.keeper() else { return Ok(Vec::new()) };
-        let mut all: Vec<TaskSignal> = Vec::new();
-        loop {
-            let page = self.page(reporter, all.len() as u64, PAGE).await;
-            let page = page.map_err(|error| unkept(&error))?;
-            if page.is_empty() {
-                return Ok(all);
-            }
-            all.extend(page.into_iter().map(TaskSignal::from));
-        }
+    pub(crate) async fn signals(&self) -> Result<Vec<TaskSignal>, TaskError> {
+        answered(match self.keeper() {
+            Keeper::Engine(reporter) => reporter.signals().await,
+            Keeper::Test(recorder) => Ok(recorder.signals()),
+        })
     }
 
-    async fn page(
-        &self,
-        reporter: &Reporter,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<ReceivedSignal>, SdkError> {
-        let target = self.target();
-        Ok(reporter.repeat(|| reporter.backend().received(&target, from, limit)).await?)
+    /// The signal of this number.
+    async fn signal(&self, number: u64) -> Result<Option<TaskSignal>, SdkError> {
+        match self.keeper() {
+            Keeper::Test(recorder) => Ok(recorder.signals().into_iter().nth(number as usize)),
+            Keeper::Engine(reporter) => {
+                let page = reporter.signals_from(number, 1).await?;
+                Ok(page.into_iter().find(|one| one.number == number).map(TaskSignal::from))
+            }
+        }
+    }
+}
+
+/// How a wait whose time is over ends a test task, if it does: the engine would not run it again.
+fn timed_out_end(then: OnTimeout) -> Option<TaskError> {
+    match then {
+        OnTimeout::Resume => None,
+        OnTimeout::Cancel => Some(TaskError::cancel("the time of its wait was over")),
+        OnTimeout::Fail | OnTimeout::Expire => {
+            let why = "the time of its wait was over";
+            Some(TaskError::permanent(why).category("suspension_timeout"))
+        }
     }
 }

@@ -43,10 +43,32 @@ impl Client {
         waitpoint: &str,
         subject: &str,
     ) -> Result<SignedToken, SdkError> {
+        self.token_of(Purpose::Signal, execution, waitpoint, subject).await
+    }
+
+    /// The path of a page, on the server, on which `subject` approves or rejects what an execution asks at
+    /// an open waitpoint.
+    pub async fn approval_link(
+        &self,
+        execution: ExecutionId,
+        waitpoint: &str,
+        subject: &str,
+    ) -> Result<String, SdkError> {
+        let token = self.token_of(Purpose::ApprovalLink, execution, waitpoint, subject).await?;
+        Ok(token.approval_path())
+    }
+
+    async fn token_of(
+        &self,
+        purpose: Purpose,
+        execution: ExecutionId,
+        waitpoint: &str,
+        subject: &str,
+    ) -> Result<SignedToken, SdkError> {
         let new = NewToken {
             target: self.target(execution),
             waitpoint: WaitpointKey::new(waitpoint)?,
-            purpose: Purpose::Signal,
+            purpose,
             subject: Some(Subject::new(subject)?),
             expires: None,
         };

@@ -96,6 +96,10 @@ impl ClaimedTask {
         &self.assignment
     }
 
+    pub(crate) fn backend(&self) -> &Arc<dyn WorkerBackend> {
+        &self.backend
+    }
+
     /// What the task was submitted with.
     pub fn input(&self) -> &Payload {
         &self.assignment.input
@@ -242,16 +246,28 @@ impl ClaimedTask {
 
     /// Makes a terminal call until it is acknowledged, refused, or the lease has surely ended, or the
     /// worker must stop at once. The lease is renewed meanwhile.
-    async fn finish<F>(&mut self, call: impl Fn() -> F) -> Result<Exited, SdkError>
+    async fn finish<T, F>(&mut self, call: impl Fn() -> F) -> Result<T, SdkError>
     where
-        F: Future<Output = Result<Exited, StoreError>>,
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        self.finish_unless(call, |_| false).await
+    }
+
+    /// The same with a call whose answer may leave the task its lease.
+    pub(crate) async fn finish_unless<T, F>(
+        &mut self,
+        call: impl Fn() -> F,
+        is_kept: impl Fn(&T) -> bool,
+    ) -> Result<T, SdkError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
     {
         // The fence that frames need ends with the hold.
         self.reporter().flush_last().await;
         let error = match repeat_while_held(&self.lease, &self.shutdown, call).await {
-            Ok(exited) => {
-                self.settled = true;
-                return Ok(exited);
+            Ok(answer) => {
+                self.settled = !is_kept(&answer);
+                return Ok(answer);
             }
             Err(error) => error,
         };
@@ -269,7 +285,7 @@ impl ClaimedTask {
 
     /// Fails the execution for good because the call would be refused with `refused` again, also
     /// for a later attempt. Answers `refused`, or why the failure was not accepted either.
-    async fn fail_refused(&mut self, refused: SdkError) -> SdkError {
+    pub(crate) async fn fail_refused(&mut self, refused: SdkError) -> SdkError {
         let category = Category::new(refused.code()).unwrap_or_else(|_| Category::error());
         let message = shorten(format!("the end of the task was refused: {refused}"));
         let failure = Failure { category, retryable: false, message: message.into() };

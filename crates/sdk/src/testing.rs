@@ -3,19 +3,22 @@
 //! A test task is checked like a real one: a report with a wrong percentage or name is refused.
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use ff_core::condition::Arrival;
 use ff_core::journal;
 use ff_core::limits::Amounts;
-use ff_core::machine::Assignment;
+use ff_core::machine::{Assignment, Suspend};
 use ff_core::record::{Progress, Tags};
 use ff_core::{
     Fence, IdempotencyKey, Kind, Lane, LeaseId, Millis, Namespace, Partition, Payload, Refusal,
-    StepName, TagKey, TagValue, Time,
+    SignalName, Source, StepName, Subject, TagKey, TagValue, Time, WaitpointKey,
 };
 use ff_store::mint;
+use ff_store::ring::SignedToken;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Shared, TaskContext};
@@ -24,6 +27,7 @@ use crate::handler::Handler;
 use crate::limits::amounts_of;
 use crate::payload::{FromPayload, ToPayload};
 use crate::task_error::TaskError;
+use crate::waitpoint::TaskWaitpoint;
 use crate::waits::TaskSignal;
 
 /// A task made for a test, which records what its handler reports.
@@ -168,12 +172,29 @@ impl TestTask {
         self.recorder.recorded().journal.iter().map(|(name, _)| name.to_string()).collect()
     }
 
-    /// A signal that is there before the handler waits for it. A wait of a test that finds none has timed
-    /// out at once.
-    pub fn signal(self, waitpoint: &str, signal: TaskSignal) -> TestTask {
-        let signal = TaskSignal { waitpoint: waitpoint.to_owned(), ..signal };
+    /// A signal that has come before the handler waits for it, by this sender. A wait of a test is over at
+    /// once: satisfied by the signals at its waitpoints, or else timed out.
+    pub fn signal(
+        self,
+        waitpoint: &str,
+        name: &str,
+        source: &str,
+        payload: &(impl ToPayload + ?Sized),
+    ) -> TestTask {
+        let payload = payload.to_payload().unwrap_or_else(|error| wrong(&error));
+        let signal = TaskSignal {
+            waitpoint: valid(WaitpointKey::new(waitpoint)).to_string(),
+            name: Some(valid(SignalName::new(name)).to_string()),
+            source: valid(Source::new(source)).to_string(),
+            payload,
+        };
         self.recorder.recorded().signals.push(signal);
         self
+    }
+
+    /// The keys of the waitpoints that the handler has opened before it waits there, and has not closed.
+    pub fn waitpoints(&self) -> Vec<String> {
+        self.recorder.recorded().waitpoints.clone()
     }
 
     /// The usage that was reported, by dimension, less what was released.
@@ -197,7 +218,11 @@ impl Default for TestTask {
 
 /// A wrong name in a test is a bug of the test.
 fn valid<T>(name: Result<T, Refusal>) -> T {
-    name.unwrap_or_else(|refusal| panic!("a test task is described wrongly: {refusal}"))
+    name.unwrap_or_else(|refusal| wrong(&refusal))
+}
+
+fn wrong(why: &dyn fmt::Display) -> ! {
+    panic!("a test task is described wrongly: {why}")
 }
 
 /// What a handler has reported about a test task.
@@ -210,6 +235,9 @@ struct Recorded {
     frames: Vec<(String, Bytes)>,
     journal: Vec<(StepName, journal::Recorded)>,
     signals: Vec<TaskSignal>,
+    /// The numbers of the signals whose waitpoint is closed.
+    spent: HashSet<u64>,
+    waitpoints: Vec<String>,
     used: Amounts,
     /// Reports by their keys: a repeated report counts once.
     reports: HashMap<IdempotencyKey, (Amounts, bool)>,
@@ -237,11 +265,62 @@ impl Recorder {
         self.recorded().journal.clone()
     }
 
-    /// The signals at these waitpoints, which are then used up.
-    pub(crate) fn take_signals(&self, waitpoints: &[String]) -> Vec<TaskSignal> {
-        let signals = &mut self.recorded().signals;
-        let is_here = |signal: &mut TaskSignal| waitpoints.contains(&signal.waitpoint);
-        signals.extract_if(.., is_here).collect()
+    pub(crate) fn signals(&self) -> Vec<TaskSignal> {
+        self.recorded().signals.clone()
+    }
+
+    /// The numbers of the signals that satisfy a wait, or `None` if they do not. All signals at its
+    /// waitpoints are spent either way: its end closes them.
+    pub(crate) fn answer(&self, suspend: &Suspend) -> Option<Vec<u64>> {
+        let mut recorded = self.recorded();
+        let Recorded { signals, spent, waitpoints, .. } = &mut *recorded;
+        let mut counted = Vec::new();
+        for (number, signal) in (0..).zip(signals.iter()) {
+            let at = suspend.waitpoints.iter().find(|at| at.key.as_str() == signal.waitpoint);
+            let (Some(at), Ok(source)) = (at, Source::new(signal.source.as_str())) else {
+                continue;
+            };
+            if !spent.insert(number) {
+                continue;
+            }
+            let name = signal.name.as_deref().and_then(|name| SignalName::new(name).ok());
+            let arrival = Arrival::new(number, name.as_ref(), &source);
+            suspend.condition.count(&mut counted, &at.key, arrival);
+        }
+        waitpoints.retain(|key| suspend.waitpoints.iter().all(|at| at.key.as_str() != key));
+        suspend.condition.is_satisfied(&counted).then(|| {
+            let numbers: BTreeSet<_> = counted.iter().map(|one| one.signal).collect();
+            numbers.into_iter().collect()
+        })
+    }
+
+    pub(crate) fn open_waitpoint(&self, key: &str) -> Result<TaskWaitpoint, SdkError> {
+        let key = WaitpointKey::new(key)?.to_string();
+        let mut recorded = self.recorded();
+        if !recorded.waitpoints.contains(&key) {
+            recorded.waitpoints.push(key.clone());
+        }
+        let signals = recorded.signals.iter().filter(|signal| signal.waitpoint == key).count();
+        let token = Some(SignedToken::received(format!("a test's token for {key}")));
+        Ok(TaskWaitpoint { key, signals: signals as u32, token })
+    }
+
+    pub(crate) fn close_waitpoint(&self, key: &str) -> Result<(), SdkError> {
+        let key = WaitpointKey::new(key)?;
+        let mut recorded = self.recorded();
+        let Recorded { signals, spent, waitpoints, .. } = &mut *recorded;
+        waitpoints.retain(|open| open != key.as_str());
+        let here = (0..).zip(signals.iter()).filter(|(_, one)| one.waitpoint == key.as_str());
+        spent.extend(here.map(|(number, _)| number));
+        Ok(())
+    }
+
+    pub(crate) fn token_for(&self, key: &str, subject: &str) -> Result<SignedToken, SdkError> {
+        let (key, subject) = (WaitpointKey::new(key)?, Subject::new(subject)?);
+        match self.recorded().waitpoints.iter().any(|open| open == key.as_str()) {
+            true => Ok(SignedToken::received(format!("a test's token for {key}, for {subject}"))),
+            false => Err(Refusal::WaitpointClosed.into()),
+        }
     }
 
     pub(crate) fn keep(&self, name: StepName, what: journal::Recorded) -> Result<(), SdkError> {

@@ -21,7 +21,7 @@ use ff_core::machine::{
     Claimed, CloseWaitpoint, Complete, Continued, Delay, Delete, Fail, GrantNext, Granted,
     LeaseRef, OpenWaitpoint, PatchSummary, PatchedSummary, RecordStep, RecordedStep, Registered,
     Renewed, Replay, ReportProgress, ReportUsage, Resume, Revoke, SetPriority, SetTags, Signal,
-    Signalled, Submit, Submitted, Suspend, Suspended, Target, Ticked, WaitpointRef,
+    Signalled, Submit, Submitted, Suspend, Target, Ticked, WaitpointRef,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
@@ -41,7 +41,7 @@ use ff_store::listing::{ListPage, Listing};
 use ff_store::ring::{Claims, KeyFile, Purpose, SignedToken};
 use ff_store::roles::{
     Answer, Bulk, BulkSlice, CreateToken, CreatedToken, Engine, LaneUpdate, LaneView, MadeToken,
-    NewToken, Registering, Session, TokenSignal, Verified,
+    NewToken, OpenedWaitpoint, Parked, Registering, Session, TokenSignal, Verified,
 };
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
@@ -127,9 +127,9 @@ pass!(StreamBackend to http {
 });
 
 pass!(SuspendBackend to http {
-    open_waitpoint(open: OpenWaitpoint) -> Waitpoint;
+    open_waitpoint(open: OpenWaitpoint) -> OpenedWaitpoint;
     close_waitpoint(close: CloseWaitpoint) -> ();
-    suspend(suspend: Suspend) -> Suspended;
+    suspend(suspend: Suspend) -> Parked;
     received(target: &Target, from: u64, limit: usize) -> Vec<ReceivedSignal>;
 });
 

@@ -5,27 +5,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ff_core::Refusal;
 use ff_core::machine::{
-    CloseWaitpoint, OpenWaitpoint, Resume, Signal, Signalled, Suspend, Suspended, Target,
-    WaitpointRef,
+    CloseWaitpoint, OpenWaitpoint, Resume, Signal, Signalled, Suspend, Target, WaitpointRef,
 };
 use ff_core::signal::ReceivedSignal;
 use ff_core::suspension::Waitpoint;
+use ff_store::roles::{OpenedWaitpoint, Parked};
 use ff_store::{SignalBackend, StoreError, SuspendBackend};
 
 use super::answers::{exited, understood};
 use super::transport::{HttpClient, broken};
 use crate::http::{
-    CloseWaitpointRequest, OpenWaitpointRequest, ResumeRequest, SignalRequest, SuspendRequest,
-    SuspendedView,
+    CloseWaitpointRequest, OpenWaitpointRequest, OpenedView, ResumeRequest, SignalRequest,
+    SuspendRequest, SuspendedView,
 };
 use crate::{ResumedView, SignalView, SignalledView, SignalsView, WaitpointView, WaitpointsView};
 
 #[async_trait]
 impl SuspendBackend for HttpClient {
-    async fn open_waitpoint(&self, open: OpenWaitpoint) -> Result<Waitpoint, StoreError> {
+    async fn open_waitpoint(&self, open: OpenWaitpoint) -> Result<OpenedWaitpoint, StoreError> {
         let body = OpenWaitpointRequest::from(&open);
-        let view: WaitpointView = self.steer(&open.hold.target, "/waitpoints", &body).await?;
-        understood(view.waitpoint())
+        let view: OpenedView = self.steer(&open.hold.target, "/waitpoints", &body).await?;
+        understood(view.opened())
     }
 
     async fn close_waitpoint(&self, close: CloseWaitpoint) -> Result<(), StoreError> {
@@ -35,11 +35,11 @@ impl SuspendBackend for HttpClient {
         self.post::<()>(&path, &body, Duration::ZERO).await.map(drop)
     }
 
-    async fn suspend(&self, suspend: Suspend) -> Result<Suspended, StoreError> {
+    async fn suspend(&self, suspend: Suspend) -> Result<Parked, StoreError> {
         let body = SuspendRequest::from(&suspend);
         let view: SuspendedView = self.steer(&suspend.hold.target, "/suspend", &body).await?;
-        let waitpoints = view.waitpoints.into_iter().map(|opened| opened.waitpoint.waitpoint());
-        Ok(Suspended {
+        let waitpoints = view.waitpoints.into_iter().map(OpenedView::opened);
+        Ok(Parked {
             exited: view.exit.as_ref().map(exited).transpose()?,
             waitpoints: understood(waitpoints.collect())?,
         })

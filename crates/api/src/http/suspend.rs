@@ -3,14 +3,15 @@
 use std::fmt;
 
 use ff_core::machine::{
-    CloseWaitpoint, NewWaitpoint, OpenWaitpoint, Signal, Suspend, Suspended, Target, WaitpointRef,
+    CloseWaitpoint, NewWaitpoint, OpenWaitpoint, Signal, Suspend, Target, WaitpointRef,
 };
-use ff_core::suspension::{OnTimeout, SuspendReason, Waitpoint};
+use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::{
     Category, IdempotencyKey, Millis, Refusal, SignalName, Source, StepName, WaitpointKey, When,
 };
 use ff_store::mint;
 use ff_store::ring::SignedToken;
+use ff_store::roles::{OpenedWaitpoint, Parked};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -217,11 +218,18 @@ pub struct OpenedView {
     pub token: Option<String>,
 }
 
+impl From<&OpenedWaitpoint> for OpenedView {
+    fn from(opened: &OpenedWaitpoint) -> OpenedView {
+        let token = opened.token.as_ref().map(|token| token.reveal().to_owned());
+        OpenedView { waitpoint: (&opened.waitpoint).into(), token }
+    }
+}
+
 impl OpenedView {
-    /// A waitpoint and its token.
-    pub fn new(waitpoint: &Waitpoint, token: Option<&SignedToken>) -> OpenedView {
-        let token = token.map(|token| token.reveal().to_owned());
-        OpenedView { waitpoint: waitpoint.into(), token }
+    /// The waitpoint and its token, for a client.
+    pub fn opened(self) -> Result<OpenedWaitpoint, Refusal> {
+        let token = self.token.map(SignedToken::received);
+        Ok(OpenedWaitpoint { waitpoint: self.waitpoint.waitpoint()?, token })
     }
 }
 
@@ -231,16 +239,11 @@ impl fmt::Debug for OpenedView {
     }
 }
 
-impl SuspendedView {
-    /// What a suspend did, with a token for each waitpoint that is open.
-    pub fn new(
-        suspended: &Suspended,
-        token: impl Fn(&Waitpoint) -> Option<SignedToken>,
-    ) -> SuspendedView {
-        let opened = |waitpoint| OpenedView::new(waitpoint, token(waitpoint).as_ref());
+impl From<&Parked> for SuspendedView {
+    fn from(parked: &Parked) -> SuspendedView {
         SuspendedView {
-            exit: suspended.exited.map(ExitView::from),
-            waitpoints: suspended.waitpoints.iter().map(opened).collect(),
+            exit: parked.exited.map(ExitView::from),
+            waitpoints: parked.waitpoints.iter().map(OpenedView::from).collect(),
         }
     }
 }

@@ -113,10 +113,7 @@ impl TokenView {
     /// A token of this purpose.
     pub fn new(made: &MadeToken, purpose: Purpose) -> TokenView {
         let token = made.token.reveal().to_owned();
-        let path = match purpose {
-            Purpose::Signal => None,
-            Purpose::ApprovalLink => Some(format!("/approve/{token}")),
-        };
+        let path = (purpose == Purpose::ApprovalLink).then(|| made.token.approval_path());
         TokenView { token, path, expires: made.expires.map(Timestamp) }
     }
 

@@ -1,7 +1,7 @@
 //! Tokens of waitpoints: what they send arrives as from the one they were made for, or not at all.
 
 use ff_core::condition::CountOf;
-use ff_core::machine::{Assignment, Delete, Suspend};
+use ff_core::machine::{Assignment, Delete, OpenWaitpoint, Suspend};
 use ff_core::signal::SignalEffect;
 use ff_core::{
     Code, ExecutionId, IdempotencyKey, Payload, PublicState, Subject, WaitpointKey, When,
@@ -10,7 +10,7 @@ use ff_store::ring::{Key, KeyFile, Purpose, SignedToken};
 use ff_store::roles::{NewToken, TokenSignal};
 use tempfile::TempDir;
 
-use crate::fixture::{Fixture, Refused, count, ms};
+use crate::fixture::{Fixture, Refused, count, ms, waitpoint};
 
 /// The key of every waitpoint here.
 fn gate() -> WaitpointKey {
@@ -53,6 +53,22 @@ fn yes() -> TokenSignal {
 
 async fn sent(g: &Fixture, token: &SignedToken) -> SignalEffect {
     g.backend().signal_by_token(token, yes()).await.unwrap().1.effect
+}
+
+pub(crate) async fn a_waitpoint_comes_with_a_token_for_nobody_in_particular(g: Fixture) {
+    let held = g.held().await;
+    let open = || OpenWaitpoint { hold: held.hold(), waitpoint: waitpoint("gate") };
+    let without = g.backend().open_waitpoint(open()).await.unwrap();
+    assert_eq!(without.token, None, "there is no key to sign with");
+    let _keys = with_keys(&g).await;
+    let first = g.backend().open_waitpoint(open()).await.unwrap();
+    assert_eq!(first.waitpoint, without.waitpoint);
+    assert_eq!(first.token, Some(token(&g, held.execution, None).await));
+    let suspend = g.parking(&held, &["gate"], count(1, CountOf::Sources));
+    let parked = g.backend().suspend(suspend).await.unwrap();
+    assert_eq!(parked.waitpoints.len(), 1);
+    assert_eq!(parked.waitpoints[0].token, first.token, "the same waitpoint, the same token");
+    assert_eq!(sent(&g, &first.token.unwrap()).await, SignalEffect::Resumed);
 }
 
 pub(crate) async fn a_signal_by_token_is_from_the_one_it_was_made_for(g: Fixture) {

@@ -34,7 +34,7 @@ async fn submit(client: &Client) -> ExecutionId {
 }
 
 /// A grant to `worker`.
-async fn granted(fixture: &Fixture, worker: &FlowFabricWorker) -> Option<GrantOffer> {
+pub(crate) async fn granted(fixture: &Fixture, worker: &FlowFabricWorker) -> Option<GrantOffer> {
     let scheduler = Scheduler::new(fixture.backend.clone(), SchedulerConfig::default()).unwrap();
     let config = worker.config();
     let name = Worker { id: config.worker.clone(), instance: config.instance.clone() };

@@ -9,6 +9,7 @@ mod runtime;
 mod steps;
 mod stops;
 mod streams;
+mod suspend;
 mod usage;
 mod waits;
 mod work;

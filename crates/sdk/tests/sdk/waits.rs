@@ -6,7 +6,7 @@ use ff_core::machine::{Signal, Target, WaitpointRef};
 use ff_core::signal::SignalEffect;
 use ff_core::{ExecutionId, Payload, PublicState};
 use ff_sdk::{
-    Approval, Client, Decided, TaskContext, TaskError, TaskSignal, TestTask, Wait, Waited,
+    Approval, Client, Decided, OnTimeout, TaskContext, TaskError, TestTask, Wait, Waited,
 };
 use tokio::task::yield_now;
 
@@ -161,17 +161,61 @@ async fn a_signal_that_came_early_ends_the_wait_without_leaving_the_worker() {
 
 #[tokio::test]
 async fn a_test_task_is_given_its_signals() {
-    let signal = |name: &str, source: &str| TaskSignal {
-        waitpoint: String::new(),
-        name: Some(name.to_owned()),
-        source: source.to_owned(),
-        payload: Payload::json("7"),
-    };
-    let task = TestTask::new().signal("payment", signal("paid", "bank"));
-    assert_eq!(task.run::<String, _>(payment, &()).await.unwrap(), "7 from bank");
+    let task = TestTask::new().signal("payment", "paid", "bank", &7);
+    for _ in 0..2 {
+        // The second time as a later attempt, from the journal.
+        assert_eq!(task.run::<String, _>(payment, &()).await.unwrap(), "7 from bank");
+    }
     assert_eq!(TestTask::new().run::<String, _>(payment, &()).await.unwrap(), "never");
-    let votes = TestTask::new()
-        .signal("approval", signal("approve", "ann"))
-        .signal("approval", signal("approve", "bob"));
-    assert_eq!(votes.run::<String, _>(deploy, &()).await.unwrap(), "yes by ann and bob");
+    let one = TestTask::new().signal("approval", "approve", "ann", &());
+    let twice = one.signal("approval", "approve", "ann", &"again");
+    assert_eq!(twice.run::<String, _>(deploy, &()).await.unwrap(), "nothing");
+    let one = TestTask::new().signal("approval", "approve", "ann", &());
+    let both = one.signal("approval", "approve", "bob", &());
+    assert_eq!(both.run::<String, _>(deploy, &()).await.unwrap(), "yes by ann and bob");
+}
+
+#[tokio::test]
+async fn a_test_task_shows_its_waitpoints_and_what_a_timeout_does_to_it() {
+    async fn handler(task: TaskContext, then: String) -> Result<usize, TaskError> {
+        let first = task.open_waitpoint("first").await?;
+        assert_ne!(first.token()?, &task.token_for("first", "ann").await?);
+        task.open_waitpoint("second").await?;
+        let early = task.signals().await?.len();
+        task.close_waitpoint("second").await?;
+        assert!(task.token_for("second", "ann").await.is_err());
+        let then = OnTimeout::ALL.iter().find(|one| one.as_str() == then).copied();
+        let then = then.ok_or("an unknown end")?;
+        let wait = Wait::all([Wait::at("second"), Wait::at("third")]).on_timeout(then);
+        task.wait_for_signal("both", wait).await?;
+        Ok(early)
+    }
+    let task = || {
+        let task = TestTask::new().signal("second", "go", "ann", &());
+        task.signal("third", "go", "ann", &())
+    };
+    let resumed = task();
+    assert_eq!(resumed.run::<usize, _>(handler, "resume").await.unwrap(), 2);
+    assert_eq!(resumed.waitpoints(), ["first"]);
+    for (then, category) in [("fail", Some("suspension_timeout")), ("cancel", None)] {
+        let end = task().run::<usize, _>(handler, then).await.unwrap_err();
+        assert_eq!((end.is_retryable(), end.failure_category()), (false, category));
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_makes_no_sense_is_refused_and_names_what_is_wrong() {
+    async fn refused(wait: Wait) -> String {
+        let context = TestTask::new().context();
+        let error = context.wait_for_signal("w", wait).await.unwrap_err();
+        assert!(!error.is_retryable());
+        error.message().to_owned()
+    }
+    let part = Wait::at("a").within(HOUR);
+    assert!(refused(Wait::all([part])).await.contains("in one of its parts"));
+    let both = Wait::any([Wait::at("a"), Wait::at("b")]);
+    assert!(refused(both.named("go")).await.contains("describe the signals of each part"));
+    assert!(refused(Wait::at("a").waitpoints(2)).await.contains("counts to 2; give 1 to 1"));
+    assert!(refused(Wait::at("no spaces")).await.contains("waitpoint"));
+    assert!(refused(Wait::all([])).await.contains("empty"));
 }

@@ -11,8 +11,6 @@ use ff_api::http::{
 use ff_api::{ResumedView, SignalledView, SignalsView, WaitpointView, WaitpointsView};
 use ff_core::Namespace;
 use ff_core::machine::{Resume, Target};
-use ff_core::suspension::Waitpoint;
-use ff_store::ring::{Claims, Purpose, SignedToken};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -39,10 +37,9 @@ pub(crate) async fn open_waitpoint(
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<OpenWaitpointRequest, SMALL>,
 ) -> Result<JsonBody<OpenedView>, ApiError> {
-    let open = request.command(target.clone())?;
+    let open = request.command(target)?;
     let opened = state.backend.open_waitpoint(open).await.inspect_err(metrics::refused)?;
-    let token = token(&state, &target, &opened);
-    Ok(JsonBody(OpenedView::new(&opened, token.as_ref())))
+    Ok(JsonBody(OpenedView::from(&opened)))
 }
 
 /// Closes a waitpoint for ever.
@@ -81,15 +78,9 @@ pub(crate) async fn suspend(
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<SuspendRequest, SMALL>,
 ) -> Result<JsonBody<SuspendedView>, ApiError> {
-    let suspend = request.command(target.clone())?;
-    let suspended = state.backend.suspend(suspend).await.inspect_err(metrics::refused)?;
-    let token = |waitpoint: &Waitpoint| token(&state, &target, waitpoint);
-    Ok(JsonBody(SuspendedView::new(&suspended, token)))
-}
-
-/// The token of a waitpoint for nobody in particular, if this server can sign.
-fn token(state: &AppState, target: &Target, waitpoint: &Waitpoint) -> Option<SignedToken> {
-    state.backend.sign(Purpose::Signal, &Claims::of(target, waitpoint)).ok()
+    let suspend = request.command(target)?;
+    let parked = state.backend.suspend(suspend).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(SuspendedView::from(&parked)))
 }
 
 /// Delivers a signal of an authorised caller.

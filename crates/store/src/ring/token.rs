@@ -114,6 +114,11 @@ impl SignedToken {
         &self.0
     }
 
+    /// The path of the page that an approval link opens, on any server of its store.
+    pub fn approval_path(&self) -> String {
+        format!("/approve/{}", self.0)
+    }
+
     /// What the token says, and by which of `keys`, if one of them has signed it for `purpose`. Whether
     /// that key still verifies and the token has not expired is for the caller to check.
     pub fn verify(&self, keys: &Keys, purpose: Purpose) -> Result<(Claims, Kid), Refusal> {

@@ -28,7 +28,7 @@ pub use maintenance::MaintenanceBackend;
 pub(crate) use maintenance::ROUTED_NAMESPACES;
 pub use named_tokens::{CreateToken, CreatedToken, NamedTokensBackend, Verified, VerifyBackend};
 pub use stream::{EmitBackend, StreamBackend};
-pub use suspend::{SignalBackend, SuspendBackend};
+pub use suspend::{OpenedWaitpoint, Parked, SignalBackend, SuspendBackend};
 pub use token::{MadeToken, NewToken, TokenBackend, TokenSignal};
 pub use worker::{Registering, Session, WorkerBackend};
 

@@ -3,29 +3,48 @@
 use async_trait::async_trait;
 use ff_core::bounds::PAGE;
 use ff_core::collection::{Collection, ElementRange};
-use ff_core::machine::{
-    CloseWaitpoint, OpenWaitpoint, Resume, Signal, Signalled, Suspend, Suspended, Target,
-};
+use ff_core::machine::{CloseWaitpoint, OpenWaitpoint, Resume, Signal, Signalled, Suspend, Target};
+use ff_core::record::Exited;
 use ff_core::signal::ReceivedSignal;
 use ff_core::suspension::Waitpoint;
 use ff_core::{Execution, Refusal};
 
-use super::{Engine, done, only};
+use super::{Engine, KeysBackend, done, only};
 use crate::error::StoreError;
+use crate::ring::{Claims, Purpose, SignedToken};
 use crate::store::Store;
+
+/// A waitpoint that is open, and a token that sends signals to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedWaitpoint {
+    /// The waitpoint.
+    pub waitpoint: Waitpoint,
+    /// A token for nobody in particular; the same waitpoint gives the same one. `None` without a signing
+    /// key.
+    pub token: Option<SignedToken>,
+}
+
+/// What a suspend did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// How the lease ended; `None` if the condition is satisfied already and the holder keeps it.
+    pub exited: Option<Exited>,
+    /// Those of its waitpoints that are open.
+    pub waitpoints: Vec<OpenedWaitpoint>,
+}
 
 /// Park an execution until signals have come.
 #[async_trait]
 pub trait SuspendBackend: Send + Sync {
     /// Opens a waitpoint, so that its token can be handed out before anything waits for it. One of the
     /// same key that is open is answered as it is.
-    async fn open_waitpoint(&self, open: OpenWaitpoint) -> Result<Waitpoint, StoreError>;
+    async fn open_waitpoint(&self, open: OpenWaitpoint) -> Result<OpenedWaitpoint, StoreError>;
 
     /// Closes a waitpoint for ever.
     async fn close_waitpoint(&self, close: CloseWaitpoint) -> Result<(), StoreError>;
 
     /// Parks an execution, unless its condition is satisfied already.
-    async fn suspend(&self, suspend: Suspend) -> Result<Suspended, StoreError>;
+    async fn suspend(&self, suspend: Suspend) -> Result<Parked, StoreError>;
 
     /// The signals that an execution has received from number `from` on, oldest first, at most `limit`.
     /// A page may be short; one after the last is empty.
@@ -61,16 +80,22 @@ pub trait SignalBackend: Send + Sync {
 
 #[async_trait]
 impl<S: Store + ?Sized> SuspendBackend for Engine<S> {
-    async fn open_waitpoint(&self, open: OpenWaitpoint) -> Result<Waitpoint, StoreError> {
-        self.one(open).await.and_then(only!(WaitpointOpened)).map(|opened| opened.waitpoint)
+    async fn open_waitpoint(&self, open: OpenWaitpoint) -> Result<OpenedWaitpoint, StoreError> {
+        let target = open.hold.target.clone();
+        let opened = self.one(open).await.and_then(only!(WaitpointOpened))?;
+        Ok(self.with_token(&target, opened.waitpoint))
     }
 
     async fn close_waitpoint(&self, close: CloseWaitpoint) -> Result<(), StoreError> {
         self.one(close).await.and_then(done)
     }
 
-    async fn suspend(&self, suspend: Suspend) -> Result<Suspended, StoreError> {
-        self.one(suspend).await.and_then(only!(Suspended))
+    async fn suspend(&self, suspend: Suspend) -> Result<Parked, StoreError> {
+        let target = suspend.hold.target.clone();
+        let suspended = self.one(suspend).await.and_then(only!(Suspended))?;
+        let open = suspended.waitpoints.into_iter();
+        let waitpoints = open.map(|waitpoint| self.with_token(&target, waitpoint)).collect();
+        Ok(Parked { exited: suspended.exited, waitpoints })
     }
 
     async fn received(
@@ -123,6 +148,12 @@ impl<S: Store + ?Sized> SignalBackend for Engine<S> {
 }
 
 impl<S: Store + ?Sized> Engine<S> {
+    /// A waitpoint with its token, if there is a key to sign it with.
+    fn with_token(&self, target: &Target, waitpoint: Waitpoint) -> OpenedWaitpoint {
+        let token = self.sign(Purpose::Signal, &Claims::of(target, &waitpoint)).ok();
+        OpenedWaitpoint { waitpoint, token }
+    }
+
     /// The record of an execution in the caller's namespace.
     async fn execution(&self, target: &Target) -> Result<Execution, StoreError> {
         let record = self.store().record(target.execution).await?;
