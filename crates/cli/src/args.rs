@@ -8,7 +8,7 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
-    explain, keys, lane, ls, man, payload, priority, progress, quota, replay, resume, revoke,
+    explain, keys, lane, link, ls, man, payload, priority, progress, quota, replay, resume, revoke,
     serve, show, signal, step, steps, submit, tags, tail, token, usage, version, wait, waitpoints,
     worker, workers,
 };
@@ -138,6 +138,8 @@ pub(crate) enum Command {
     Approve(approve::Approve),
     /// Reject what an execution asks.
     Reject(approve::Reject),
+    /// Print a link on which one person approves or rejects.
+    Link(link::Link),
     /// Deliver a signal to a waitpoint of an execution.
     Signal(signal::Signal),
     /// List the open waitpoints of an execution, where signals arrive.

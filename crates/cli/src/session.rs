@@ -77,9 +77,24 @@ impl<'a> Session<'a> {
     /// submit work or run it.
     pub(crate) async fn place(&self) -> Result<Place, Error> {
         match self.store {
-            Some(_) => Ok(Place::Store(self.make_store().await?)),
+            Some(_) => Ok(Place::Store(self.with_keys(self.make_store().await?).await?)),
             None => self.server(),
         }
+    }
+
+    /// The store of this session, which signs and verifies tokens with its signing keys from now on.
+    async fn with_keys(
+        &self,
+        backend: Arc<dyn EngineBackend>,
+    ) -> Result<Arc<dyn EngineBackend>, Error> {
+        let keys = self.signing_keys.clone();
+        ff_backends::use_keys(&*backend, self.store_url()?, keys).await?;
+        Ok(backend)
+    }
+
+    /// The URL of the server, also where a store is given.
+    pub(crate) fn server_url(&self) -> &str {
+        self.url.reveal()
     }
 
     fn server(&self) -> Result<Place, Error> {
@@ -95,7 +110,7 @@ impl<'a> Session<'a> {
     /// The same; a store must exist.
     pub(crate) async fn existing_place(&self) -> Result<Place, Error> {
         match self.store {
-            Some(_) => Ok(Place::Store(self.open_store().await?)),
+            Some(_) => Ok(Place::Store(self.with_keys(self.open_store().await?).await?)),
             None => self.server(),
         }
     }

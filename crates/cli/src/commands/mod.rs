@@ -16,6 +16,7 @@ pub(crate) mod explain;
 pub(crate) mod keys;
 pub(crate) mod lane;
 mod limits;
+pub(crate) mod link;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod parse;
@@ -103,6 +104,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Revoke(command) => command.run(session).await,
         Command::Approve(command) => command.run(session).await,
         Command::Reject(command) => command.run(session).await,
+        Command::Link(command) => command.run(session).await,
         Command::Signal(command) => command.run(session).await,
         Command::Waitpoints(command) => command.run(session).await,
         Command::Resume(command) => command.run(session).await,

@@ -37,6 +37,7 @@ const OTHERS: &[&[&str]] = &[
     &["signal", ID, "gate"],
     &["approve", ID],
     &["reject", ID, "gate"],
+    &["link", ID, "--for", "ann"],
     &["resume", ID],
     &["keys", "ls"],
     &["token", "ls"],

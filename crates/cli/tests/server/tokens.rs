@@ -35,6 +35,56 @@ fn asking(ff: &Ff, url: &str) -> (String, String) {
     (id, token)
 }
 
+/// What a command prints, without the last line's end.
+fn printed(ff: &Ff, args: &[&str]) -> String {
+    String::from_utf8(ff.ok(args)).unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn a_person_decides_once_by_command_or_by_link() {
+    let store = Ff::new();
+    let server = store.serve();
+    let (ff, url) = (server.ff(), &server.url);
+    let (id, _) = asking(&ff, url);
+    let decided = |args: &[&str]| ff.json(args)["effect"].clone();
+    assert_eq!(decided(&["approve", &id, "--comment", "fine"]), "recorded");
+    assert_eq!(decided(&["approve", &id, "--comment", "very fine"]), "duplicate");
+    assert_eq!(decided(&["reject", &id]), "duplicate");
+    let said = printed(&ff, &["reject", &id]);
+    assert_eq!(said, "you have decided before; that decision stands");
+    let link = printed(&ff, &["link", &id, "--for", "ann"]);
+    let path = link.strip_prefix(url.as_str()).unwrap();
+    assert_eq!(get(url, path).unwrap().0, 200);
+    let signals = format!("/v1/executions/{id}/signals");
+    let received = || get(url, &signals).unwrap().1.matches("\"source\"").count();
+    assert_eq!(received(), 1, "looking changes nothing");
+    let token = printed(&ff, &["link", &id, "gate", "--for", "bob", "--token"]);
+    let (status, answer) = call(url, "/v1/signals", &json!({ "token": token, "name": "approve" }));
+    assert_eq!((status, &answer["effect"]), (200, &json!("resumed")), "{answer}");
+    assert_eq!(received(), 2);
+}
+
+#[test]
+fn a_command_that_opens_the_store_signs_with_the_keys_it_is_given() {
+    let store = Ff::new();
+    let server = store.serve();
+    let (id, _) = asking(&server.ff(), &server.url);
+    let command = ["link", &id, "gate", "--for", "ann", "--token"];
+    let over_http = printed(&server.ff(), &command);
+    assert_eq!(printed(&store, &command), over_http, "by the keys beside the file");
+    let moved = store.path("ring").display().to_string();
+    fs::rename(store.path("ff.db.keys"), &moved).unwrap();
+    assert_eq!(store.refusal(&command)["code"], "no_signing_key");
+    let with = [&command[..], &["--signing-keys", &moved]].concat();
+    assert_eq!(printed(&store, &with), over_http);
+    let missing = store.path("nowhere").display().to_string();
+    let worker = ["worker", "--exec", "true", "--until-idle", "--signing-keys", &missing];
+    for args in [&["ls", "--signing-keys", &missing][..], &worker] {
+        let done = store.run(args);
+        assert!(done.code != Some(0) && done.stderr.contains(&missing), "{}", done.stderr);
+    }
+}
+
 fn token(url: &str, id: &str, body: &Value) -> String {
     let path = format!("/v1/executions/{id}/waitpoints/gate/token");
     let (status, made) = call(url, &path, body);
