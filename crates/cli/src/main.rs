@@ -18,6 +18,8 @@ mod output;
 mod session;
 mod signals;
 mod usage;
+// Its programs run in process groups, which only Unix has.
+#[cfg(unix)]
 mod worker;
 
 use std::process::ExitCode;

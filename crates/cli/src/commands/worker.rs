@@ -1,18 +1,15 @@
 //! `ff worker`: any program is a worker.
 
-use std::time::Duration;
-
 use clap::Args;
 use ff_core::bounds::CLAIM;
-use ff_core::state;
-use ff_core::{Capabilities, Lane, Millis, WorkerId, WorkerInstanceId};
-use ff_sdk::Until;
+use ff_core::{Lane, Millis, WorkerId, WorkerInstanceId};
 
 use super::{Verdict, parse};
 use crate::duration;
 use crate::error::Error;
 use crate::session::Session;
-use crate::worker;
+#[cfg(unix)]
+use crate::worker::Options;
 
 const CONTRACT: &str = "\
 The program gets the input on stdin. Its stdout becomes the result, the end of its stderr the
@@ -46,6 +43,7 @@ or at a second signal, it stops them and hands their work back, which costs no r
 /// `ff worker`.
 #[derive(Debug, Args)]
 #[command(after_help = CONTRACT)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "it is refused there"))]
 pub(crate) struct Worker {
     /// A queue to take work from; may be repeated. Several queues take turns.
     #[arg(long = "lane", value_name = "NAME", default_values_t = [Lane::default()])]
@@ -96,16 +94,26 @@ pub(crate) struct Worker {
     drain: Millis,
 }
 
+#[cfg(not(unix))]
+impl Worker {
+    pub(crate) async fn run(self, _session: &Session<'_>) -> Result<Verdict, Error> {
+        let why =
+            "this command runs programs on Unix alone; here, write the worker in Rust or over HTTP";
+        Err(Error::usage("worker", why))
+    }
+}
+
+#[cfg(unix)]
 impl Worker {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let options = self.options(session)?;
-        let report = worker::run(session.place().await?, options).await?;
+        let report = crate::worker::run(session.place().await?, options).await?;
         session.output.answer(&report, |_| String::new())?;
         Ok(Verdict::Good)
     }
 
-    fn options(self, session: &Session<'_>) -> Result<worker::Options, Error> {
-        let capabilities = Capabilities::new(&self.capabilities)
+    fn options(self, session: &Session<'_>) -> Result<Options, Error> {
+        let capabilities = ff_core::Capabilities::new(&self.capabilities)
             .map_err(|refusal| Error::usage("--capability", format!("--capability: {refusal}")))?;
         let instance = match self.instance {
             Some(instance) => instance,
@@ -116,21 +124,21 @@ impl Worker {
         let mut lanes = self.lanes;
         lanes.sort_unstable();
         lanes.dedup();
-        Ok(worker::Options {
+        Ok(Options {
             namespace: session.namespace.clone(),
             lanes,
             exec: self.exec,
             concurrency: self.concurrency.into(),
             capabilities,
-            worker: state::Worker { id: self.worker, instance },
-            registration_ttl: Duration::from_millis(self.registration_ttl.get()),
+            worker: ff_core::state::Worker { id: self.worker, instance },
+            registration_ttl: std::time::Duration::from_millis(self.registration_ttl.get()),
             until: match (self.once, self.until_idle) {
-                (true, _) => Until::OneTask,
-                (_, true) => Until::Idle,
-                _ => Until::Stopped,
+                (true, _) => ff_sdk::Until::OneTask,
+                (_, true) => ff_sdk::Until::Idle,
+                _ => ff_sdk::Until::Stopped,
             },
-            grace: Duration::from_millis(self.grace.get()),
-            drain: Duration::from_millis(self.drain.get()),
+            grace: std::time::Duration::from_millis(self.grace.get()),
+            drain: std::time::Duration::from_millis(self.drain.get()),
         })
     }
 }
