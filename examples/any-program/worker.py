@@ -3,7 +3,7 @@
 
 It needs only a URL: FF_URL, by default http://127.0.0.1:7272 (and FF_TOKEN, if the server asks
 for one). It registers, takes work of one lane, keeps its lease alive while it runs, and reports
-how it ended.
+how it ended. Work of kind `review` has a durable step and waits for a person.
 
     python3 worker.py LANE [--once]
 """
@@ -24,12 +24,14 @@ SELF = {"instance": f"python-{uuid.uuid4()}", "session": str(uuid.uuid4())}
 SILENCE_MS = 60_000
 
 
-def call(path, body, timeout=10):
-    """One call of the worker protocol. An empty answer is None; a refusal is an HTTPError."""
+def call(path, body=None, timeout=10):
+    """One call of the worker protocol: a POST, or a GET without a body. An empty answer is None; a
+    refusal is an HTTPError."""
     headers = {"content-type": "application/json"}
     if TOKEN:
         headers["authorization"] = f"Bearer {TOKEN}"
-    request = urllib.request.Request(URL + path, json.dumps(body).encode(), headers)
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(URL + path, data, headers)
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         text = answer.read()
     return json.loads(text) if text else None
@@ -40,11 +42,63 @@ def is_final(error):
     return isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
 
 
-def handle(kind, value):
-    """The work itself: the words of a text, counted."""
+class Parked(Exception):
+    """The task has left this worker. It continues, from its beginning, when it is claimed again."""
+
+
+class Journal:
+    """What the steps and waits of a task have come to, in this attempt and before it."""
+
+    def __init__(self, task):
+        self.path = f"/v1/executions/{task['execution']}"
+        self.fence = task["fence"]
+        self.kept = self.read() if task["steps"] else {}
+
+    def read(self):
+        kept, cursor = {}, ""
+        while cursor is not None:
+            page = call(f"{self.path}/steps?visible=true{cursor}")
+            kept.update((entry["step"], entry) for entry in page["steps"])
+            cursor = page["next"] and f"&cursor={page['next']}"
+        return kept
+
+    def step(self, name, do):
+        """Does something once: its result is kept for every later attempt."""
+        if name in self.kept:
+            return self.kept[name]["result"]
+        result = do()
+        call(f"{self.path}/steps", {"fence": self.fence, "step": name, "result": result})
+        return result
+
+    def ask(self, name, question):
+        """Waits for the decision of a person, without this worker: `ff approve` or `ff reject`.
+        Gives the signal."""
+        if name not in self.kept:
+            parked = call(f"{self.path}/suspend", {
+                "fence": self.fence, "step": name, "waitpoints": [{"key": "approval"}],
+                "reason": "approval", "message": question, "keep_if_satisfied": True,
+                "condition": {"any": [{"signal": {"waitpoint": "approval", "name": "approve"}},
+                                      {"signal": {"waitpoint": "approval", "name": "reject"}}]},
+            })
+            if parked["exit"]:
+                raise Parked
+            self.kept = self.read()
+        number = self.kept[name]["signals"][0]
+        return call(f"{self.path}/signals?cursor={number}&limit=1")["signals"][0]
+
+
+def handle(task):
+    """The work itself: the words of a text, counted and, for a review, shown to a person."""
+    kind, value = task["kind"], task["input"]
     if not isinstance(value, str):
         raise ValueError(f"{kind} takes a text, not {type(value).__name__}")
-    return {"words": len(value.split()), "characters": len(value)}
+    counted = {"words": len(value.split()), "characters": len(value)}
+    if kind != "review":
+        return counted
+    journal = Journal(task)
+    counted = journal.step("count", lambda: counted)
+    signal = journal.ask("decision", f"Publish {counted['words']} words?")
+    return {**counted, "decision": signal["name"], "by": signal["source"]}
 
 
 def stay_registered(lane, leave):
@@ -86,10 +140,16 @@ def run(task):
     beat.start()
     path = f"/v1/executions/{task['execution']}"
     try:
-        result = handle(task["kind"], task["input"])
-        end, body = "complete", {"result": result}
+        end, body = "complete", {"result": handle(task)}
     except ValueError as error:
         end, body = "fail", {"retryable": False, "message": str(error)}
+    except OSError as error:
+        end, body = "fail", {"retryable": True, "message": f"a call failed: {error}"}
+    except Parked:
+        print(task["execution"], "parked", flush=True)
+        done.set()
+        beat.join()
+        return
     try:
         # Repeating a call whose reply was lost is safe: it gets the first answer.
         outcome = call(f"{path}/{end}", {"fence": task["fence"], **body})

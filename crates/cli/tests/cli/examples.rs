@@ -67,6 +67,32 @@ fn the_python_worker_does_one_task_on_request() {
 }
 
 #[test]
+fn the_python_worker_keeps_a_step_and_waits_for_a_person() {
+    let store = Ff::new();
+    let server = store.serve();
+    let ff = server.ff();
+    let id = ff.submit(&["--lane", "python", "--kind", "review", "--input", "\"so many words\""]);
+    let once = || {
+        let mut command = Command::new("python3");
+        command.arg(examples().join("any-program/worker.py")).args(["python", "--once"]);
+        assert!(start(&mut command, &server).ended().success());
+    };
+    once();
+    let asked = ff.json(&["ls", "--state", "suspended", "--reason", "approval"]);
+    assert_eq!(asked["executions"][0]["id"], id.as_str(), "{asked}");
+    ff.ok(&["reject", &id]);
+    once();
+    let result: serde_json::Value = serde_json::from_slice(&ff.ok(&["result", &id])).unwrap();
+    let said =
+        serde_json::json!({"words": 3, "characters": 13, "decision": "reject", "by": "local"});
+    assert_eq!(result, said);
+    let steps = ff.json(&["steps", &id])["steps"].clone();
+    let kept: Vec<_> = steps.as_array().unwrap().iter().map(|step| &step["step"]).collect();
+    assert_eq!(kept, ["count", "decision"]);
+    store.check();
+}
+
+#[test]
 fn the_python_worker_registers_and_leaves() {
     let store = Ff::new();
     let server = store.serve();
