@@ -62,7 +62,7 @@ fn queue(row: &Row<'_>) -> Result<((Namespace, Lane), Capabilities), Fault> {
 }
 
 /// The record in the second column, of the id in the first. One that cannot be read costs its own
-/// count alone, and is told by an audit.
+/// count alone, and is reported by an audit.
 fn record(row: &Row<'_>) -> Result<Option<Execution>, Fault> {
     let Some(id) = query::entry(row, 0)? else { return Ok(None) };
     Ok(codec::record(id, row.get_ref(1)?.as_blob()?).ok())

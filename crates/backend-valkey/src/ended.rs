@@ -1,8 +1,8 @@
-//! How those who wait for the end of an execution, or follow its stream, hear of what other processes do.
+//! How waiters, and those who follow a stream, learn of what other processes do to an execution.
 //!
-//! Each partition has a channel for it, which is listened to only while somebody waits in that partition
-//! and for a moment after. Once a channel is joined, its waiters read their records again: an end is
-//! either read or heard of.
+//! Each partition has a channel for ends. The store subscribes to it only while the partition has waiters,
+//! and for a moment after. Once a channel is joined, its waiters read their records again, so each of them
+//! either reads the end or receives it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::keys::{self, ID};
 use crate::link::{Channels, SubscriptionEvent};
 use crate::store::Shared;
 
-/// A partition in which nobody has waited for this long is not listened to any more.
+/// The channel of a partition without waiters is left after this long.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// Listens where somebody waits, until aborted.
+/// Listens to the partitions that have waiters, until aborted.
 pub(crate) fn start(shared: &Arc<Shared>) -> AbortHandle {
     let arrivals = shared.wakeups.ends().arrivals();
     tokio::spawn(listen(shared.clone(), arrivals)).abort_handle()
@@ -33,7 +33,7 @@ async fn listen(shared: Arc<Shared>, mut arrivals: mpsc::Receiver<ExecutionId>) 
     }
 }
 
-/// Listens from the first wait until nobody has waited for a while.
+/// Listens from the first wait until there have been no waiters for a while.
 async fn listen_while_waited(
     shared: &Shared,
     first: ExecutionId,
@@ -46,7 +46,7 @@ async fn listen_while_waited(
     let mut listened = BTreeSet::from([partition(first)]);
     let mut waited = listened.clone();
     let (wanted, follows) = watch::channel(channels(&listened));
-    let mut heard = shared.link.follow(follows);
+    let mut events = shared.link.follow(follows);
     let mut sweep = interval_at(Instant::now() + IDLE, IDLE);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while !listened.is_empty() {
@@ -58,7 +58,7 @@ async fn listen_while_waited(
                     wanted.send_replace(channels(&listened));
                 }
             }
-            news = heard.recv() => match news {
+            news = events.recv() => match news {
                 Some(news) => shared.hear_of_ends(news),
                 None => return,
             },

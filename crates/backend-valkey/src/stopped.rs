@@ -1,4 +1,4 @@
-//! How workers of other processes hear of what this one stops: on the channels that all processes listen to.
+//! How workers of other processes learn of stops by this one: on the channels that all processes listen to.
 
 use std::sync::Arc;
 

@@ -49,11 +49,11 @@ use crate::{
 /// A store on Valkey.
 pub struct ValkeyStore {
     shared: Arc<Shared>,
-    /// What listens and scans for this process, as long as the store is open.
+    /// The tasks that listen and scan for this process while the store is open.
     tasks: Vec<AbortHandle>,
 }
 
-/// What the store shares with its tasks.
+/// The state that the store shares with its tasks.
 pub struct Shared {
     pub(crate) link: Link,
     pub(crate) keys: Keys,
@@ -65,7 +65,7 @@ pub struct Shared {
     pub(crate) discovery: Discovery,
     pub(crate) emptied: Emptied,
     pub(crate) unfinished: Unfinished,
-    /// Names this process in its announcements, which it need not hear.
+    /// Names this process in its announcements, so that it skips its own.
     pub(crate) origin: [u8; 8],
 }
 
@@ -132,7 +132,7 @@ impl Shared {
         answers.pop().unwrap_or_else(|| Err(reply::missing()))
     }
 
-    /// Runs commands on the slow path, in the partition they concern, together where they can go so.
+    /// Runs commands on the slow path, in the partition they concern, in one call where possible.
     async fn slow_path_in(
         &self,
         partition: u16,
@@ -161,7 +161,7 @@ impl Shared {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    /// Runs one command that has no function of its own, or that its function left.
+    /// Runs one command that has no function, or that its function left to the slow path.
     async fn alone(&self, command: &Command) -> Result<Reply, StoreError> {
         match &command.action {
             Action::Claim(claim) => claim::run(self, claim, command.entropy).await,
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Reserves from the best partition that has something to give.
+    /// Reserves from the best partition that has work.
     async fn grant(&self, grant: &GrantNext, command: &Command) -> Result<Reply, StoreError> {
         if let Some(held) = self.claimed_by(grant.request).await?.first() {
             return self.slow_path(command, *held).await;
@@ -216,7 +216,7 @@ impl Shared {
         Ok(partitions)
     }
 
-    /// There is work of `class` for a waiting claim.
+    /// Announces work of `class` to waiting claims.
     pub(crate) fn more_work(&self, queue: &Queue, class: Capabilities) {
         let (namespace, lane) = queue.clone();
         self.wakeups.announce([Announcement::Work { namespace, lane, class }]);
@@ -245,8 +245,8 @@ impl Shared {
         self.more_work(queue, requires.clone());
     }
 
-    /// Runs commands of one verb, one call per partition, all partitions at once. Ticks of what is
-    /// known to be unfinished are left to the slow path.
+    /// Runs commands of one verb, one call per partition, all partitions at once. Ticks of executions
+    /// that are known to be unfinished go to the slow path.
     async fn fast_path(&self, verb: Verb, run: &[(usize, &Command, u16)]) -> Vec<(usize, Outcome)> {
         let mut by_partition: BTreeMap<u16, Vec<(usize, &Command)>> = BTreeMap::new();
         let mut left = Vec::new();
@@ -267,15 +267,15 @@ impl Shared {
         left
     }
 
-    /// Refuses what no state could accept, and what this store cannot route.
+    /// Refuses commands that no state could accept, and those that this store cannot route.
     fn check(&self, command: &Command) -> Result<(), StoreError> {
         machine::check(command)?;
         Ok(fast_path::check(self, &command.action)?)
     }
 }
 
-/// Whether a command goes to the slow path with others: it has no function, and concerns one execution
-/// or resource.
+/// Whether a command shares a call of the slow path: it has no function, and concerns one execution or
+/// resource.
 fn goes_together(command: &Command) -> bool {
     let subject = command.action.facts().subject;
     Verb::of(&command.action).is_none()
@@ -303,8 +303,8 @@ impl Store for ValkeyStore {
                 at += slow.len().max(1);
                 continue;
             };
-            // A stretch of commands of one verb goes to the server together. One on the same
-            // execution as another has to wait, for that may be left to the slow path.
+            // A run of commands of one verb goes to the server in one call. A second command on the same
+            // execution ends the run, because the first may need the slow path.
             let (mut executions, mut keys) = (HashSet::new(), HashSet::new());
             let stretch = batch[at..].iter().enumerate().map_while(|(index, command)| {
                 let (_, id) = Verb::of(&command.action).filter(|(its, _)| *its == verb)?;

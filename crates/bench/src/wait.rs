@@ -1,7 +1,7 @@
 //! How soon those who wait for executions have their results, and how many calls a wait takes.
 //!
 //! On a store that several servers share, the waits are on a store of their own, as in another process:
-//! they hear of the ends from the server of the store.
+//! they learn of the ends from the server of the store.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -138,7 +138,7 @@ pub const TOKEN_NAMESPACES: usize = 64;
 pub const TOKEN_TTL_MIN: Millis = Millis::from_secs(1);
 /// Longest time after which a token expires.
 pub const TOKEN_TTL_MAX: Millis = Millis::from_days(3_650);
-/// How far apart the uses of a token are that a store is told of.
+/// How far apart the uses of a token are that are recorded.
 pub const TOKEN_USE_STEP: Millis = Millis::from_secs(60);
 /// How long a server accepts a token by what it read of it: after so long a revocation holds everywhere.
 pub const TOKEN_TRUST: Millis = Millis::from_secs(5);

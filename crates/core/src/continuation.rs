@@ -23,7 +23,7 @@ pub const LATCH: u8 = 0;
 /// No counter is further from zero: every whole number up to here is exact as a double, too.
 pub const COUNTER_MAX: i64 = 1 << 53;
 
-/// What sort of follow-up work, as a stored number. A release may find the number of a later one.
+/// Which kind of follow-up work, as a stored number. A release may find the number of a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContinuationKind(pub u8);
 

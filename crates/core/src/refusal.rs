@@ -83,7 +83,7 @@ pub enum Refusal {
     },
     /// Another live process has registered under this worker instance id.
     #[error(
-        "another process has registered as this worker instance and was heard of; give each \
+        "another process has registered as this worker instance and is alive; give each \
          process its own instance id, or stop the other one: it counts as gone in {left}"
     )]
     WorkerAlive {

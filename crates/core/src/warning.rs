@@ -39,7 +39,7 @@ words!(
 );
 
 impl Warning {
-    /// What sort it is.
+    /// Which kind it is.
     pub const fn code(&self) -> WarningCode {
         match self {
             Warning::NoBudget { .. } => WarningCode::NoBudget,

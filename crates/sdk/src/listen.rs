@@ -1,6 +1,6 @@
 //! Listens for what is stopped from outside, so that a handler learns of a cancel at once.
 //!
-//! What it hears makes the worker renew that lease, and the answer says what has happened. A server that
+//! A stop makes the worker renew that lease, and the answer says what has happened. A server that
 //! cannot be listened to costs the time until the next renewal, and nothing else.
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Waits for the end of executions inside one process: hints, shared reads, and a net for lost hints.
+//! Waits for the end of executions within one process: hints, shared reads, and a poll for lost hints.
 //!
-//! A hint says that an execution may have ended; only its record tells. A waiter registers **before** it
-//! reads the record, so an end is either read or hinted at; losing every hint costs up to a second.
-//! While nobody waits, a hint costs one load of a number.
+//! A hint says that an execution may have ended; its record says whether it has. A waiter registers
+//! **before** it reads the record, so it either reads the end or gets a hint; a lost hint delays it by up
+//! to a second. While there are no waiters, a hint costs one atomic load.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ use crate::lock::lock;
 use crate::store::Store;
 use crate::wakeups::{POLL_INTERVAL, Wake};
 
-/// How many executions of one process are waited for with hints. Waits for more rely on the net.
+/// The most executions of one process whose waiters get hints. Waiters of others rely on the poll.
 pub(crate) const EXECUTIONS: usize = 65_536;
 
-/// How many waits may be on their way to a store that listens for them. Of more, it is told later.
+/// The most new waits that are queued for a store that listens for them. Others are reported later.
 const ARRIVALS: usize = 1_024;
 
 /// The record of `target` once it has ended, or as it is after `longest`.
@@ -45,27 +45,27 @@ pub(crate) async fn end<S: Store + ?Sized>(
     }
 }
 
-/// The executions whose end somebody in this process waits for.
+/// The executions that have waiters in this process.
 #[derive(Debug, Default)]
 pub struct Ends(Arc<Registry>);
 
 #[derive(Debug, Default)]
 struct Registry {
     executions: Mutex<HashMap<ExecutionId, Arc<Watched>>>,
-    /// How many there are, so that a hint for which nobody waits pays for no lock.
+    /// How many there are, so that a hint without waiters takes no lock.
     count: AtomicUsize,
-    /// Where a store that has to listen to other processes is told of waits.
+    /// Reports new waits to a store that has to listen to other processes.
     listener: OnceLock<mpsc::Sender<ExecutionId>>,
 }
 
 /// One execution, and what its waiters share.
 #[derive(Debug)]
 struct Watched {
-    /// How many wait for it; changed under the lock of the registry.
+    /// The number of waiters; changed under the lock of the registry.
     waiters: AtomicUsize,
-    /// Grows whenever the record is to be read again, and tells waiters of it if that is a hint.
+    /// Grows with every request to read the record again. A hint also wakes the waiters.
     asked: watch::Sender<u64>,
-    /// When one of the waiters reads the record without a hint.
+    /// When one of the waiters polls: reads the record without a hint.
     next_poll: Mutex<Instant>,
     /// The last read. Its holder reads for all.
     last: tokio::sync::Mutex<Read>,
@@ -73,7 +73,7 @@ struct Watched {
 
 #[derive(Debug)]
 struct Read {
-    /// How much had been asked for when it began.
+    /// The newest request when it began.
     answers: u64,
     found: Found,
 }
@@ -90,12 +90,12 @@ impl Watched {
         }
     }
 
-    /// Has every waiter read the record.
+    /// Makes every waiter read the record.
     fn hint(&self) {
         self.asked.send_modify(|asked| *asked += 1);
     }
 
-    /// Asks for a read that begins after this call; no other waiter is woken.
+    /// Requests a read that begins after this call; no other waiter is woken.
     fn ask(&self) -> u64 {
         let mut number = 0;
         self.asked.send_if_modified(|asked| {
@@ -126,13 +126,13 @@ impl Ends {
             watched,
             hints,
             hinted: None,
-            is_told: false,
+            is_reported: false,
             polls: false,
             is_reading: false,
         }
     }
 
-    /// `id` may have ended or be gone: those who wait for it read its record.
+    /// `id` may have ended or been removed: its waiters read its record.
     pub fn hint(&self, id: ExecutionId) {
         if self.0.count.load(Ordering::SeqCst) > 0
             && let Some(watched) = lock(&self.0.executions).get(&id)
@@ -150,19 +150,19 @@ impl Ends {
         }
     }
 
-    /// The executions that somebody waits for.
+    /// The executions that have waiters.
     pub fn waited_for(&self) -> Vec<ExecutionId> {
         lock(&self.0.executions).keys().copied().collect()
     }
 
-    /// How many wait for `id`.
+    /// The number of waiters of `id`.
     pub fn waiting(&self, id: ExecutionId) -> usize {
         let executions = lock(&self.0.executions);
         executions.get(&id).map_or(0, |watched| watched.waiters.load(Ordering::SeqCst))
     }
 
-    /// The executions that somebody begins to wait for from now on, for a store that listens to other
-    /// processes where somebody waits. There is one such listener.
+    /// The executions that get a waiter from now on, for a store that listens to other processes only
+    /// where there are waiters. There is one such listener.
     pub fn arrivals(&self) -> mpsc::Receiver<ExecutionId> {
         let (listener, arrivals) = mpsc::channel(ARRIVALS);
         let _ = self.0.listener.set(listener);
@@ -180,14 +180,14 @@ pub struct Waiting {
     /// The hint that it was woken by, until the record is read.
     hinted: Option<u64>,
     /// Whether the store that listens knows of this wait.
-    is_told: bool,
-    /// Whether it reads the record for all who wait, without a hint.
+    is_reported: bool,
+    /// Whether it polls for all waiters.
     polls: bool,
     is_reading: bool,
 }
 
 impl Waiting {
-    /// The record. All that one hint has woken share one read of it.
+    /// The record. All waiters that one hint has woken share one read of it.
     pub async fn read<S: Store + ?Sized>(&mut self, store: &S) -> Found {
         self.is_reading = true;
         let number = self.hinted.take().unwrap_or_else(|| {
@@ -212,9 +212,9 @@ impl Waiting {
         found
     }
 
-    /// Waits for a hint, or for this waiter's turn to read without one.
+    /// Waits for a hint, or for this waiter's turn to poll.
     pub async fn woken(&mut self) -> Wake {
-        self.tell();
+        self.report();
         loop {
             let turn = *lock(&self.watched.next_poll);
             tokio::select! {
@@ -226,7 +226,7 @@ impl Waiting {
                 }
                 () = sleep_until(turn) => {}
             }
-            // Of all that wait for one execution, one polls at each turn.
+            // Of all waiters of one execution, one polls at each turn.
             let mut turn = lock(&self.watched.next_poll);
             let now = Instant::now();
             if *turn <= now {
@@ -237,11 +237,11 @@ impl Waiting {
         }
     }
 
-    fn tell(&mut self) {
+    fn report(&mut self) {
         if let Some(listener) = self.registry.listener.get()
-            && !self.is_told
+            && !self.is_reported
         {
-            self.is_told = listener.try_send(self.id).is_ok();
+            self.is_reported = listener.try_send(self.id).is_ok();
         }
     }
 }
@@ -258,7 +258,7 @@ impl Drop for Waiting {
         }
         drop(executions);
         if self.polls || self.is_reading {
-            // The read that was given up may have been for all.
+            // The abandoned read may have been for all waiters.
             self.watched.hint();
         }
     }

@@ -38,7 +38,7 @@ macro_rules! failures {
 }
 
 failures!(
-    /// Somebody else holds the store.
+    /// Another process holds the store.
     Busy = "store_busy", later,
         "Another process holds the store for longer than the busy timeout. Nothing was changed; \
          try again.";

@@ -101,6 +101,6 @@ mod tests {
         let backoff = Backoff::new(FIRST, LONGEST);
         let answer = repeated(backoff, again, async |_| Err::<(), _>(StoreError::Contention)).await;
         assert!(answer.is_err());
-        assert_eq!(failures, 3, "it is told of every failure");
+        assert_eq!(failures, 3, "every failure is reported to it");
     }
 }

@@ -3,7 +3,7 @@
 //! A stop is a hint for the worker to renew that lease now; what has happened it learns from the answer.
 //! Losing every hint costs up to the next renewal. The process remembers its latest hints, so that a worker
 //! that asks again from where it was misses none; one that comes from another process, or too late, is
-//! told to look at all that it holds. While nothing is stopped, nothing is read or written.
+//! asked to renew all that it holds. While nothing is stopped, nothing is read or written.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -43,12 +43,12 @@ pub trait Store: Send + Sync + 'static {
     /// owner does not count is not among them.
     async fn elements(&self, range: ElementRange) -> Result<Vec<Element>, StoreError>;
 
-    /// A stretch of a listing, newest first. One that is shorter than was asked for is the last.
+    /// A range of a listing, newest first. One that is shorter than its limit is the last.
     async fn list(&self, scan: ListScan) -> Result<Vec<Listed>, StoreError>;
 
-    /// Timers of `share` at or before the store's time, after `after`: of executions, of resources and
-    /// of continuations at most `limit` of one partition each and about as many in all, the earliest of
-    /// each partition.
+    /// Timers of `share` that are due by the store's time and come after `after`: of executions, of
+    /// resources and of continuations at most `limit` per partition each and about as many in all, the
+    /// earliest of each partition.
     async fn due(
         &self,
         share: &PartitionSet,
@@ -59,18 +59,18 @@ pub trait Store: Send + Sync + 'static {
     /// A resource.
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError>;
 
-    /// Resources of a namespace as its home has them, in the order of their names.
+    /// Resources of a namespace as stored at its home, in the order of their names.
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError>;
 
-    /// Gives a setting of the store its value if it has none, and answers the value that it has then.
-    /// What was answered once is always answered.
+    /// Sets a setting of the store unless it has a value, and answers its value, which never changes
+    /// from then on.
     async fn setting(&self, setting: Setting) -> Result<Bytes, StoreError>;
 
     /// The store's time.
     async fn now(&self) -> Result<Time, StoreError>;
 
-    /// Executions that wait for a budget or a quota, by what they ask for. There are none only if
-    /// none waits in a class at or after the first one asked for.
+    /// Executions that wait for a budget or a quota, by admission class. The answer is empty only if no
+    /// execution waits in the first class of the scan or in a later one.
     async fn blocked(&self, scan: BlockedScan) -> Result<Vec<BlockedClass>, StoreError>;
 
     /// Further queue heads that need admission, from partitions that one claim does not read. About
@@ -93,24 +93,24 @@ pub trait Store: Send + Sync + 'static {
     /// How much waits, and for what.
     async fn backlog(&self) -> Result<Backlog, StoreError>;
 
-    /// How many executions would be claimed before one that is in this place, among those that
-    /// require the same.
+    /// How many executions that require the same capabilities would be claimed before the one in this
+    /// place.
     async fn ahead(&self, place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
 
-    /// Says that `engine` is alive, and answers all that are. One that has been silent for
-    /// [`ENGINE_TTL`](crate::partition_set::ENGINE_TTL) is not. An engine that has only just come may be
-    /// missing: two that act on one partition for a while do no harm.
+    /// Records that `engine` is alive, and answers all live engines. One that has been silent for
+    /// [`ENGINE_TTL`](crate::partition_set::ENGINE_TTL) is not live. An engine that has just started may be
+    /// missing from the answer: two engines may act on one partition for a while.
     async fn engine_heartbeat(&self, engine: EngineId) -> Result<Vec<EngineId>, StoreError>;
 
-    /// Says that `engine` is gone. The others hear of it, so that its share is theirs at once.
+    /// Records that `engine` has left. The others learn of it and take over its share at once.
     async fn leave(&self, engine: EngineId) -> Result<(), StoreError>;
 
-    /// Every row of the store, as of one moment unless others write, for audit and comparison. See
+    /// Every row of the store, for audit and comparison; a snapshot as long as nothing is written. See
     /// [`Rows`] for their order.
     async fn rows(&self) -> Result<Rows, StoreError>;
 
-    /// Puts right what a fault in the middle of a write has left, on proof alone: an error is not
-    /// absence. It can be run at any time, while anything else runs, and any number of times. A store whose
+    /// Repairs what a fault in the middle of a write has left, and only what is proved wrong: an error is
+    /// not absence. It can run at any time, next to anything else, and any number of times. A store whose
     /// writes are transactions has nothing to repair.
     async fn repair(&self) -> Result<Repaired, StoreError>;
 
@@ -120,17 +120,17 @@ pub trait Store: Send + Sync + 'static {
     /// How many partitions the store has.
     fn partitions(&self) -> u16;
 
-    /// Where this process hears of new work and timers.
+    /// Where this process learns of new work and timers.
     fn wakeups(&self) -> &Wakeups;
 
-    /// What this process has to settle.
+    /// The settlements that this process has to make.
     fn settlements(&self) -> &SettlementQueue;
 
-    /// What commits of this process have added and it has to run.
+    /// The continuations that commits of this process have added, which it runs.
     fn continuations(&self) -> &ContinuationQueue;
 }
 
-/// A stretch of the executions that wait for one budget or quota.
+/// A range of the executions that wait for one budget or quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedScan {
     /// The tenant.
@@ -145,10 +145,10 @@ pub struct BlockedScan {
     pub each: usize,
 }
 
-/// Executions that wait for one budget or quota and ask for the same.
+/// Executions of one admission class that wait for one budget or quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedClass {
-    /// What they ask for.
+    /// The class.
     pub class: AdmissionClass,
     /// The first of them, best first, at least one.
     pub first: Vec<(Score, ExecutionId)>,
@@ -163,49 +163,49 @@ pub struct Stats {
     pub syncs: u64,
 }
 
-/// What a repair found and put right.
+/// What a repair found and repaired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Index entries that were read.
     pub examined: u64,
-    /// Entries of no record, which were removed.
+    /// Entries without a record, which were removed.
     pub unwritten: u64,
-    /// Entries that a record has and that were missing, which were put back.
+    /// Missing entries of a record, which were written again.
     pub unplaced: u64,
-    /// Entries, payloads and attempts that their record disowns, which were removed.
+    /// Entries, payloads and attempts that do not belong to their record, which were removed.
     pub leftover: u64,
     /// Budgets and quotas that counted more than their tickets hold, which were recounted.
     pub uncounted: u64,
 }
 
 impl Repaired {
-    /// How much was put right.
+    /// How much was repaired.
     pub fn fixed(&self) -> u64 {
         self.unwritten + self.unplaced + self.leftover + self.uncounted
     }
 }
 
-/// A stretch of a listing.
+/// A range of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListScan {
     /// The tenant.
     pub namespace: Namespace,
     /// Which listing.
     pub which: ListIndex,
-    /// Only what comes after this place.
+    /// Where the range begins: after this place.
     pub after: Option<Position>,
     /// At most this many.
     pub limit: usize,
 }
 
-/// A stretch of the resources of a namespace.
+/// A range of the resources of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceScan {
     /// The tenant.
     pub namespace: Namespace,
-    /// What sort of thing.
+    /// Which kind.
     pub kind: ResourceKind,
-    /// Only what comes after this name.
+    /// Where the range begins: after this name.
     pub after: Option<ResourceName>,
     /// At most this many.
     pub limit: usize,
@@ -223,11 +223,11 @@ pub enum ListIndex {
 /// One place of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
-    /// What is there.
+    /// The execution.
     Record(Box<Execution>),
-    /// What is there cannot be read.
+    /// An execution that cannot be read.
     Unreadable(Position),
-    /// It was removed after the place was read.
+    /// An execution that was removed after its place was read.
     Removed(Position),
 }
 
@@ -241,7 +241,7 @@ impl Listed {
     }
 }
 
-/// A place in a listing. Listings go from the highest to the lowest.
+/// A place in a listing. Listings run from the highest to the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// When the execution was created.
@@ -257,7 +257,7 @@ impl Position {
     }
 }
 
-/// Up to where timers that are due were read.
+/// How far the due timers were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DueCursor {
     /// The last execution, with the moment of its timer; `None` is before the first.
@@ -268,14 +268,14 @@ pub struct DueCursor {
     pub continuation: Option<(Time, Continuation)>,
 }
 
-/// What time has to do.
+/// The timers that are due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueTimers {
     /// The store's time.
     pub now: Time,
     /// Timers that are due, earliest first.
     pub due: Vec<(Time, ExecutionId)>,
-    /// After which to continue; `None` if these are all. What comes after it may be among these.
+    /// Where to continue; `None` if these are all. The next answer may repeat some of these.
     pub more: Option<DueCursor>,
     /// Resources whose timers are due.
     pub resources: Vec<ResourceKey>,
@@ -283,7 +283,7 @@ pub struct DueTimers {
     pub continuations: Vec<Continuation>,
     /// The first timer that is not due yet.
     pub next: Option<Time>,
-    /// How far the store's time is ahead of the system clock, because that was set back.
+    /// How far the store's time is ahead of a system clock that was set back.
     pub offset: Millis,
 }
 

@@ -23,6 +23,12 @@ const PHRASES: &[(&str, &str)] = &[
     (concat!("side", " by side"), "concurrently"),
     (concat!("general", " way"), "slow path"),
     (concat!("cannot", " go on"), "cannot continue"),
+    (concat!("hear", " of"), "learn of"),
+    (concat!("hears", " of"), "learns of"),
+    (concat!("heard", " of"), "learned of, or received"),
+    (concat!("what", " sort"), "which kind"),
+    (concat!("puts", " right"), "repairs"),
+    (concat!("put", " right"), "repaired"),
 ];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {

@@ -115,7 +115,7 @@ async fn an_engine_learns_at_once_that_one_in_another_process_has_left() {
     }
     let timeout = Duration::from_secs(10);
     other.store().leave(OTHER).await.unwrap();
-    // What came before may be heard of first.
+    // What came before may be received first.
     while one.store().engine_heartbeat(ONE).await.unwrap() != [ONE] {
         tokio::time::timeout(timeout, one.store().wakeups().engines_changed()).await.unwrap();
     }

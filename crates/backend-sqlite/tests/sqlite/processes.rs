@@ -79,14 +79,14 @@ async fn those_who_wait_for_an_end_hear_of_another_process() {
     assert!(found.outcome().is_none());
     one.complete(vec![fixture::complete(&taken[0])]).await.unwrap().remove(0).unwrap();
     for _ in 0..30 {
-        // What was written before may still be heard of. A poll tells nothing.
+        // What was written before may still be received. A poll says nothing.
         if waiting.woken().await == Wake::Announced
             && waiting.read(&**other.store()).await.unwrap().unwrap().outcome().is_some()
         {
             return;
         }
     }
-    panic!("nothing was heard of in 30 polls");
+    panic!("nothing was received in 30 polls");
 }
 
 #[tokio::test]

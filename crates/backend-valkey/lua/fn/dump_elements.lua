@@ -1,6 +1,6 @@
 -- A page of a collection beside a record, for an audit.
 --
--- args: id, collection, place to go on from ('0' for the start).
+-- args: id, collection, place to continue from ('0' for the start).
 -- reply: {the next place ('0' at the end), then number and attempt of each, or number and length of
 --       each; a name that leads to no element of that name comes in the place of a number}.
 

@@ -1,4 +1,4 @@
--- Several calls in one: see lib/together. For those that end work or free memory, which go on when
+-- Several calls in one: see lib/together. For those that end work or free memory, which continue when
 -- memory is full.
 
 register('together_freeing', ff.together, {'allow-oom'})

@@ -1,4 +1,4 @@
-//! How a function is told what its caller holds.
+//! How a call passes to its function what the caller holds.
 
 use ff_core::machine::LeaseRef;
 

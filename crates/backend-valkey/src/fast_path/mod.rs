@@ -69,7 +69,7 @@ impl Verb {
         }
     }
 
-    /// Whether other processes hear of it: it puts executions into queues, or adds to their streams.
+    /// Whether other processes learn of it: it puts executions into queues, or adds to their streams.
     pub(crate) fn announces(self) -> bool {
         matches!(self, Verb::Append | Verb::Submit | Verb::Unblock)
     }

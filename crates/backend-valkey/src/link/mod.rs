@@ -158,7 +158,7 @@ impl Link {
         Ok(self.run_confirmed(&command, slot_of(&command)).await?)
     }
 
-    /// Everything published on these channels from now on. It goes on until the receiver is dropped.
+    /// Everything published on these channels from now on. It continues until the receiver is dropped.
     pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<SubscriptionEvent> {
         // With nobody to change them, the channels stay.
         let (_, wanted) = watch::channel(channels.into_iter().collect());

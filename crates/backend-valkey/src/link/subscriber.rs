@@ -58,7 +58,7 @@ async fn follow(
 ) -> Fault {
     loop {
         if channels.changed().await.is_err() {
-            // Whoever changes them has gone, and with it whoever listens.
+            // The sender of changes has gone, and with it the listener.
             return std::future::pending().await;
         }
         let wanted = channels.borrow_and_update().clone();
@@ -72,7 +72,7 @@ async fn follow(
         }
         joined = wanted;
         if !new.is_empty() {
-            // One that cannot be told has gone.
+            // A listener that cannot be reached has gone.
             let _ = listener
                 .send(SubscriptionEvent::Joined { channels: new.into_iter().collect() })
                 .await;

@@ -1,4 +1,4 @@
-//! Those who wait for an end hear of it from whatever process it comes.
+//! Waiters learn of an end from whatever process it comes.
 
 use ff_core::bounds::END_WAIT_MAX;
 use ff_core::machine::{Assignment, Cancel, Complete, Delete, Submit};
@@ -10,17 +10,17 @@ use ff_testkit::valkey::Server;
 
 use crate::fixture::{Home, Process, complete, held, submit_many, take, target, until, work};
 
-/// How often a wait polls before a test gives up that it hears of anything.
+/// How often a wait polls before a test gives up on a hint.
 const POLLS: usize = 30;
 
-/// Returns when the wait has heard of something.
-async fn hears(waiting: &mut Waiting) {
+/// Returns when the wait has a hint.
+async fn learns(waiting: &mut Waiting) {
     for _ in 0..POLLS {
         if waiting.woken().await == Wake::Announced {
             return;
         }
     }
-    panic!("nothing was heard of in {POLLS} polls");
+    panic!("no hint came in {POLLS} polls");
 }
 
 /// A wait of `process` for an unfinished execution, once it listens to other processes.
@@ -28,7 +28,7 @@ async fn listening(process: &Process, id: ExecutionId) -> Waiting {
     let mut waiting = process.wakeups().ends().wait_for(id);
     assert_eq!(state(process, &mut waiting).await, Some(PublicState::Active));
     // That the channel is joined wakes whoever waits in its partition.
-    hears(&mut waiting).await;
+    learns(&mut waiting).await;
     assert_eq!(state(process, &mut waiting).await, Some(PublicState::Active));
     waiting
 }
@@ -63,7 +63,7 @@ async fn an_end_in_another_process_is_heard_of() {
                 PublicState::Cancelled
             }
         };
-        hears(&mut waiting).await;
+        learns(&mut waiting).await;
         assert_eq!(state(&one, &mut waiting).await, Some(ended));
     }
 }
@@ -75,9 +75,9 @@ async fn a_removal_in_another_process_is_heard_of() {
     let held = held(&other, work(&other)).await;
     let mut waiting = listening(&one, held.execution).await;
     complete(&other, &held).await.unwrap();
-    hears(&mut waiting).await;
+    learns(&mut waiting).await;
     other.delete(Delete { target: target(held.execution) }).await.unwrap();
-    hears(&mut waiting).await;
+    learns(&mut waiting).await;
     assert_eq!(state(&one, &mut waiting).await, None);
     let gone = one.wait(&target(held.execution), END_WAIT_MAX).await.unwrap_err();
     assert_eq!(gone.refused(), Some(Code::NotFound));
@@ -98,7 +98,7 @@ async fn many_ends_of_one_call_are_all_heard_of() {
     let done = |held: &Assignment| Complete { hold: held.hold(), result: Payload::bytes("done") };
     other.complete(held.iter().map(done).collect()).await.unwrap();
     for waiting in &mut waiting {
-        hears(waiting).await;
+        learns(waiting).await;
         assert_eq!(state(&one, waiting).await, Some(PublicState::Completed));
     }
 }

@@ -1,4 +1,4 @@
-//! Workers hear of what is stopped from whatever process it comes.
+//! Workers learn of stops from whatever process they come.
 
 use ff_core::machine::Cancel;
 use ff_core::{Millis, Namespace};

@@ -81,7 +81,7 @@ struct Set {
 /// What happens to what runs when a limit is reached.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Breach {
-    /// It goes on.
+    /// It continues.
     Block,
     /// It is cancelled.
     Cancel,

@@ -1,4 +1,4 @@
-//! Stops: a worker hears at once of what is taken from it or cancelled while it runs, and of nothing else.
+//! Stops: a worker learns at once of executions that are taken from it or cancelled, and of nothing else.
 
 use ff_core::policy::Policy;
 use ff_core::{Code, ExecutionId, Millis};

@@ -97,7 +97,7 @@ pub(crate) async fn a_wait_that_is_given_up_leaves_nothing(g: Fixture) {
     until_waiting(&g, id, 1).await;
     waiting.abort();
     assert!(waiting.await.is_err());
-    // Over HTTP it is the server that hears of it.
+    // Over HTTP it is the server that learns of it.
     until_waiting(&g, id, 0).await;
     assert_eq!(g.backend().wakeups().ends().waited_for(), []);
 }
@@ -226,10 +226,10 @@ pub(crate) async fn without_hints_the_net_finds_an_end_for_all_who_wait(g: Fixtu
     let mut first = registered_on(store, held.execution).await;
     let mut second = registered_on(store, held.execution).await;
     g.complete(&held, "done").await.unwrap();
-    assert_eq!(first.woken().await, Wake::Poll, "nobody told it");
+    assert_eq!(first.woken().await, Wake::Poll, "it polled");
     assert_ne!(woken(&mut second).await, Some(Wake::Announced), "one polls for all");
     assert!(first.read(store).await.unwrap().unwrap().outcome().is_some());
-    assert_eq!(woken(&mut second).await, Some(Wake::Announced), "it was told by the first");
+    assert_eq!(woken(&mut second).await, Some(Wake::Announced), "the first one woke it");
     assert!(second.read(store).await.unwrap().unwrap().outcome().is_some());
 }
 

@@ -60,7 +60,7 @@ fn the_attempt_timeout_is_armed_whole_at_each_claim() {
         assert_eq!(timeout(&fixture), ms(80));
         fixture.advance(ms(60));
         leave(&mut fixture, held.hold());
-        assert_eq!(fixture.claimed("b").fence.attempt, 0, "the same attempt goes on");
+        assert_eq!(fixture.claimed("b").fence.attempt, 0, "the same attempt continues");
         assert_eq!(timeout(&fixture), ms(80));
     }
 }

@@ -1,4 +1,4 @@
-//! A wait for the end of an execution that lasts as long as it takes: one call after the other.
+//! An unlimited wait for the end of an execution, made of bounded calls.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::ClientBackend;
 use crate::error::StoreError;
 use crate::retry::Backoff;
 
-/// The least time between two calls, when they fail or are answered before their time.
+/// The shortest and the longest pause between two calls that fail or return early.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The record of `target` once it has ended. Failures that may pass are waited out.
+/// The record of `target` once it has ended. A retryable failure does not end the wait.
 pub async fn until_ended<C: ClientBackend + ?Sized>(
     client: &C,
     target: &Target,

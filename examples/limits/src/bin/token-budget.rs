@@ -1,7 +1,7 @@
 //! Ten questions to a language model, and tokens for about half of them.
 //!
 //! The budget warns at its soft limit. At its hard limit nothing new starts: what is left waits,
-//! says why, and goes on when the budget is reset.
+//! says why, and continues when the budget is reset.
 //!
 //! ```sh
 //! cargo run -p ff-example-limits --bin token-budget

@@ -149,7 +149,7 @@ async fn channels_are_joined_and_left_as_they_are_wanted() {
     listened("first", "0").await;
     publish(&link, "first", "3").await;
     publish(&link, "second", "4").await;
-    assert_eq!(next(&mut events).await, message("second", "4"), "the connection goes on");
+    assert_eq!(next(&mut events).await, message("second", "4"), "the connection continues");
     wanted.send_replace(channels([]));
     listened("second", "0").await;
     wanted.send_replace(channels(["first"]));

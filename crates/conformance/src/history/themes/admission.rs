@@ -27,7 +27,7 @@ use crate::history::make::{self, chance, millis, one};
 use crate::history::pair::View;
 use crate::history::read::Read;
 
-/// Budgets and quotas admit work, make it wait, and are told what it used.
+/// Budgets and quotas admit work, make it wait, and learn what it used.
 pub(super) const THEME: Theme = Theme {
     name: "admission",
     histories: 900,
