@@ -43,7 +43,7 @@ impl Dev {
         let service = Service::start(backend.clone(), Options::at(self.listen), session).await?;
         let started = Started { url: &service.url, store: &store };
         session.output.answer(&started, |_| String::new())?;
-        welcome(session, &started);
+        welcome(session, &started, self.quiet);
         if self.quiet {
             signals.next().await;
         } else {
@@ -97,7 +97,7 @@ struct Started<'a> {
     store: &'a str,
 }
 
-fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
+fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>, quiet: bool) {
     let style = Style::of_stderr();
     let elsewhere = (url != "http://127.0.0.1:7272").then(|| format!("  export FF_URL={url}"));
     let heading = [
@@ -107,15 +107,17 @@ fn welcome(session: &Session<'_>, &Started { url, store }: &Started<'_>) {
         String::new(),
         "in another terminal (`ff` is target/release/ff):".to_owned(),
     ];
+    // Without demo work, nothing serves the lane demo.
+    let demo = "  ff submit --lane demo --kind greet --input '\"world\"' --wait";
+    let demo = (!quiet).then(|| demo.to_owned());
     let commands = [
-        "  ff ls".to_owned(),
-        "  ff submit --lane demo --kind greet --input '\"world\"' --wait".to_owned(),
         "  ff worker --lane mine --exec 'tr a-z A-Z' &".to_owned(),
         "  ff submit --lane mine --input '\"quietly\"' --wait".to_owned(),
         format!("  curl -s '{url}/v1/executions?limit=1'"),
         String::new(),
     ];
-    for line in heading.into_iter().chain(elsewhere).chain(commands) {
+    let first = std::iter::once("  ff ls".to_owned()).chain(demo);
+    for line in heading.into_iter().chain(elsewhere).chain(first).chain(commands) {
         session.output.talk(line);
     }
 }

@@ -2,8 +2,10 @@
 
 use clap::Args;
 use ff_api::ExecutionView;
-use ff_core::PublicState;
 use ff_core::bounds::PAGE;
+use ff_core::state::State;
+use ff_core::suspension::SuspendReason;
+use ff_core::{Description, ExecutionId, PublicState};
 use ff_store::journal::JournalPage;
 use ff_store::roles::explained;
 use ff_store::{Clock, SystemClock};
@@ -43,12 +45,23 @@ impl Show {
             PublicState::Waiting | PublicState::Resumable => {
                 format!("worker --lane {} --exec cat", view.lane)
             }
-            PublicState::RateLimited | PublicState::Suspended => format!("explain {}", id),
+            PublicState::Suspended => answer(&record, id),
+            PublicState::RateLimited => format!("explain {}", id),
             PublicState::Completed => format!("result {}", id),
             PublicState::Failed | PublicState::Expired => format!("attempts {}", id),
             PublicState::Cancelled => format!("replay {}", id),
             PublicState::Active | PublicState::Delayed => format!("cancel {}", id),
         });
         Ok(Verdict::Good)
+    }
+}
+
+/// The command that answers what a suspended execution waits for.
+fn answer(record: &Description, id: ExecutionId) -> String {
+    match &record.state {
+        State::Suspended { suspension } if suspension.reason == SuspendReason::Approval => {
+            format!("approve {id}")
+        }
+        _ => format!("waitpoints {id}"),
     }
 }
