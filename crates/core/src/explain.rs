@@ -244,10 +244,16 @@ fn explanation(record: &Description, reasons: Vec<Reason>, now: Option<Time>) ->
     Explanation {
         state: record.public_state(),
         vector: vector(record, &reasons),
-        sentence: format!("The execution {phrase}."),
+        sentence: sentence(&phrase),
         phrase,
         reasons,
     }
+}
+
+/// A question that a holder asks ends its sentence.
+fn sentence(phrase: &str) -> String {
+    let end = if phrase.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("The execution {phrase}{end}")
 }
 
 fn queued(record: &Description, around: &ExplainInputs) -> Vec<Reason> {

@@ -139,19 +139,19 @@ async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once() {
 
     // Killed after each call of the model; the next process finds what was paid for.
     let mut example = start();
-    example.until("model 0").await;
+    example.until("model-0").await;
     example.kill().await;
     let mut example = start();
-    example.until("model 0").await;
+    example.until("model-0").await;
     example.enter().await;
-    example.until("model 1").await;
+    example.until("model-1").await;
     example.kill().await;
 
     // Killed while a person thinks about it. The decision needs no process of the agent.
     let mut example = start();
-    example.until("model 0").await;
+    example.until("model-0").await;
     example.enter().await;
-    example.until("model 1").await;
+    example.until("model-1").await;
     example.enter().await;
     let command = example.until("  ff approve ").await;
     example.kill().await;
@@ -163,14 +163,14 @@ async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once() {
 
     // Killed after the booking, and run to its end.
     let mut example = start();
-    for line in ["model 0", "model 1"] {
+    for line in ["model-0", "model-1"] {
         example.until(line).await;
         example.enter().await;
     }
-    example.until("book 1").await;
+    example.until("book-1").await;
     example.kill().await;
     let mut example = start();
-    for line in ["model 0", "model 1", "book 1", "model 2"] {
+    for line in ["model-0", "model-1", "book-1", "model-2"] {
         example.until(line).await;
         example.enter().await;
     }

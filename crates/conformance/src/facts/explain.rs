@@ -1,14 +1,15 @@
 //! Explanations: why an execution is in its state.
 
 use ff_core::explain::Reason;
-use ff_core::machine::{ClaimRequest, Register, SetPriority, Submit};
+use ff_core::machine::{ClaimRequest, Register, SetPriority, Submit, Suspend};
 use ff_core::state::DelayReason;
+use ff_core::suspension::SuspendReason;
 use ff_core::view::{BlockingReason, EligibilityState};
 use ff_core::{Code, ExecutionId, Lane, PublicState, ResourceKey, When};
 use ff_store::mint;
 use ff_store::roles::{LaneUpdate, Registering};
 
-use crate::fixture::{Fixture, Refused, capabilities, failure, lane, ms, worker};
+use crate::fixture::{Fixture, Refused, any_signal, capabilities, failure, lane, ms, worker};
 
 const NEXT: Reason = Reason::InQueue { ahead: 0, workers: 0 };
 
@@ -295,4 +296,16 @@ pub(crate) async fn a_missing_execution_is_not_explained(g: Fixture) {
     assert_eq!(g.backend().explain(&target).await.refused(), Code::NotFound);
     let theirs = g.elsewhere().target(g.waiting().await);
     assert_eq!(g.backend().explain(&theirs).await.refused(), Code::NotFound);
+}
+
+pub(crate) async fn a_question_ends_the_sentence_that_explains_it(g: Fixture) {
+    let held = g.held().await;
+    let suspend = Suspend {
+        reason: SuspendReason::Approval,
+        message: Some("Deploy 2.0?".into()),
+        ..g.parking(&held, &["gate"], any_signal("gate"))
+    };
+    g.suspend(suspend).await.unwrap();
+    let sentence = g.explained(held.execution).await.sentence;
+    assert_eq!(sentence, "The execution waits for an approval: Deploy 2.0?");
 }

@@ -87,7 +87,7 @@ async fn agent(
 ) -> Result<String, TaskError> {
     let (mut talk, provider) = (vec![question], &*provider);
     for turn in 0..TURNS {
-        let (model, so_far) = (format!("model {turn}"), &talk);
+        let (model, so_far) = (format!("model-{turn}"), &talk);
         let ask = |key: String| async move { provider.ask(&key, so_far) };
         let said = task.step(&model, ask).await?;
         task.report_usage(&model, &[("tokens", said.tokens)]).await?;
@@ -97,7 +97,7 @@ async fn agent(
             Next::Search(what) => {
                 let found = format!("found for {what}: 9:04, 11:04");
                 let search = |_| async move { Ok::<_, TaskError>(found) };
-                task.step(&format!("search {turn}"), search).await?
+                task.step(&format!("search-{turn}"), search).await?
             }
             Next::Book(what) => book(&task, provider, turn, &what).await?,
         };
@@ -114,12 +114,12 @@ async fn book(
     what: &str,
 ) -> Result<String, TaskError> {
     let ask = Approval::ask(&format!("Book {what}?"));
-    if !task.wait_for_approval(&format!("approval {turn}"), ask).await?.is_approved() {
+    if !task.wait_for_approval(&format!("approval-{turn}"), ask).await?.is_approved() {
         return Ok("a person said no".to_owned());
     }
     let book = |key: String| async move { provider.charge("booking", &key) };
-    task.step(&format!("book {turn}"), book).await?;
-    provider.done(&format!("book {turn}")).await?;
+    task.step(&format!("book-{turn}"), book).await?;
+    provider.done(&format!("book-{turn}")).await?;
     Ok(format!("booked {what}"))
 }
 
