@@ -189,7 +189,7 @@ mod tests {
             serde_json::to_value(view).unwrap(),
             serde_json::json!({
                 "lane": "default", "paused": false, "draining": false, "max_active": null,
-                "policy": null, "reason": null, "since": null, "generation": 0,
+                "policy": null, "reason": null, "since": null, "by": null, "generation": 0,
             })
         );
     }

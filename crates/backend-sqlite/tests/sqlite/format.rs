@@ -59,6 +59,7 @@ fn work() -> Submit {
         stream: Default::default(),
     }
     .into();
+    work.policy.stream = Default::default();
     work
 }
 

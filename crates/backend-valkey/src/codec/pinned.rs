@@ -266,7 +266,7 @@ fn what_people_did_is_stored_after_all_that_plain_work_has() {
     record.acts = vec![Act { what: Deed::Cancel, by, at: Time::from_ms(9) }];
     let bytes = encode(&record, &input, &Inline::None).unwrap();
     let rest = plain.iter().rposition(|byte| *byte == 0x9a).unwrap();
-    let expected = [&plain[..rest], &[0x9b], &plain[rest + 1..], b"\x91\x93\xa6cancel\xa3ann\x09"];
+    let expected = [&plain[..rest], &[0x9b], &plain[rest + 1..], b"\x91\x93\xa6Cancel\xa3ann\x09"];
     assert_eq!(hex(&bytes), hex(&expected.concat()));
     assert_eq!(Stored::decode(record.id, &bytes).unwrap().record, record);
 }

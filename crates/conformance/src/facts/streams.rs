@@ -240,11 +240,11 @@ pub(crate) async fn one_that_never_streams_has_an_empty_stream(g: Fixture) {
     let id = g.waiting().await;
     let page = g.page(id, 7).await;
     assert_eq!((page.frames.len(), page.next, page.end), (0, 7, None));
+    g.cancel(id, None).await.unwrap();
+    assert_eq!(g.page(id, 0).await.end, Some(PublicState::Cancelled));
     let held = g.held().await;
     g.append(&held, 0, &["a"]).await.unwrap();
     assert_eq!(g.page(held.execution, u64::MAX).await.next, u64::MAX, "far past the end");
-    g.cancel(id, None).await.unwrap();
-    assert_eq!(g.page(id, 0).await.end, Some(PublicState::Cancelled));
 }
 
 pub(crate) async fn a_stream_goes_with_its_execution(g: Fixture) {

@@ -334,7 +334,7 @@ pub(crate) async fn approvals_are_one_listing(g: Fixture) {
     assert_eq!(listed(Attention::Approval).await, [] as [[u8; 16]; 0]);
     let explained = g.explained(ids[0]).await;
     assert_eq!(explained.reasons[0].as_str(), "suspended");
-    let sentence = "The execution waits for a signal: may it go out?.";
+    let sentence = "The execution waits for a signal: may it go out?";
     assert_eq!(explained.sentence, sentence);
 }
 
