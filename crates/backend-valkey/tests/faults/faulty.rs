@@ -49,6 +49,12 @@ local function elements(key)
     return {redis.call('GET', key)}
   elseif kind == 'set' then
     return redis.call('SMEMBERS', key)
+  elseif kind == 'stream' then
+    local entries = redis.call('XRANGE', key, '-', '+')
+    for i, entry in ipairs(entries) do
+      entries[i] = entry[1] .. ' is ' .. table.concat(entry[2], ' ')
+    end
+    return entries
   end
   local ordered = kind == 'zset'
   local pairs = ordered and redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')

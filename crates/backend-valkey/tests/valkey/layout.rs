@@ -9,13 +9,14 @@ use ff_core::credential::{Role, Scope, SecretDigest};
 use ff_core::journal::ReplayJournal;
 use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
-    AdmissionBatch, AdmissionRequest, Admit, Block, ClaimRequest, Complete, Fail, Home, IssueToken,
-    LeaseRef, NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply, SetLane, Submit,
-    Target, ToyLater,
+    AdmissionBatch, AdmissionRequest, Admit, AppendFrames, Block, ClaimRequest, Complete, Fail,
+    Home, IssueToken, LeaseRef, NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply,
+    SetLane, Submit, Target, ToyLater,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
+use ff_core::stream::{Frame, FrameType};
 use ff_core::{
     Actor, AdmissionId, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
     Partition, Patch, Payload, ResourceKey, ResourceKind, ResourceName, TokenName, WorkerId,
@@ -123,6 +124,8 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     note();
     let hold = take(&store, Capabilities::NONE).await;
     note();
+    let frames = vec![Frame::new(FrameType::output(), "hello")];
+    run(&store, AppendFrames { hold: hold.clone(), first: Some(0), frames }).await;
     run(&store, Complete { hold, result: long }).await;
     let target = Target { namespace: Namespace::default(), execution: id };
     run(&store, Replay { target: target.clone(), run: 0, journal: ReplayJournal::Keep }).await;

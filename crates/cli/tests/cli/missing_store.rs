@@ -38,6 +38,7 @@ const OTHERS: &[&[&str]] = &[
     &["approve", ID],
     &["reject", ID, "gate"],
     &["link", ID, "--for", "ann"],
+    &["tail", ID],
     &["resume", ID],
     &["keys", "ls"],
     &["token", "ls"],

@@ -33,11 +33,13 @@ fn what_a_quota_allows_is_shown() {
     assert_eq!((&view["max_requests"], &view["window_ms"]), (&json!(60), &json!(10_000)));
     assert_eq!((&view["max_active"], &view["jitter_ms"]), (&json!(2_000), &json!(200)));
     let shown = text(&ff, &["quota", "show", "api"]);
+    let (limits, changed) = shown.split_once("changed   ").unwrap();
     assert_eq!(
-        shown,
+        limits,
         "quota     api\nactive    0 of 2,000\nadmitted  0 of 60 in 10s\n\
          jitter    up to 200ms\nnext      now\n"
     );
+    assert!(changed.ends_with("by local\n"), "{changed}");
     let replaced = ff.json(&["quota", "set", "api", "--requests", "5"]);
     assert_eq!((&replaced["window_ms"], &replaced["max_active"]), (&json!(60_000), &Value::Null));
     assert_eq!(ff.refusal(&["quota", "show", "api", "--namespace", "rival"])["code"], "not_found");
