@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ff_core::bounds::END_WAIT_MAX;
+use ff_core::bounds::{END_WAIT_MAX, FRAMES};
 use ff_core::machine::{AppendFrames, AppendedFrames, PatchSummary, PatchedSummary, Target};
 use ff_core::summary::Summary;
 use ff_core::{Millis, Refusal};
@@ -19,6 +19,11 @@ use crate::{FramesView, SummaryView};
 #[async_trait]
 impl EmitBackend for HttpClient {
     async fn append_frames(&self, append: AppendFrames) -> Result<AppendedFrames, StoreError> {
+        let (got, most) = (append.frames.len(), FRAMES);
+        if got > most {
+            let unit = "frames in one call";
+            return Err(Refusal::TooLarge { field: "frames", got, most, unit }.into());
+        }
         let body = FramesRequest::from(&append);
         let view: NextView = self.steer(&append.hold.target, "/frames", &body).await?;
         Ok(AppendedFrames { next: view.next })

@@ -13,6 +13,7 @@ use crate::tokens::guarded;
 /// Who may do what, written down a second time: P, W, O, A, R are the roles, `*` is every one, `!`
 /// is every one of these whose token reaches every namespace.
 const MAY: &str = "
+    append_frames            WO
     bulk_executions          O
     cancel_execution         PO
     cancel_held_execution    WO
@@ -38,6 +39,7 @@ const MAY: &str = "
     get_metrics              OR!
     get_openapi              *
     get_quota                *
+    get_summary              *
     get_waitpoints           *
     grant_execution          WO
     list_budgets             *
@@ -50,8 +52,10 @@ const MAY: &str = "
     list_tokens              -
     list_workers             *
     open_waitpoint           WO
+    patch_summary            WO
     put_budget               O
     put_quota                O
+    read_stream              *
     record_step              WO
     register_worker          WO
     replay_execution         PO

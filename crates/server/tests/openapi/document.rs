@@ -91,6 +91,8 @@ const OPERATIONS: &str = "
     get    /v1/executions/{id}/result        get_execution_result
     get    /v1/executions/{id}/signals       list_signals
     get    /v1/executions/{id}/steps         list_execution_steps
+    get    /v1/executions/{id}/stream        read_stream
+    get    /v1/executions/{id}/summary       get_summary
     get    /v1/executions/{id}/waitpoints    get_waitpoints
     get    /v1/lanes                         list_lanes
     get    /v1/lanes/{lane}                  get_lane
@@ -109,6 +111,7 @@ const OPERATIONS: &str = "
     post   /v1/executions/{id}/complete      complete_execution
     post   /v1/executions/{id}/delay         delay_execution
     post   /v1/executions/{id}/fail          fail_execution
+    post   /v1/executions/{id}/frames        append_frames
     post   /v1/executions/{id}/priority      set_execution_priority
     post   /v1/executions/{id}/progress      report_progress
     post   /v1/executions/{id}/replay        replay_execution
@@ -116,6 +119,7 @@ const OPERATIONS: &str = "
     post   /v1/executions/{id}/revoke        revoke_lease
     post   /v1/executions/{id}/signals       signal_execution
     post   /v1/executions/{id}/steps         record_step
+    post   /v1/executions/{id}/summary       patch_summary
     post   /v1/executions/{id}/suspend       suspend_execution
     post   /v1/executions/{id}/tags          set_execution_tags
     post   /v1/executions/{id}/usage         report_usage
