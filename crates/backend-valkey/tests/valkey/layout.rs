@@ -16,11 +16,11 @@ use ff_core::machine::{
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
 use ff_core::state::{Failure, Worker};
-use ff_core::stream::{Frame, FrameType};
+use ff_core::stream::Frame;
 use ff_core::{
-    Actor, AdmissionId, Capabilities, Category, Dimension, IdempotencyKey, Lane, Millis, Namespace,
-    Partition, Patch, Payload, ResourceKey, ResourceKind, ResourceName, TokenName, WorkerId,
-    WorkerInstanceId,
+    Actor, AdmissionId, Capabilities, Category, Dimension, FrameType, IdempotencyKey, Lane, Millis,
+    Namespace, Partition, Patch, Payload, ResourceKey, ResourceKind, ResourceName, TokenName,
+    WorkerId, WorkerInstanceId,
 };
 use ff_store::{EngineId, Store, mint};
 use ff_testkit::valkey::Server;
