@@ -2,7 +2,7 @@
 
 use ff_core::continuation::Continuation;
 use ff_core::machine::{
-    Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
+    AppendFrames, Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::stream::StreamPolicy;
@@ -20,6 +20,8 @@ pub(crate) struct Case {
     pub(crate) verb: &'static str,
     pub(crate) before: Vec<Step>,
     pub(crate) act: Vec<Command>,
+    /// What follows when it has succeeded, before stores are compared.
+    pub(crate) then: Vec<Step>,
     /// Whether the same call, made again, succeeds.
     pub(crate) repeats: bool,
     /// Whether it is refused in the end.
@@ -33,7 +35,7 @@ fn case(
     act: impl IntoIterator<Item = Command>,
 ) -> Case {
     let (before, act) = (before.into_iter().collect(), act.into_iter().collect());
-    Case { name, verb, before, act, repeats: true, refused: false }
+    Case { name, verb, before, act, then: Vec::new(), repeats: true, refused: false }
 }
 
 /// The same case, refused.
@@ -125,18 +127,21 @@ fn streaming() -> Submit {
     Submit { policy: Policy { stream, ..policy() }.into(), ..work(1) }
 }
 
-/// Appends in which a fault may leave a part, which the same call, made again, completes.
+/// Appends in which a fault may leave a part, which the same call, made again, completes, or more than
+/// the bound, which the next append trims.
 pub(crate) fn append_() -> Vec<Case> {
     let held = || [run(streaming()), run(claim(1, 1))];
     let some = || [run(streaming()), run(claim(1, 1)), run(append(hold(1, 1, 1, 0), 0, &[1, 2]))];
     let frames = |first, bytes: &[usize]| [command(append(hold(1, 1, 1, 0), first, bytes))];
-    vec![
+    let next = || AppendFrames { first: None, ..append(hold(1, 1, 1, 0), 0, &[1]) };
+    let cases = [
         case("commit", "the first frames", held(), frames(0, &[1, 2])),
         case("append", "one frame", some(), frames(2, &[3])),
         case("append", "frames that are partly there", some(), frames(1, &[2, 3])),
         case("append", "frames past the bound", some(), frames(2, &[3, 4, 5])),
         case("append", "bytes past the bound", some(), frames(2, &[40_000, 40_000])),
-    ]
+    ];
+    cases.into_iter().map(|case| Case { then: vec![run(next())], ..case }).collect()
 }
 
 pub(crate) fn unblock_() -> Vec<Case> {

@@ -38,6 +38,7 @@ impl Reference {
         faulty.play(&case.before).await;
         if acted {
             assert_eq!(faulty.run(&case.act).await.is_err(), case.refused);
+            faulty.play(&case.then).await;
         }
         let report = faulty.audit().await;
         assert_eq!(report.violations, [], "{}: {}", case.verb, case.name);
@@ -125,6 +126,7 @@ async fn repeat(case: &Case, call: usize, after: &Reference) {
     assert!(faulty.failed(), "{name}");
     let answer = faulty.run(&case.act).await;
     assert!(answer.is_ok(), "{name}: {answer:?}");
+    faulty.play(&case.then).await;
     faulty.store.repair().await.unwrap();
     assert_eq!(faulty.audit().await.violations, [], "{name}");
     let found = faulty.snapshot().await.without_versions();
