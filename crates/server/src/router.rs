@@ -21,8 +21,8 @@ use crate::dashboard;
 use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
-    bulk, claim, events, executions, holder, lanes, limits, meta, named_tokens, operator, registry, steps,
-    stops, streams, suspend, tokens, workers,
+    bulk, claim, events, executions, holder, lanes, limits, meta, named_tokens, operator, registry,
+    steps, stops, streams, suspend, tokens, workers,
 };
 use crate::state::AppState;
 

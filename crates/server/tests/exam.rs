@@ -48,10 +48,10 @@ use ff_store::roles::{
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
 use ff_store::{
-    BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineBackend, EngineId, EventsBackend,
-    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired,
-    SignalBackend, Stats, StoreError, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend,
-    Wakeups, WorkerBackend,
+    BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineBackend, EngineId,
+    EventsBackend, KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend,
+    PartitionSet, Repaired, SignalBackend, Stats, StoreError, StreamBackend, SuspendBackend,
+    TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
 

@@ -75,9 +75,9 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, EventsBackend, KeysBackend,
-    LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend, StreamBackend,
-    SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, EventsBackend,
+    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend,
+    StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

@@ -19,8 +19,8 @@ use ff_core::{
 };
 
 use super::{
-    Answer, BulkBackend, Engine, EventsBackend, LimitsBackend, NamedTokensBackend, SignalBackend, StreamBackend,
-    TokenBackend, done, only,
+    Answer, BulkBackend, Engine, EventsBackend, LimitsBackend, NamedTokensBackend, SignalBackend,
+    StreamBackend, TokenBackend, done, only,
 };
 use crate::ends;
 use crate::error::StoreError;
