@@ -8,9 +8,9 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
-    events, explain, feed, keys, lane, link, ls, man, payload, priority, progress, quota, replay, resume, revoke,
-    serve, show, signal, step, steps, submit, tags, tail, token, usage, version, wait, waitpoints,
-    worker, workers,
+    events, explain, feed, keys, lane, link, ls, man, payload, priority, progress, quota, replay,
+    resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token, usage, version,
+    wait, waitpoints, worker, workers,
 };
 use crate::log::Format;
 
