@@ -24,6 +24,7 @@ const FORMATS: &[[&str; 2]] = &[
     [include_str!("format/record-2.hex"), include_str!("format/attempt-2.hex")],
     [include_str!("format/record-3.hex"), include_str!("format/attempt-3.hex")],
     [include_str!("format/record-4.hex"), include_str!("format/attempt-4.hex")],
+    [include_str!("format/record-5.hex"), include_str!("format/attempt-5.hex")],
 ];
 
 fn id() -> ExecutionId {
@@ -59,6 +60,8 @@ fn work() -> Submit {
         stream: Default::default(),
     }
     .into();
+    // It says nothing of streams, of which earlier formats know nothing.
+    work.policy.stream = Default::default();
     work
 }
 

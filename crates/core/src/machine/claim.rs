@@ -169,6 +169,10 @@ impl Claim {
                 items.push(moved_on(Some(write)));
                 continue;
             }
+            if let Some(flow) = context.ending_flow(record) {
+                items.push(moved_on(context.withdraw(flow, record)));
+                continue;
+            }
             let record = match context.admit_or_defer(record, &self.admissions) {
                 Ok(record) => record,
                 Err(needs) => {
@@ -363,12 +367,22 @@ impl<'a> Context<'a> {
         let records = candidates.iter().filter_map(|id| self.loaded.record(*id));
         records
             .filter(|record| self.loaded.blobs.get(&input_of(record)).is_none_or(Option::is_some))
+            .filter(|record| self.is_flow_readable(record))
             .collect()
     }
 
-    /// Those of `records` whose inputs are loaded.
+    /// Whether the flow of `record`, if it is a member of one, was read or not asked for.
+    fn is_flow_readable(&self, record: &Execution) -> bool {
+        let flow = record.member.as_ref().and_then(|member| self.loaded.records.get(&member.flow));
+        flow.is_none_or(Option::is_some)
+    }
+
+    /// Those of `records` whose inputs are loaded, and their flows.
     fn ready(&self, records: &[&'a Execution]) -> Vec<&'a Execution> {
-        let loaded = |record: &&Execution| self.loaded.blobs.contains_key(&input_of(record));
+        let loaded = |record: &&Execution| {
+            self.loaded.blobs.contains_key(&input_of(record))
+                && self.missing_flows([*record].into_iter()).is_empty()
+        };
         records.iter().copied().filter(loaded).collect()
     }
 
@@ -406,9 +420,16 @@ impl<'a> Context<'a> {
 
     /// What must be read before `records` can be handed out, if anything.
     fn missing_inputs<'r>(&self, records: impl Iterator<Item = &'r Execution>) -> Option<ReadSet> {
-        let keys = records.map(input_of);
+        let all: Vec<_> = records.collect();
+        let keys = all.iter().copied().map(input_of);
         let blobs: Vec<_> = keys.filter(|key| !self.loaded.blobs.contains_key(key)).collect();
-        (!blobs.is_empty()).then(|| ReadSet { blobs, ..ReadSet::default() })
+        let flows = self.missing_flows(all.iter().copied());
+        (!blobs.is_empty() || !flows.is_empty()).then(|| ReadSet {
+            blobs,
+            records: flows,
+            tolerant: true,
+            ..ReadSet::default()
+        })
     }
 }
 
@@ -477,6 +498,13 @@ impl Decide for ClaimGranted {
         let lane = (record.spec.namespace.clone(), record.spec.lane.clone());
         if context.loaded.lane.is_none() {
             return Ok(Step::NeedMore(ReadSet { lane: Some(lane), ..ReadSet::default() }));
+        }
+        let records = context.missing_flows([record].into_iter());
+        if !records.is_empty() {
+            return Ok(Step::NeedMore(ReadSet { records, ..ReadSet::default() }));
+        }
+        if context.ending_flow(record).is_some() {
+            return Err(Refusal::StaleGrant);
         }
         if context.withheld().is_some() {
             return Err(Refusal::LanePaused);
