@@ -42,6 +42,8 @@ pub async fn ceiling(url: &str, plan: CeilingPlan) -> Result<Option<Ceiling>, St
             let died = |error| StoreError::Unavailable(format!("the replay died: {error}"));
             replay.map_err(died)?.map(Some)
         }
+        #[cfg(feature = "postgres")]
+        StoreUrl::Postgres(_) => Ok(None),
         StoreUrl::Valkey(options) => valkey(&options, plan).await.map(Some),
     }
 }

@@ -1,0 +1,13 @@
+//! What is particular to a store in Postgres: its schema, several processes on it, and how it fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue fails")]
+
+#[path = "../fixture/mod.rs"]
+mod fixture;
+
+mod calls;
+mod faults;
+mod group;
+mod processes;
+mod schema;
+mod submit;
+mod violations;
