@@ -16,6 +16,7 @@ pub mod described;
 pub mod error;
 pub mod execution;
 pub mod explanation;
+pub mod flow;
 pub mod http;
 pub mod lane;
 pub mod limit;

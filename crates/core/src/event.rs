@@ -70,6 +70,17 @@ pub enum EventKind {
         /// Its time was over.
         timed_out: bool,
     },
+    /// It waits until others have ended.
+    Awaiting,
+    /// What it waited for has come.
+    Released {
+        /// It may start then.
+        from: Option<Time>,
+        /// It continues an attempt.
+        resumes: bool,
+    },
+    /// It never runs, because of how others have ended.
+    Skipped,
     /// Its holder is asked to stop.
     Cancelling,
     /// It was cancelled.
@@ -109,6 +120,11 @@ pub fn fold(before: Option<PublicState>, what: EventKind) -> Option<PublicState>
         | EventKind::Woken { resumes: false }
         | EventKind::Reclaimed
         | EventKind::Replayed => Some(P::Waiting),
+        EventKind::Released { from: Some(_), .. } => Some(P::Delayed),
+        EventKind::Released { from: None, resumes: false } => Some(P::Waiting),
+        EventKind::Released { from: None, resumes: true } => Some(P::Resumable),
+        EventKind::Awaiting => Some(P::WaitingChildren),
+        EventKind::Skipped => Some(P::Skipped),
         EventKind::Suspended { .. } => Some(P::Suspended),
         EventKind::Delayed { until: None }
         | EventKind::Resumed { .. }

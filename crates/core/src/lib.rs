@@ -16,7 +16,9 @@ pub mod credential;
 pub mod digest;
 pub mod event;
 pub mod explain;
+pub mod flow;
 mod full;
+pub mod graph;
 pub mod id;
 pub mod journal;
 pub mod limits;
@@ -50,7 +52,7 @@ pub use capability::Capabilities;
 pub use condition::Condition;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId, WaitpointId};
 pub use name::{
-    Actor, Category, Dimension, FrameType, IdempotencyKey, Kid, Kind, Lane, Namespace,
+    Actor, Category, Dimension, FrameType, IdempotencyKey, Kid, Kind, Lane, Namespace, NodeName,
     ResourceName, SettingName, SignalName, Source, StepName, Subject, TagKey, TagValue, TokenName,
     WaitpointKey, WorkerId, WorkerInstanceId,
 };

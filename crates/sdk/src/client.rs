@@ -179,6 +179,7 @@ fn ended(state: PublicState, outcome: &Outcome) -> SdkError {
             reason.as_deref().unwrap_or("no reason was given").to_owned()
         }
         Outcome::Expired => "its deadline passed".to_owned(),
+        Outcome::Skipped { .. } => outcome.reason().unwrap_or_default(),
         Outcome::Success { .. } => String::new(),
     };
     SdkError::Ended { state, reason }

@@ -64,7 +64,7 @@ rules!(
     /// Every class with queued work is registered, and no other.
     ClassRegistered = "class_registered",
     /// Unfinished work is placed where something finds it: in a queue, among those that wait for a budget
-    /// or a quota, behind a timer, or where a person looks.
+    /// or a quota, behind a timer, or where a person looks; a member that waits is found by its flow.
     Reachable = "reachable",
     /// Payloads are there, with the length their record says.
     PayloadThere = "payload_there",
@@ -204,7 +204,8 @@ impl Auditor {
             let detail = format!("placed as {:?}, should be {should:?}", record.placed);
             self.broken(Rule::Placed, id.into(), Found::Wrong, detail);
         }
-        if record.outcome().is_none() && !is_found(&record.placed) {
+        let is_member = record.is_awaiting() && record.member.is_some();
+        if record.outcome().is_none() && !is_found(&record.placed) && !is_member {
             let detail = "neither queued nor blocked nor with a timer nor listed for attention";
             self.broken(Rule::Reachable, id.into(), Found::Missing, detail.to_owned());
         }
@@ -261,9 +262,10 @@ impl Auditor {
         }
         let open = match &record.state {
             State::Active { .. } => true,
-            State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => {
-                !why.starts_attempt()
-            }
+            State::Queued { why }
+            | State::Granted { why, .. }
+            | State::Blocked { why, .. }
+            | State::Awaiting { why } => !why.starts_attempt(),
             State::Delayed { why, .. } => !why.then().starts_attempt(),
             State::Suspended { .. } => true,
             State::Finished { .. } => false,

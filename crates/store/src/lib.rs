@@ -69,9 +69,9 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, KeysBackend,
-    LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend, StreamBackend,
-    SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, FlowBackend,
+    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend,
+    StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

@@ -29,6 +29,7 @@ pub(crate) mod engines;
 pub(crate) mod exit;
 pub(crate) mod explain;
 pub(crate) mod fail;
+pub(crate) mod flow;
 pub(crate) mod follow;
 pub(crate) mod grant;
 pub(crate) mod hand_back;

@@ -7,7 +7,9 @@
 
 mod admission;
 mod cancel;
+mod cascade;
 mod claim;
+mod claim_granted;
 mod complete;
 mod continue_;
 mod credential;
@@ -16,6 +18,7 @@ mod delete;
 mod ending;
 mod facts;
 mod fail;
+mod flow_ends;
 mod frames;
 mod grant;
 mod guard;
@@ -26,6 +29,7 @@ mod lane;
 mod limit;
 mod priority;
 mod progress;
+mod read_flow;
 mod readwrite;
 mod record_step;
 mod renew;
@@ -36,6 +40,7 @@ mod revoke;
 mod signal;
 mod signing;
 mod submit;
+mod submit_flow;
 mod summary;
 mod suspend;
 mod tags;
@@ -58,8 +63,9 @@ pub use admission::{
     Block, Decision, Held, Home, NeedsAdmission, Phase, Recount, SetWaiters, Settlement,
     SettlementEffects, Shortfall, TICKET_TTL, Unblock,
 };
-pub use cancel::{Cancel, CancelHeld};
-pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
+pub use cancel::{Cancel, CancelFlow, CancelHeld};
+pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimRequest};
+pub use claim_granted::ClaimGranted;
 pub use complete::Complete;
 pub use continue_::{Continue, Continued, Slice};
 pub use credential::{IssueToken, NoteTokenUse, RevokeToken};
@@ -74,6 +80,7 @@ pub use lane::{CopyLane, LaneSpread, SetLane};
 pub use limit::{Discard, PutBudget, PutQuota, ResetBudget};
 pub use priority::SetPriority;
 pub use progress::ReportProgress;
+pub use read_flow::{FlowMember, FlowPage, ReadFlow, ReadUpstream};
 pub use readwrite::{
     Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, ResourceChange, Step,
     Transition, WriteSet,
@@ -82,15 +89,16 @@ pub use record_step::RecordStep;
 pub use renew::Renew;
 pub use replay::Replay;
 pub use reply::{
-    AppendedFrames, Assignment, Cancelled, Claimed, GrantOffer, Granted, PatchedSummary,
-    RecordedStep, Registered, Renewed, Reply, Signalled, Submitted, Suspended, Used,
-    WaitpointOpened, Withheld,
+    AppendedFrames, Assignment, Cancelled, Claimed, FlowSubmitted, GrantOffer, Granted,
+    PatchedSummary, RecordedStep, Registered, Renewed, Reply, Signalled, Submitted, Suspended,
+    Used, WaitpointOpened, Withheld,
 };
 pub use resume::Resume;
 pub use revoke::Revoke;
 pub use signal::{Signal, WaitpointRef};
 pub use signing::{RegisterKey, RetireKey, RotateKey};
 pub use submit::Submit;
+pub use submit_flow::{FlowNode, FlowSpec, SubmitFlow};
 pub use summary::PatchSummary;
 pub use suspend::Suspend;
 pub use tags::SetTags;
@@ -239,6 +247,10 @@ actions!(
     AppendFrames,
     PatchSummary,
     Continue,
+    SubmitFlow,
+    CancelFlow,
+    ReadFlow,
+    ReadUpstream,
     RegisterKey,
     RotateKey,
     RetireKey,

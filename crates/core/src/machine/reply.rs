@@ -15,6 +15,7 @@ use crate::words;
 
 use super::admission::{AdmitReply, NeedsAdmission};
 use super::continue_::Continued;
+use super::read_flow::FlowPage;
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
@@ -41,6 +42,12 @@ pub enum Reply {
     Cancelled(Cancelled),
     /// To a replay: the number of the new run.
     Replayed(u32),
+    /// To the submit of a flow, or of a slice of it.
+    FlowSubmitted(FlowSubmitted),
+    /// To a read of a flow.
+    FlowPage(Box<FlowPage>),
+    /// To a read of a payload.
+    Payload(Payload),
     /// To a tick.
     Ticked(Ticked),
     /// To a worker that registers or says that it is alive.
@@ -99,6 +106,7 @@ from_answers!(
     Exited,
     Cancelled,
     Ticked,
+    FlowSubmitted,
     Continued,
     Registered,
     ResourceTicked,
@@ -200,6 +208,17 @@ pub struct Submitted {
     pub state: PublicState,
     /// Limits and dimensions it names that do not exist, if the store checked.
     pub warnings: Vec<Warning>,
+}
+
+/// The flow that a submit made or found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowSubmitted {
+    /// Its id, which is that of an earlier submit with the same key.
+    pub flow: ExecutionId,
+    /// `false` when an earlier submit with the same id or key and the same body made it.
+    pub created: bool,
+    /// How many members it has by now.
+    pub members: u32,
 }
 
 /// A reservation, if there was work.
