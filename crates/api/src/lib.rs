@@ -14,6 +14,7 @@ pub mod client;
 #[cfg(feature = "client")]
 pub mod described;
 pub mod error;
+pub mod event;
 pub mod execution;
 pub mod explanation;
 pub mod http;
@@ -39,6 +40,7 @@ pub use attempt::{AttemptView, AttemptsView, ProgressView};
 pub use audit::{AuditView, RepairedView, ViolationView};
 pub use bulk::{BulkRefusalView, BulkView};
 pub use error::ErrorView;
+pub use event::{EventView, EventsView, FeedView};
 pub use execution::{
     BlockedView, CancelView, ExecutionView, FailureView, LeaseView, LimitsView, ReservationView,
     RunView, TimerView,

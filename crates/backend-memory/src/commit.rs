@@ -45,6 +45,10 @@ impl Tables {
 
     /// Writes, and answers the continuations that latches have added.
     pub(crate) fn write(&mut self, write: WriteSet) -> Vec<Armed> {
+        // A change of the feed in the same write holds for what comes after it.
+        for event in write.events {
+            self.log(event);
+        }
         for change in write.changes {
             self.change(change);
         }

@@ -6,6 +6,7 @@
 //! [it is given](MemoryStore::with_partitions).
 
 mod commit;
+mod events;
 mod execute;
 mod load;
 mod optimistic;

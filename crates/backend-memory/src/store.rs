@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::feed::Trim;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
@@ -12,6 +13,7 @@ use ff_core::placement::QueueEntry;
 use ff_core::{Execution, ExecutionId, Millis, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::events::{LogPage, LogScan, Positions};
 use ff_store::partition_set::ENGINE_TTL;
 use ff_store::steady::{Mark, Steady};
 use ff_store::{
@@ -20,6 +22,7 @@ use ff_store::{
     Wakeups,
 };
 
+use crate::events::Late;
 use crate::optimistic::{Dice, Faults};
 use crate::tables::Tables;
 
@@ -70,8 +73,17 @@ impl MemoryStore {
     #[must_use]
     pub fn with_partitions(mut self, partitions: u16) -> MemoryStore {
         let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
-        *tables = Tables { partitions, ..Tables::default() };
+        *tables = Tables { partitions, late: tables.late.take(), ..Tables::default() };
         MemoryStore { partitions, ..self }
+    }
+
+    /// The same store, whose events are visible only after up to `reads` reads, and not in the order in
+    /// which they were committed.
+    #[must_use]
+    pub fn with_late_visibility(mut self, seed: u64, reads: u64) -> MemoryStore {
+        let tables = self.tables.get_mut().unwrap_or_else(PoisonError::into_inner);
+        tables.late = Some(Late::new(seed, reads));
+        self
     }
 }
 
@@ -147,6 +159,18 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
         Ok(self.tables().blockers(share, after, limit))
+    }
+
+    async fn events(&self, scan: LogScan) -> Result<LogPage, StoreError> {
+        Ok(self.tables().events(scan))
+    }
+
+    async fn event_heads(&self, namespace: &Namespace) -> Result<Positions, StoreError> {
+        Ok(self.tables().event_heads(namespace))
+    }
+
+    async fn trim_events(&self, namespace: &Namespace, trim: Trim) -> Result<bool, StoreError> {
+        Ok(self.tables().trim_events(namespace, trim))
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {

@@ -14,6 +14,8 @@ use ff_core::{
 };
 use ff_store::{EngineId, Position};
 
+use crate::events::{Late, Log};
+
 /// The contents. Indexes are changed only by [`Tables::add`] and [`Tables::remove`].
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
@@ -33,6 +35,11 @@ pub(crate) struct Tables {
     pub(crate) tallies: BTreeMap<ExecutionId, Tally>,
     pub(crate) resources: BTreeMap<ResourceKey, Resource>,
     pub(crate) resource_timers: BTreeSet<(Time, ResourceKey)>,
+    pub(crate) events: BTreeMap<(Namespace, Partition), Log>,
+    /// How often events were read.
+    pub(crate) event_reads: u64,
+    /// Makes events visible late.
+    pub(crate) late: Option<Late>,
     pub(crate) settings: BTreeMap<SettingName, Bytes>,
     /// Engines, by their last heartbeat.
     pub(crate) engines: BTreeMap<EngineId, Time>,

@@ -16,6 +16,7 @@ mod due;
 mod element;
 mod engines;
 mod error;
+mod event;
 mod group;
 mod nominate;
 mod options;

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_elements.sql"),
     include_str!("migrations/0007_continuations.sql"),
     include_str!("migrations/0008_settings.sql"),
+    include_str!("migrations/0009_events.sql"),
 ];
 
 /// The identity of a file.

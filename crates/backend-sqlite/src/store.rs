@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::feed::Trim;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
@@ -15,6 +16,7 @@ use ff_core::placement::QueueEntry;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::events::{LogPage, LogScan, Positions};
 use ff_store::roles::Engine;
 use ff_store::{
     BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan, Listed,
@@ -30,7 +32,7 @@ use crate::options::{Location, Options};
 use crate::reader::Readers;
 use crate::stats::Stats;
 use crate::writer::Writer;
-use crate::{backlog, connection, due, element, engines, query, resource, rows, setting};
+use crate::{backlog, connection, due, element, engines, event, query, resource, rows, setting};
 
 /// A store in one SQLite file, or in memory.
 pub struct SqliteStore {
@@ -216,6 +218,21 @@ impl Store for SqliteStore {
         }
         let after = after.cloned();
         self.read(move |connection| query::blockers(connection, after.as_ref(), limit)).await
+    }
+
+    async fn events(&self, scan: LogScan) -> Result<LogPage, StoreError> {
+        self.read(move |connection| event::read(connection, scan)).await
+    }
+
+    async fn event_heads(&self, namespace: &Namespace) -> Result<Positions, StoreError> {
+        let namespace = namespace.clone();
+        self.read(move |connection| event::heads(connection, namespace.as_str())).await
+    }
+
+    async fn trim_events(&self, namespace: &Namespace, trim: Trim) -> Result<bool, StoreError> {
+        let namespace = namespace.clone();
+        let trim = move |connection: &Connection| event::trim(connection, namespace.as_str(), trim);
+        self.writer.with_connection(trim).await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {

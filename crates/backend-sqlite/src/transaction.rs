@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use crate::clock::{Reading, StoreClock};
 use crate::commit;
 use crate::error::Fault;
+use crate::event::Logs;
 use crate::nominate::{nominate, readable};
 use crate::{continuation, element, query, resource, stream};
 
@@ -20,6 +21,7 @@ pub(crate) struct Open<'a> {
     wrote: bool,
     broken: bool,
     finished: bool,
+    logs: Logs,
     buffer: Vec<u8>,
 }
 
@@ -34,6 +36,7 @@ impl<'a> Open<'a> {
             wrote: false,
             broken: false,
             finished: false,
+            logs: Logs::default(),
             buffer: Vec::with_capacity(512),
         };
         open.time = clock.read(connection)?;
@@ -149,7 +152,10 @@ impl Transaction for Open<'_> {
 
     fn commit(&mut self, write: WriteSet) -> Result<Vec<Armed>, StoreError> {
         self.wrote = true;
-        commit::write(self.connection, &write, &mut self.buffer).map_err(|fault| {
+        let logged = self.logs.write(self.connection, &write, &mut self.buffer);
+        let written =
+            logged.and_then(|()| commit::write(self.connection, &write, &mut self.buffer));
+        written.map_err(|fault| {
             self.broken = true;
             fault.into()
         })

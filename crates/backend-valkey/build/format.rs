@@ -223,6 +223,21 @@ pub(crate) const LAYOUTS: &[Layout] = &[
         ],
     },
     Layout {
+        name: "event",
+        is: "An event; the kind and the tags of its execution follow as MessagePack.",
+        fields: &[
+            ("what", "B"),
+            ("value", "I6"),
+            ("at", "I6"),
+            ("id", "c22"),
+            ("counter", "I4"),
+            ("salt", "c4"),
+            ("run", "I4"),
+            ("attempts", "I4"),
+            ("lane", "I1c0"),
+        ],
+    },
+    Layout {
         name: "submission",
         is: "A new execution; its record follows.",
         fields: &[("id", "c22"), ("fixed", "B")],
@@ -272,6 +287,8 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
     // Bits: a lane refuses claims; refuses submits; its quota must admit what is claimed; it has
     // defaults for its submits.
     ("gate", &[("PAUSED", 1), ("DRAINING", 2), ("LIMITED", 4), ("DEFAULTS", 8)]),
+    // Bits, in the place of the gate of a lane: events are logged.
+    ("feed", &[("ON", 1)]),
 ];
 
 /// The layout of this name.

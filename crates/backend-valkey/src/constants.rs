@@ -3,6 +3,7 @@
 
 use ff_core::bounds::{BATCH_BYTES, CLASSES_PER_LANE, MESSAGE_BYTES, RANGE_BYTES, RUNS};
 use ff_core::continuation::{COUNTER_MAX, Continuation, LATCH};
+use ff_core::event::EventName;
 use ff_core::machine::ADMISSION_LOOKAHEAD;
 use ff_core::placement::{Attention, PRIORITY_STEP, SCORE_MAX};
 use ff_core::record::RETIRE_STEP;
@@ -53,6 +54,10 @@ pub(crate) const SWEEP_QUEUES: usize = 200;
 /// How many commands one call carries, of one caller or of several. Claims of several callers take as
 /// many executions at most; their bytes, too, are bounded as those of one caller are.
 pub(crate) const CALL_COMMANDS: usize = 100;
+/// How many events one call removes from one partition.
+pub(crate) const TRIMMED_EVENTS: usize = 200;
+/// How many bytes of MessagePack an event takes over as they are.
+const EVENT_LABEL: usize = 512;
 /// How many resources one page reads.
 pub(crate) const RESOURCES: usize = ff_core::bounds::PAGE;
 
@@ -66,6 +71,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("empty queues that are unregistered after one count", SWEEP_QUEUES),
     ("entries of one page of timers or of a listing", PAGE_ENTRIES),
     ("resources of one page", RESOURCES),
+    ("events that one call removes from one partition", TRIMMED_EVENTS),
     (
         "commands of one call that submits, completes, renews or removes, of however many callers",
         CALL_COMMANDS,
@@ -110,13 +116,19 @@ pub(crate) fn lua() -> String {
         ("CONTINUATION", Continuation::BYTES as i64),
         ("COUNTER_LATCH", LATCH.into()),
         ("COUNTER_MAX", COUNTER_MAX),
+        ("TRIMMED_EVENTS", TRIMMED_EVENTS as i64),
+        ("EVENT_LABEL", EVENT_LABEL as i64),
         ("PLACES", LeaseId::PLACES as i64),
         ("TURNS", (u16::MAX / LeaseId::PLACES) as i64 + 1),
     ];
+    let events = EventName::ALL
+        .iter()
+        .map(|name| format!("EVENT_{} = {}", name.as_str().to_uppercase(), name.number()));
     let mut fields: Vec<_> = constants
         .iter()
         .chain(codec::format::LUA)
         .map(|(name, value)| format!("{name} = {value}"))
+        .chain(events)
         .collect();
     let word = |reason: &Attention| format!("[{}] = '{}'", reason.number(), reason.as_str());
     let words: Vec<_> = Attention::ALL.iter().map(word).collect();

@@ -128,6 +128,11 @@ impl Keys {
         format!("{}:ended:{{p:{partition}}}", self.prefix)
     }
 
+    /// Where `partition` tells that something was logged.
+    pub(crate) fn logged_channel(&self, partition: u16) -> String {
+        format!("{}:logged:{{p:{partition}}}", self.prefix)
+    }
+
     /// The partition of a channel.
     pub(crate) fn partition_of_channel(&self, channel: &str) -> Option<u16> {
         let (_, text) = channel.strip_prefix(&self.prefix)?.split_once(":{p:")?;

@@ -110,7 +110,16 @@ pub const LAYOUT: &[Family] = &[
         "sorted set",
         "Follow-up work (33 bytes each), by when the engine runs it at the latest.",
     ),
-    later("ff:events:{p:<N>}:<namespace>", "stream", "What happened, for subscribers."),
+    now(
+        "ff:events:{p:<N>}:<namespace>",
+        "stream",
+        "What happened, for subscribers, while the feed of the namespace is on.",
+    ),
+    now(
+        "ff:feed:{p:<N>}:<namespace>:events",
+        "string",
+        "Whether events of a namespace are logged, in every partition.",
+    ),
     now("ff:budget:{p:<N>}:<namespace>:<budget>", "string", "A budget: limits and usage."),
     now("ff:quota:{p:<N>}:<namespace>:<quota>", "string", "A quota: limits and recorded starts."),
     now(
@@ -127,8 +136,4 @@ pub const LAYOUT: &[Family] = &[
 
 const fn now(pattern: &'static str, kind: &'static str, holds: &'static str) -> Family {
     Family { pattern, kind, holds, written: true }
-}
-
-const fn later(pattern: &'static str, kind: &'static str, holds: &'static str) -> Family {
-    Family { written: false, ..now(pattern, kind, holds) }
 }

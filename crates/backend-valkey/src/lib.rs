@@ -14,6 +14,7 @@ mod discovery;
 mod due;
 mod ended;
 mod error;
+mod events;
 mod fast_path;
 mod gather;
 mod heads;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ff_core::limits::Blocker;
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
-use ff_core::resource::LaneState;
+use ff_core::resource::{Body, LaneState};
 use ff_core::{ExecutionId, Namespace, Partition, Resource, ResourceKey};
 use ff_store::store::ORDERED_WAITERS;
 use ff_store::{BlockedClass, BlockedScan, PartitionSet, ResourceScan, StoreError};
 use redis::Cmd;
 
-use crate::codec::format::{self, gate};
+use crate::codec::format::{self, feed, gate};
 use crate::codec::{Packer, Unpacker};
 use crate::constants::RESOURCES;
 use crate::keys;
@@ -23,7 +23,11 @@ use crate::store::Shared;
 pub(crate) fn encode(resource: &Resource) -> Result<Vec<u8>, StoreError> {
     let head = format::Resource {
         version: resource.version.get().to_be_bytes(),
-        gate: resource.as_lane().map_or(0, gate),
+        gate: match &resource.body {
+            Body::Lane(lane) => gate(lane),
+            Body::Feed(feed) if feed.on => feed::ON,
+            _ => 0,
+        },
         timer: resource.timer().map_or(0, |at| at.as_ms()),
     };
     let mut packer = Packer::default();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::feed::Trim;
 use ff_core::limits::Blocker;
 use ff_core::machine::{
     self, Action, ClaimRequest, Command, GrantNext, Granted, NeedsAdmission, Reply, Subject,
@@ -20,6 +21,7 @@ use ff_core::{
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::events::{LogPage, LogScan, Positions};
 use ff_store::roles::Engine;
 use ff_store::wakeups::Announcement;
 use ff_store::{
@@ -42,7 +44,7 @@ use crate::options::Options;
 use crate::slow_path::SlowPath;
 use crate::unfinished::Unfinished;
 use crate::{
-    backlog, claim, constants, discovery, due, ended, query, repair, reply, resource, rows,
+    backlog, claim, constants, discovery, due, ended, events, query, repair, reply, resource, rows,
     setting, startup, stopped,
 };
 
@@ -111,7 +113,7 @@ impl ValkeyStore {
             origin,
         });
         let mut tasks = discovery::start(&shared).await;
-        tasks.extend([ended::start(&shared), stopped::start(&shared)]);
+        tasks.extend([ended::start(&shared), events::start(&shared), stopped::start(&shared)]);
         Ok(ValkeyStore { shared, tasks })
     }
 }
@@ -393,6 +395,18 @@ impl Store for ValkeyStore {
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError> {
         resource::blockers(self, share, after, limit).await
+    }
+
+    async fn events(&self, scan: LogScan) -> Result<LogPage, StoreError> {
+        events::read(self, scan).await
+    }
+
+    async fn event_heads(&self, namespace: &Namespace) -> Result<Positions, StoreError> {
+        events::heads(self, namespace).await
+    }
+
+    async fn trim_events(&self, namespace: &Namespace, trim: Trim) -> Result<bool, StoreError> {
+        events::trim(self, namespace, trim).await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {

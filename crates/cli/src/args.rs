@@ -8,9 +8,9 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
-    explain, keys, lane, link, ls, man, payload, priority, progress, quota, replay, resume, revoke,
-    serve, show, signal, step, steps, submit, tags, tail, token, usage, version, wait, waitpoints,
-    worker, workers,
+    events, explain, feed, keys, lane, link, ls, man, payload, priority, progress, quota, replay,
+    resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token, usage, version,
+    wait, waitpoints, worker, workers,
 };
 use crate::log::Format;
 
@@ -160,6 +160,10 @@ pub(crate) enum Command {
     Keys(keys::Keys),
     /// Manage lanes: list, pause, drain, resume, limit, set defaults.
     Lane(lane::Lane),
+    /// Print what happened in a namespace, or follow it as it happens.
+    Events(events::Events),
+    /// Show or change whether the events of a namespace are logged, and for how long.
+    Feed(feed::Feed),
     /// Manage budgets: limit how much may be used in total.
     Budget(budget::Budget),
     /// Manage quotas: limit how many start per window or run at once.

@@ -2,18 +2,23 @@
 
 mod rows;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bytes::Bytes;
 use ff_core::collection::{Collection, Content, Element, ElementRange};
 use ff_core::continuation::Continuation;
+use ff_core::event::Event;
 use ff_core::machine::LaneClass;
 use ff_core::payload::BlobKey;
 use ff_core::placement::Entry;
 use ff_core::record::{Exit, Version};
 use ff_core::state::State;
 use ff_core::{
-    Capabilities, Execution, ExecutionId, Lane, LeaseId, Namespace, Resource, ResourceKey, Time,
+    Capabilities, Execution, ExecutionId, Lane, LeaseId, Namespace, Resource, ResourceKey,
+    ResourceKind, Time,
 };
 use ff_store::audit::{ElementRow, ResourceEntry, Row, RowContent};
+use ff_store::events::{LogScan, Logged, Positions};
 use ff_store::{Store, StoreError};
 
 pub use rows::{RowKey, RowsOf};
@@ -29,6 +34,8 @@ macro_rules! row_kinds {
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Snapshot {
             $($(#[$doc])* pub $kind: RowsOf<$key, $value>,)+
+            /// The events that are logged, by namespace, partition and order.
+            pub events: RowsOf<(Namespace, u16, usize), Event>,
         }
 
         impl Snapshot {
@@ -53,6 +60,7 @@ macro_rules! row_kinds {
                 let mut found = Vec::new();
                 if self != other {
                     $(self.$kind.differences($word, &other.$kind, &mut found);)+
+                    self.events.differences("event", &other.events, &mut found);
                 }
                 found
             }
@@ -117,6 +125,9 @@ impl StoredElement {
     }
 }
 
+/// How many events are read at a time: few, so that pages meet.
+const EVENTS_READ: usize = 7;
+
 /// Reads everything `store` holds.
 pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
     let mut rows = store.rows().await?;
@@ -133,7 +144,34 @@ pub async fn snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
         let found = store.elements(range).await?.pop();
         stored.element = found.filter(|found| found.number == number);
     }
+    let feeds = all.resources.keys().filter(|key| key.kind == ResourceKind::Feed);
+    let namespaces: BTreeSet<_> = feeds.map(|key| key.namespace.clone()).collect();
+    for namespace in namespaces {
+        read_events(store, namespace, &mut all).await?;
+    }
     Ok(all)
+}
+
+/// Reads a whole log, page by page.
+async fn read_events(
+    store: &dyn Store,
+    namespace: Namespace,
+    all: &mut Snapshot,
+) -> Result<(), StoreError> {
+    let (mut after, mut counts) = (Positions::default(), BTreeMap::<u16, usize>::new());
+    loop {
+        let scan = LogScan { namespace: namespace.clone(), after, limit: EVENTS_READ };
+        let page = store.events(scan).await?;
+        for Logged { partition, event, .. } in page.events {
+            let count = counts.entry(partition).or_default();
+            all.events.add((namespace.clone(), partition, *count), event);
+            *count += 1;
+        }
+        after = page.positions;
+        if !page.more {
+            return Ok(());
+        }
+    }
 }
 
 impl Snapshot {

@@ -153,6 +153,29 @@ pub const CLAIM_WAIT_MAX: Millis = Millis::from_secs(60);
 /// Longest wait for the end of an execution in one call: shorter than proxies allow a request to take.
 pub const END_WAIT_MAX: Millis = Millis::from_secs(30);
 
+/// How long an event is kept by default.
+pub const EVENT_RETENTION: Millis = Millis::from_hours(24);
+/// Shortest time for which an event is kept.
+pub const EVENT_RETENTION_MIN: Millis = Millis::from_secs(1);
+/// Longest time for which an event is kept.
+pub const EVENT_RETENTION_MAX: Millis = Millis::from_days(90);
+/// How many events of a namespace are kept by default, at most.
+pub const EVENTS_KEPT: u64 = 1_000_000;
+/// Most events of a namespace that are kept, whatever an operator sets.
+pub const EVENTS_KEPT_MAX: u64 = 100_000_000;
+/// Most partitions of a store that has feeds: a cursor names a place in each.
+pub const FEED_PARTITIONS: u16 = 512;
+/// How far apart the reads of a feed are that a store is told of, at most.
+pub const FEED_READ_STEP: Millis = Millis::from_secs(60);
+/// How far apart the moments are at which old events are removed, at most.
+pub const FEED_TRIM_STEP: Millis = Millis::from_secs(10);
+/// Most events that one call answers.
+pub const EVENTS_PAGE: usize = 1_000;
+/// Longest cursor of events, in bytes of text.
+pub const EVENT_CURSOR_BYTES: usize = 8_192;
+/// Longest wait for events in one call.
+pub const EVENTS_WAIT_MAX: Millis = Millis::from_secs(30);
+
 /// Longest name of a signing key, in bytes.
 pub const KID_BYTES: usize = 16;
 /// Longest subject that a token is made for, in bytes.
@@ -247,6 +270,13 @@ pub const ALL: &[Limit] = &[
     limit("time until the revocation of a token holds", TOKEN_TRUST.get(), "ms"),
     limit("wait of a waiting claim", CLAIM_WAIT_MAX.get(), "ms"),
     limit("wait for the end of an execution in one call", END_WAIT_MAX.get(), "ms"),
+    limit("time for which an event is kept, shortest", EVENT_RETENTION_MIN.get(), "ms"),
+    limit("time for which an event is kept, longest", EVENT_RETENTION_MAX.get(), "ms"),
+    limit("events of a namespace that are kept", EVENTS_KEPT_MAX, "events"),
+    limit("partitions of a store that has feeds", FEED_PARTITIONS as u64, "partitions"),
+    limit("events that one call answers", EVENTS_PAGE as u64, "events"),
+    limit("cursor of events", EVENT_CURSOR_BYTES as u64, "bytes"),
+    limit("wait for events in one call", EVENTS_WAIT_MAX.get(), "ms"),
     limit("name of a signing key", KID_BYTES as u64, "bytes"),
     limit("subject that a token is made for", SUBJECT_BYTES as u64, "bytes"),
     limit("signing keys that verify at once", VERIFYING_KEYS as u64, "keys"),

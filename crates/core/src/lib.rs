@@ -16,6 +16,7 @@ pub mod credential;
 pub mod digest;
 pub mod event;
 pub mod explain;
+pub mod feed;
 mod full;
 pub mod id;
 pub mod journal;

@@ -168,6 +168,11 @@ impl Version {
         self.0
     }
 
+    /// The random bits.
+    pub const fn salt(self) -> u32 {
+        self.0 as u32
+    }
+
     /// How many writes the record has had.
     pub const fn counter(self) -> u64 {
         self.0 >> 32

@@ -141,6 +141,12 @@ pub enum Refusal {
     /// The waitpoint is closed: by its time, by its holder, or because what waited for it has ended.
     #[error("the waitpoint is closed; nothing waits for this signal any more")]
     WaitpointClosed,
+    /// The log no longer has all events after a cursor.
+    #[error(
+        "the log no longer has every event after this cursor; read the present state, then begin \
+         without a cursor"
+    )]
+    CursorExpired,
     /// A bounded collection is full.
     #[error("{what}")]
     LimitReached {
@@ -219,6 +225,8 @@ pub enum Code {
     NoSigningKey,
     /// See [`Refusal::KeyConflict`].
     KeyConflict,
+    /// See [`Refusal::CursorExpired`].
+    CursorExpired,
 }
 
 impl Code {
@@ -247,6 +255,7 @@ impl Code {
         Code::InvalidToken,
         Code::NoSigningKey,
         Code::KeyConflict,
+        Code::CursorExpired,
     ];
 
     /// The code as it is written everywhere: snake case, never changed.
@@ -275,6 +284,7 @@ impl Code {
             Code::InvalidToken => "invalid_token",
             Code::NoSigningKey => "no_signing_key",
             Code::KeyConflict => "key_conflict",
+            Code::CursorExpired => "cursor_expired",
         }
     }
 
@@ -373,6 +383,11 @@ impl Code {
                 "A signing key cannot become current because its name was used before, or cannot be \
                  retired because it is the current one. Make a key with a new name."
             }
+            Code::CursorExpired => {
+                "The log of events no longer has all that happened after this cursor: it was trimmed \
+                 by time or count, the feed was off in between, or the store has lost writes. \
+                 Nothing was skipped silently. Read the present state, then begin without a cursor."
+            }
         }
     }
 }
@@ -428,6 +443,7 @@ impl Refusal {
             Refusal::InvalidToken => Code::InvalidToken,
             Refusal::NoSigningKey => Code::NoSigningKey,
             Refusal::KeyConflict { .. } => Code::KeyConflict,
+            Refusal::CursorExpired => Code::CursorExpired,
         }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! A resource is a record of its own, with a version and at most one timer, in one partition. All
 //! resources of a namespace share the partition that is its [home](Partition::home), so that one
-//! write can change several of them; copies of a lane's state lie in every partition, where claims
-//! and submits see them.
+//! write can change several of them; copies of a lane's state and of a feed lie in every partition,
+//! where claims, submits and everything that is logged see them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::capability::Capabilities;
 use crate::credential::Credential;
+use crate::feed::FeedState;
 use crate::id::{AdmissionId, ExecutionId, Partition, RequestId};
 use crate::limits::{Amounts, subtract};
 use crate::name::{Actor, Lane, Namespace, ResourceName, TokenName, WorkerInstanceId};
@@ -32,6 +33,9 @@ const TICKET_GRACE: Millis = Millis::from_secs(5);
 /// The name of the one resource that has all signing keys.
 const SIGNING: &str = "signing";
 
+/// The name of the one feed of a namespace.
+const EVENTS: &str = "events";
+
 words!(
     /// The kind of a resource.
     ResourceKind {
@@ -39,6 +43,8 @@ words!(
         Budget = "budget",
         /// A named token.
         Credential = "credential",
+        /// The feed of a namespace.
+        Feed = "feed",
         /// The state of a lane.
         Lane = "lane",
         /// A quota.
@@ -106,6 +112,22 @@ impl ResourceKey {
         Self::at_home(ResourceKind::SigningKeys, &Namespace::system(), &name, partitions)
     }
 
+    /// The feed of a namespace as its home has it, in a store of this many partitions.
+    pub fn feed(namespace: &Namespace, partitions: u16) -> Self {
+        Self::feed_in(Partition::home(namespace, partitions), namespace)
+    }
+
+    /// The feed of a namespace as what is logged in `partition` sees it.
+    pub fn feed_in(partition: Partition, namespace: &Namespace) -> Self {
+        let (namespace, name) = (namespace.clone(), ResourceName::of_store(EVENTS));
+        ResourceKey { partition, kind: ResourceKind::Feed, namespace, name }
+    }
+
+    /// The same resource, where its copy for `partition` lies.
+    pub fn copy_in(&self, partition: Partition) -> Self {
+        ResourceKey { partition, ..self.clone() }
+    }
+
     /// The state of a lane as its home has it, in a store of this many partitions.
     pub fn lane(namespace: &Namespace, lane: &Lane, partitions: u16) -> Self {
         Self::lane_in(Partition::home(namespace, partitions), namespace, lane)
@@ -143,6 +165,8 @@ pub enum Body {
     Budget(Budget),
     /// A named token.
     Credential(Credential),
+    /// The feed of a namespace.
+    Feed(FeedState),
     /// The state of a lane.
     Lane(LaneState),
     /// A quota.
@@ -161,12 +185,51 @@ impl Resource {
         match &self.body {
             Body::Budget(budget) => budget.resets_at(),
             Body::Credential(_) => None,
+            Body::Feed(feed) => feed.spread_by.into_iter().chain(feed.trim_at).min(),
             Body::Lane(lane) => lane.spread_by,
             Body::Quota(quota) => quota.release_at,
             Body::SigningKeys(_) => None,
             Body::Ticket(ticket) => Some(ticket.until),
             Body::Worker(worker) => Some(worker.until()),
         }
+    }
+}
+
+impl Body {
+    /// Of a resource that every partition has a copy of: how often it was changed.
+    pub fn generation(&self) -> Option<u64> {
+        match self {
+            Body::Lane(lane) => Some(lane.generation),
+            Body::Feed(feed) => Some(feed.generation),
+            _ => None,
+        }
+    }
+
+    /// By when the engine copies it, if not every partition has it yet.
+    pub fn spread_by(&self) -> Option<Time> {
+        match self {
+            Body::Lane(lane) => lane.spread_by,
+            Body::Feed(feed) => feed.spread_by,
+            _ => None,
+        }
+    }
+
+    /// The same, to be copied by then.
+    pub fn spreading(mut self, by: Option<Time>) -> Body {
+        match &mut self {
+            Body::Lane(lane) => lane.spread_by = by,
+            Body::Feed(feed) => feed.spread_by = by,
+            _ => {}
+        }
+        self
+    }
+
+    /// The same as a copy has it: what only home has is gone.
+    pub fn copied(mut self) -> Body {
+        if let Body::Feed(feed) = &mut self {
+            feed.trim_at = None;
+        }
+        self.spreading(None)
     }
 }
 
@@ -189,6 +252,8 @@ bodies! {
     as_budget: Budget(Budget);
     /// A named token, if that is what it is.
     as_credential: Credential(Credential);
+    /// The feed of a namespace, if that is what it is.
+    as_feed: Feed(FeedState);
     /// The state of a lane, if that is what it is.
     as_lane: Lane(LaneState);
     /// A quota, if that is what it is.

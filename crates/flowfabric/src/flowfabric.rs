@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ff_core::signal::SignalEffect;
 use ff_core::{ExecutionId, Namespace};
-use ff_sdk::{Client, Heartbeats, ToPayload};
+use ff_sdk::{Client, EventStream, Heartbeats, ToPayload};
 use ff_store::ClientAndWorker;
 use ff_store::ring::SignedToken;
 
@@ -98,6 +98,19 @@ impl FlowFabric {
     /// Describes a quota: how many of its tasks may start in a window and run at once.
     pub fn quota(&self, name: &str) -> QuotaBuilder {
         QuotaBuilder::new(self.clone(), name)
+    }
+
+    /// Follows what happens in the namespace; [`EventStream::open`] begins.
+    ///
+    /// A subscriber misses nothing from its beginning, or from the cursor that it gives, and may see an
+    /// event again, under the same id.
+    pub fn subscribe(&self) -> EventStream {
+        self.client().subscribe()
+    }
+
+    /// Follows the ends of tasks: completed, failed, cancelled, expired.
+    pub fn subscribe_completions(&self) -> EventStream {
+        self.client().subscribe_completions()
     }
 
     /// Ends all workers that were started here, and then the engine if it runs here. Tasks that do not

@@ -45,15 +45,19 @@ pub mod testing;
 mod worker;
 
 pub use builder::Builder;
+pub use ff_core::event::{Event, EventId, EventKind, EventName};
 pub use ff_core::record::Progress;
 pub use ff_core::signal::SignalEffect;
 pub use ff_core::stream::StreamFrame;
-pub use ff_core::{ExecutionId, Fence, LeaseId, Payload, PublicState, RequestId};
-pub use ff_sdk::{
-    Approval, Bytes, Decided, FromPayload, FromTask, Handler, Handling, Json, NeededState,
-    OnTimeout, SdkError as Error, State, StopReason, SuspendReason, Tail, TaskContext, TaskError,
-    TaskSignal, TaskWaitpoint, ToPayload, TokenStream, Vote, Wait, Waited,
+pub use ff_core::{
+    ExecutionId, Fence, Kind, Lane, LeaseId, Payload, PublicState, RequestId, TagKey, TagValue,
 };
+pub use ff_sdk::{
+    Approval, Bytes, Decided, EventStream, Events, FromPayload, FromTask, Handler, Handling, Json,
+    NeededState, OnTimeout, SdkError as Error, State, StopReason, SuspendReason, Tail, TaskContext,
+    TaskError, TaskSignal, TaskWaitpoint, ToPayload, TokenStream, Vote, Wait, Waited,
+};
+pub use ff_store::events::Cursor;
 pub use ff_store::ring::SignedToken;
 pub use flowfabric::FlowFabric;
 pub use handle::{TaskHandle, Untyped};
@@ -91,6 +95,11 @@ struct Steps;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/signals.md")]
 struct Signals;
+
+/// The example of the guide to events, run as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/events.md")]
+struct EventsGuide;
 
 /// The examples of the testing guide, run as they are.
 #[cfg(doctest)]

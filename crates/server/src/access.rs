@@ -67,6 +67,8 @@ const TABLE: &[(&str, Who)] = &[
     ("get_budget",               READ),
     ("list_quotas",              READ),
     ("get_quota",                READ),
+    ("list_events",              READ),
+    ("get_feed",                 READ),
 
     ("claim_executions",         WORK),
     ("grant_execution",          WORK),
@@ -97,6 +99,7 @@ const TABLE: &[(&str, Who)] = &[
     ("revoke_lease",             OPERATE),
     ("resume_execution",         OPERATE),
     ("update_lane",              OPERATE),
+    ("update_feed",              OPERATE),
     ("put_budget",               OPERATE),
     ("reset_budget",             OPERATE),
     ("delete_budget",            OPERATE),

@@ -106,7 +106,7 @@ pub fn status_of_code(code: Code) -> StatusCode {
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::InvalidToken => StatusCode::UNAUTHORIZED,
-        Code::WaitpointClosed => StatusCode::GONE,
+        Code::WaitpointClosed | Code::CursorExpired => StatusCode::GONE,
         Code::IdConflict
         | Code::IdempotencyConflict
         | Code::StaleLease

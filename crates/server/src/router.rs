@@ -21,8 +21,8 @@ use crate::dashboard;
 use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
-    bulk, claim, executions, holder, lanes, limits, meta, named_tokens, operator, registry, steps,
-    stops, streams, suspend, tokens, workers,
+    bulk, claim, events, executions, holder, lanes, limits, meta, named_tokens, operator, registry,
+    steps, stops, streams, suspend, tokens, workers,
 };
 use crate::state::AppState;
 
@@ -42,6 +42,7 @@ use crate::state::AppState;
         (name = "budgets", description = "How much may be used in total."),
         (name = "quotas", description = "How many may start per window, and run at once."),
         (name = "signals", description = "Answer what suspended work waits for, by token."),
+        (name = "events", description = "Follow what happens."),
         (name = "tokens", description = "Who may do what."),
         (name = "meta", description = "The server itself."),
     ),
@@ -194,6 +195,8 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(limits::quota, limits::put_quota, limits::delete_quota))
         .routes(routes!(named_tokens::create_token, named_tokens::list_tokens))
         .routes(routes!(named_tokens::revoke_token))
+        .routes(routes!(events::events))
+        .routes(routes!(events::feed, events::update_feed))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::openapi))
 }

@@ -15,6 +15,7 @@ use ff_core::budget::{BudgetLimits, BudgetView};
 use ff_core::continuation::Continuation;
 use ff_core::credential::TokenView;
 use ff_core::explain::Explanation;
+use ff_core::feed::FeedState;
 use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
     AppendFrames, AppendedFrames, Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest,
@@ -36,6 +37,7 @@ use ff_core::{
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::events::{EventsPage, EventsRequest, FeedUpdate};
 use ff_store::journal::JournalPage;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::ring::{Claims, KeyFile, Purpose, SignedToken};
@@ -47,9 +49,9 @@ use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
 use ff_store::{
     BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineBackend, EngineId,
-    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, PartitionSet, Repaired,
-    SignalBackend, Stats, StoreError, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend,
-    Wakeups, WorkerBackend,
+    EventsBackend, KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend,
+    PartitionSet, Repaired, SignalBackend, Stats, StoreError, StreamBackend, SuspendBackend,
+    TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -162,6 +164,12 @@ impl SignalBackend for OverHttp {
         self.http.signals(target, from, limit).await
     }
 }
+
+pass!(EventsBackend to http {
+    events(request: EventsRequest) -> EventsPage;
+    feed(namespace: &Namespace) -> FeedState;
+    set_feed(update: FeedUpdate) -> FeedState;
+});
 
 pass!(BulkBackend to http {
     delete(delete: Delete) -> ();

@@ -58,8 +58,10 @@ impl AfterCommit {
             ContinuationChange::Add(armed) => Some(*armed),
             ContinuationChange::Remove(_) => None,
         }));
+        let logged = write.events.iter().map(|event| event.namespace.clone());
+        self.announcements.extend(logged.map(Announcement::Events));
         self.counted.extend(write.events.iter().filter_map(|event| {
-            let change = write.changes.iter().find(|change| change.id == event.execution)?;
+            let change = write.changes.iter().find(|change| change.id == event.execution())?;
             Counted::of(change.after.as_ref()?, event.what, event.at)
         }));
     }

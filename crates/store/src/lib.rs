@@ -14,6 +14,7 @@ pub mod clock;
 pub mod continuations;
 pub mod ends;
 pub mod error;
+pub mod events;
 pub mod failure;
 pub mod journal;
 mod lanes;
@@ -31,6 +32,7 @@ pub mod ring;
 pub mod roles;
 mod rows;
 pub mod serial;
+mod spread;
 pub mod steady;
 pub mod stops;
 pub mod store;
@@ -54,6 +56,10 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("viewers of streams", tails::VIEWERS),
     ("frames of one stream that its viewers share", tails::WINDOW),
     ("bytes of them, about", tails::WINDOW_BYTES),
+    ("namespaces whose events one process follows", events::tail::NAMESPACES),
+    ("latest events of a namespace that one process keeps", events::tail::KEPT),
+    ("calls of one process that wait for events", events::tail::WAITING),
+    ("events that one call examines", events::SCANNED),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
     ("refusals that the answer to a bulk operation names", roles::REFUSALS),
@@ -69,9 +75,9 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, KeysBackend,
-    LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend, StreamBackend,
-    SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, EventsBackend,
+    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend,
+    StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

@@ -20,6 +20,7 @@ use crate::admission::starts::Starts;
 use crate::claimers::Claimers;
 use crate::continuations::Runners;
 use crate::error::StoreError;
+use crate::events::tail::Tails;
 use crate::ring::signer::Signer;
 use crate::store::Store;
 use crate::warnings::Known;
@@ -38,6 +39,8 @@ pub(crate) struct Process {
     pub(crate) known: Known,
     /// What it signs and verifies tokens with.
     pub(crate) signer: Signer,
+    /// The readers of events.
+    pub(crate) tails: Tails,
     tasks: TaskTracker,
 }
 
@@ -53,6 +56,7 @@ impl Process {
             claimers: Claimers::default(),
             known: Known::default(),
             signer: Signer::default(),
+            tails: Tails::default(),
             tasks: TaskTracker::new(),
         }
     }

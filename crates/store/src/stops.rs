@@ -45,12 +45,12 @@ impl Stop {
             matches!(what, Cancelling | Cancelled | Revoked | Expired)
         };
         write.events.iter().filter(move |event| stops(event.what)).filter_map(|event| {
-            let change = write.changes.iter().find(|change| change.id == event.execution)?;
+            let change = write.changes.iter().find(|change| change.id == event.execution())?;
             let attempt = change.after.as_ref()?.attempt.as_ref()?;
             Some(Stop {
                 namespace: event.namespace.clone(),
                 instance: attempt.worker.instance.clone(),
-                execution: event.execution,
+                execution: event.execution(),
             })
         })
     }

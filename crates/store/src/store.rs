@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
 use ff_core::continuation::Continuation;
+use ff_core::feed::Trim;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
@@ -18,6 +19,7 @@ use crate::audit::Rows;
 use crate::backlog::Backlog;
 use crate::continuations::ContinuationQueue;
 use crate::error::StoreError;
+use crate::events::{LogPage, LogScan, Positions};
 use crate::partition_set::{EngineId, PartitionSet};
 use crate::steady::Mark;
 use crate::wakeups::Wakeups;
@@ -89,6 +91,18 @@ pub trait Store: Send + Sync + 'static {
         after: Option<&(Namespace, Blocker)>,
         limit: usize,
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
+
+    /// Events after some places, in the order of each partition: nothing that is committed later comes
+    /// before what is answered, in whatever order commits become visible. Places that are not in the
+    /// log any more, or not yet, have expired.
+    async fn events(&self, scan: LogScan) -> Result<LogPage, StoreError>;
+
+    /// The last place of each partition: what is committed later comes after it.
+    async fn event_heads(&self, namespace: &Namespace) -> Result<Positions, StoreError>;
+
+    /// Removes the oldest events of a namespace, a bounded number. Tells whether there is more to
+    /// remove.
+    async fn trim_events(&self, namespace: &Namespace, trim: Trim) -> Result<bool, StoreError>;
 
     /// How much waits, and for what.
     async fn backlog(&self) -> Result<Backlog, StoreError>;

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::ends::Ends;
+use crate::events::hints::EventHints;
 use crate::lock::lock;
 use crate::stops::{Stop, Stops};
 use crate::tails::Tails;
@@ -41,6 +42,8 @@ pub enum Announcement {
     Frames(ExecutionId),
     /// A worker should look at what it holds.
     Stop(Stop),
+    /// A namespace has new events.
+    Events(Namespace),
 }
 
 /// A queue that can be waited on.
@@ -57,6 +60,7 @@ pub struct Wakeups {
     ends: Ends,
     stops: Stops,
     tails: Tails,
+    events: EventHints,
 }
 
 impl Default for Wakeups {
@@ -69,6 +73,7 @@ impl Default for Wakeups {
             ends: Ends::default(),
             stops: Stops::default(),
             tails: Tails::default(),
+            events: EventHints::default(),
         }
     }
 }
@@ -126,6 +131,7 @@ impl Wakeups {
                 Announcement::Ended(id) => self.ends.hint(id),
                 Announcement::Frames(id) => self.tails.hint(id),
                 Announcement::Stop(stop) => self.stops.announce(stop),
+                Announcement::Events(namespace) => self.events.hint(namespace.as_str()),
             }
         }
     }
@@ -137,6 +143,12 @@ impl Wakeups {
         }
         self.timer.notify_one();
         self.ends.hint_where(|_| true);
+        self.events.hint_all();
+    }
+
+    /// The namespaces whose events are followed.
+    pub fn events(&self) -> &EventHints {
+        &self.events
     }
 
     /// The executions whose end is waited for.

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::feed::Trim;
 use ff_core::limits::Blocker;
 use ff_core::machine::{ClaimRequest, Command, NeedsAdmission, Reply};
 use ff_core::payload::BlobKey;
@@ -12,6 +13,7 @@ use ff_core::placement::QueueEntry;
 use ff_core::{Execution, ExecutionId, Namespace, Resource, ResourceKey, Setting, Time};
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
+use ff_store::events::{LogPage, LogScan, Positions};
 use ff_store::{
     BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, EngineId, ListScan, Listed,
     PartitionSet, Repaired, ResourceScan, SettlementQueue, Stats, Store, StoreError, Wakeups,
@@ -85,6 +87,9 @@ forward! {
     async blockers(
         share: &PartitionSet, after: Option<&(Namespace, Blocker)>, limit: usize
     ) -> Result<Vec<(Namespace, Blocker)>, StoreError>;
+    async events(scan: LogScan) -> Result<LogPage, StoreError>;
+    async event_heads(namespace: &Namespace) -> Result<Positions, StoreError>;
+    async trim_events(namespace: &Namespace, trim: Trim) -> Result<bool, StoreError>;
     async backlog() -> Result<Backlog, StoreError>;
     async ahead(place: &QueueEntry, id: ExecutionId) -> Result<u64, StoreError>;
     async engine_heartbeat(engine: EngineId) -> Result<Vec<EngineId>, StoreError>;

@@ -8,6 +8,7 @@ mod answers;
 mod bulk;
 mod claiming;
 mod connect;
+mod events;
 mod explained;
 mod journal;
 mod limits;

@@ -40,7 +40,7 @@ pub(super) fn list_path(listing: &Listing) -> String {
 }
 
 /// `text` with everything but unreserved characters percent-encoded.
-fn percent(text: &str) -> String {
+pub(super) fn percent(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {

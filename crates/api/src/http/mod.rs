@@ -6,6 +6,7 @@
 mod assignment;
 mod bulk;
 mod content;
+mod event;
 mod holder;
 mod lane;
 mod limit;
@@ -31,6 +32,7 @@ pub use bulk::{BulkFilter, BulkRequest};
 pub(crate) use content::Content;
 #[cfg(feature = "client")]
 pub(crate) use content::RESULT;
+pub use event::{EventsFrom, FeedRequest};
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
     ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,

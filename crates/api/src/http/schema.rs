@@ -195,6 +195,10 @@ words! {
     Deed = ff_core::act::Deed;
     /// What a token is good for.
     TokenPurpose = super::token::TokenPurpose;
+    /// What happened to an execution.
+    EventName = ff_core::event::EventName;
+    /// Where to begin to read events.
+    EventsFrom = super::event::EventsFrom;
     /// Why waiting work is not dispatched.
     Withheld = ff_core::machine::Withheld;
     /// What the holder of a token may do in its namespaces. Every role may read.

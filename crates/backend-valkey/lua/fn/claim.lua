@@ -25,7 +25,7 @@ local function take(k, now, choice, claim, dealt, admitted, taken)
     local id, place = candidates[3 * at - 2], claim.first + i - 1
     local admission = admitted[id]
     local changed = place < C.PLACES
-      and ff.lease.take(k, taken.armed, taken.held, id, bytes, now, claim, place,
+      and ff.lease.take(k, taken.logs, taken.armed, taken.held, id, bytes, now, claim, place,
         admission and admission.name)
     if not changed then
       break
@@ -87,7 +87,7 @@ register('claim', function(routes, args, time)
   end
   local deferred = choice.deferred[1] and choice.deferred or ''
   local reply, taken = {1, now, choice.limited and 1 or 0, false, deferred},
-    {armed = {}, held = {}, left = {}}
+    {armed = {}, held = {}, left = {}, logs = {}}
   for i, dealt in ipairs(ff.claims.deal(claims, choice)) do
     reply[5 + i] = apart(take, k, now, choice, claims[i], dealt, admitted, taken)
   end

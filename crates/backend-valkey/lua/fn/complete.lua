@@ -8,7 +8,7 @@
 
 -- Answers the reply, and the id if it is completed. Adds its timer to armed and what no longer holds it
 -- to released: index entries of all are written by one command.
-local function complete(k, now, armed, released, packed, bytes_out)
+local function complete(k, now, logs, armed, released, packed, bytes_out)
   local id, namespace, fence, new_salt, at = ff.lease.shown(packed)
   local bytes = id and ff.lease.held(k, id, fence)
   if not bytes then
@@ -29,6 +29,8 @@ local function complete(k, now, armed, released, packed, bytes_out)
   counter, salt, timer = counter + 1, new_salt, ff.retired_at(now, retention)
   holder, exit, detail, attempt = '', exited, said, ff.attempt.complete(attempt, now)
   result_place, result = place, bytes_out
+  ff.events.happened(k, logs, ns, C.EVENT_COMPLETED, 0, now, id, counter, salt, run, attempts, bytes,
+    tail_at)
   if result_place == C.PLACE_OWN_KEY then
     call('SET', ff.key.result(record, run), bytes_out)
     result = ''
@@ -41,10 +43,10 @@ end
 
 register('complete', function(keys, args, time)
   local k, now, armed, released, ended = ff.keys(keys[1]), time or now(), {}, {}, {}
-  local replies = {now}
+  local logs, replies = {}, {now}
   for i = 1, #args, 2 do
     replies[#replies + 1], ended[#ended + 1] =
-      apart(complete, k, now, armed, released, args[i], args[i + 1])
+      apart(complete, k, now, logs, armed, released, args[i], args[i + 1])
   end
   if released[1] then
     ff.arm_all(k, armed, now)

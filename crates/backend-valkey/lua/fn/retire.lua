@@ -4,7 +4,7 @@
 -- reply: for each 1 if it was removed, 2 if there was none, 0 if its timer may be for something
 --       else, which the slow path decides.
 
-local function retire(k, now, id, closing)
+local function retire(k, now, logs, id, closing)
   local bytes = call('GET', ff.key.record(k, id))
   if not bytes then
     call('ZREM', k.timer, id)
@@ -17,9 +17,15 @@ local function retire(k, now, id, closing)
   if not whole or ff.retired_at(until_at, retention) > now then
     return 0
   end
-  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
   if not tail_whole then
     return 0
+  end
+  local log = ff.events.log_of(k, logs, ns)
+  if log then
+    -- The record is not written again; its removal has the version that it would get.
+    ff.events.write(log, C.EVENT_RETIRED, 0, now, id, counter + 1, salt, run, attempts, lane,
+      string.sub(bytes, rest_at))
   end
   ff.save.remove(k, id, ns, attention, key, run)
   local name = ff.name.queue(ns, lane, class)
@@ -28,9 +34,9 @@ local function retire(k, now, id, closing)
 end
 
 register('retire', function(keys, args)
-  local k, now, replies, closing, gone = ff.keys(keys[1]), now(), {}, {}, {}
+  local k, now, logs, replies, closing, gone = ff.keys(keys[1]), now(), {}, {}, {}, {}
   for i, id in ipairs(args) do
-    replies[i] = apart(retire, k, now, id, closing)
+    replies[i] = apart(retire, k, now, logs, id, closing)
     gone[#gone + 1] = replies[i] == 1 and id or nil
   end
   for _, queue in pairs(closing) do

@@ -9,7 +9,7 @@
 
 -- Accepts one. known has what this call has found out: whether a queue is closed to it, by the name of the
 -- queue; what its head does not exceed, by its key; which namespaces are registered, by their names.
-local function submit(k, now, known, origin, packed, own_input)
+local function submit(k, now, known, logs, origin, packed, own_input)
   local named, $submission, at = pcall(struct.unpack, '>$SUBMISSION', packed)
   if not named then
     return ''
@@ -50,6 +50,14 @@ local function submit(k, now, known, origin, packed, own_input)
   local bytes =
     struct.pack(ff.record.WHOLE, $packed_head, $packed_tail, string.sub(packed, rest_at))
   local own = input_place == C.PLACE_OWN_KEY and own_input
+  local log = ff.events.log_of(k, logs, ns)
+  if log then
+    if call('EXISTS', ff.key.record(k, id)) == 1 then
+      return ''
+    end
+    ff.events.write(log, C.EVENT_SUBMITTED, until_at, now, id, counter, salt, run, attempts, lane,
+      string.sub(packed, rest_at))
+  end
   if not ff.save.create(k, id, bytes, ns, created, key, own, nil, known) then
     return ''
   end
@@ -62,9 +70,9 @@ local function submit(k, now, known, origin, packed, own_input)
 end
 
 register('submit', function(keys, args, time)
-  local k, now, known, replies = ff.keys(keys[1]), time or now(), {}, {}
+  local k, now, known, logs, replies = ff.keys(keys[1]), time or now(), {}, {}, {}
   for i = 2, #args, 2 do
-    replies[#replies + 1] = apart(submit, k, now, known, args[1], args[i], args[i + 1])
+    replies[#replies + 1] = apart(submit, k, now, known, logs, args[1], args[i], args[i + 1])
   end
   return replies
 end, {}, 1, 2)

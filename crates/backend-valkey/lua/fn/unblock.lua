@@ -22,7 +22,7 @@ end
 
 -- Returns one, the one at a place of the call. Index entries of all are written by one command for each
 -- index: left has the ids by what they waited for, armed and disarmed the timers.
-local function unblock(k, now, packed, place, queues, left, armed, disarmed)
+local function unblock(k, now, logs, packed, place, queues, left, armed, disarmed)
   local named, $release = pcall(struct.unpack, '>$RELEASE', packed)
   local record = named and ff.key.record(k, id)
   local bytes = named and call('GET', record)
@@ -35,7 +35,7 @@ local function unblock(k, now, packed, place, queues, left, armed, disarmed)
   if not whole or ff.name.limit(blocked) ~= on or (timer ~= 0 and now >= timer) then
     return 0
   end
-  local tail_whole, $tail = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
+  local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)
   if not tail_whole then
     return 0
   end
@@ -44,6 +44,11 @@ local function unblock(k, now, packed, place, queues, left, armed, disarmed)
   state, until_at, detail, blocked = C.STATE_QUEUED, 0, '', ''
   score, timer = ff.blocked.place(queued_at, priority), deadline
   counter, salt = counter + 1, new_salt
+  local log = ff.events.log_of(k, logs, ns)
+  if log then
+    ff.events.write(log, C.EVENT_UNBLOCKED, why > C.LAST_START and 1 or 0, now, id, counter, salt, run,
+      attempts, lane, string.sub(bytes, rest_at))
+  end
   call('SET', record, struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at)))
   if timer ~= 0 and timer ~= was then
     armed[#armed + 1], armed[#armed + 2] = timer, id
@@ -72,9 +77,9 @@ end
 
 register('unblock', function(keys, args)
   local k, now, queues, left, armed, disarmed = ff.keys(keys[1]), now(), {}, {}, {}, {}
-  local replies = {{}}
+  local logs, replies = {}, {{}}
   for i = 2, #args do
-    replies[i] = apart(unblock, k, now, args[i], i, queues, left, armed, disarmed)
+    replies[i] = apart(unblock, k, now, logs, args[i], i, queues, left, armed, disarmed)
   end
   ff.arm_all(k, armed, now)
   for number, queue in ipairs(queues) do

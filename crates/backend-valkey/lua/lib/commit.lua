@@ -10,7 +10,8 @@
 --       name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''. A
 --       continuation has its owner's id, '', its bytes, 'add' or 'remove', when it is due, and ''. What
 --       is counted has its owner's id, '', the counters and what is added to each, packed, 'count', and
---       time and bytes of the continuation that is added at zero, or '' and ''.
+--       time and bytes of the continuation that is added at zero, or '' and ''. An event has its
+--       execution's id, '', its bytes, 'event', its namespace and ''.
 -- reply: for each decision {1, then for each change the score of the head it became or '', of what is
 --       counted 1 if that added its continuation, else 0}, {0} if something has changed, {2} if the
 --       decision is too old, or the error that it raised.
@@ -92,8 +93,16 @@ local function is_resource(args, at)
   return string.find(args[at], '^[%l_]+:')
 end
 
--- Changes of continuations and counters.
+-- Events, and changes of continuations and counters.
 local LATER = {
+  event = {
+    examined = function(_, args, at)
+      return {args[at + 4], args[at + 2]}
+    end,
+    write = function(k, event, _, _, logs)
+      ff.events.add(k, logs, event[1], event[2])
+    end,
+  },
   add = {
     examined = function(_, args, at)
       return ff.continuations.added(args[at + 2], args[at + 4])
@@ -122,7 +131,7 @@ local LATER = {
 
 -- One decision, whose arguments begin at a place. Adds the executions that it ends to ended, and those
 -- that have new frames to framed.
-local function decision(k, now, args, from, count, ended, framed)
+local function decision(k, now, args, from, count, ended, framed, logs)
   local origin, decided, holds = args[1], tonumber(args[from]), tonumber(args[from + 1])
   if now - decided > C.MAX_AGE or (holds ~= 0 and holds <= now) then
     return {2}
@@ -150,10 +159,13 @@ local function decision(k, now, args, from, count, ended, framed)
     local at, was, after = from + BEFORE + (i - 1) * EACH, change[1], change[2]
     local id, head, later = args[at], nil, LATER[args[at + 3]]
     if later then
-      head = later.write(k, change, id, now)
+      head = later.write(k, change, id, now, logs)
     elseif is_resource(args, at) then
       if args[at + 3] ~= 'guard' then
         ff.resource.put(k, id, change, args[at + 2], now)
+        if string.find(id, '^feed:') then
+          ff.events.forget(logs)
+        end
       end
     elseif args[at + 3] == 'append' then
       ff.elements.write(ff.key.record(k, id), change[3])
@@ -188,10 +200,10 @@ ff.commit = function(keys, args)
   if #args < 2 or not whole(args, 2, following) then
     return redis.error_reply('FF_ARITY commit was given other than whole decisions')
   end
-  local k, now, replies, ended, framed, at = ff.keys(keys[1]), now(), {}, {}, {}, 2
+  local k, now, replies, ended, framed, logs, at = ff.keys(keys[1]), now(), {}, {}, {}, {}, 2
   while at <= #args do
     local count = tonumber(args[at + 2])
-    replies[#replies + 1] = apart(decision, k, now, args, at, count, ended, framed)
+    replies[#replies + 1] = apart(decision, k, now, args, at, count, ended, framed, logs)
     at = following(args, at)
   end
   ff.save.ended(k, ended)

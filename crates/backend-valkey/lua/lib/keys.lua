@@ -10,6 +10,7 @@ local known, count, generation = {}, 0, 0
 
 local function forget(k)
   k.lists = {}
+  k.feeds = {} -- the feed of a namespace
   k.queue_keys = {}
   k.classed = {} -- whether a queue is that of a class with requirements
   k.lanes = {} -- the settings of the lane of a queue
@@ -34,6 +35,7 @@ local function make(route)
     continuations = idx .. 'continuations',
     channel = prefix .. ':wake:' .. tag,
     ended = prefix .. ':ended:' .. tag,
+    logged = prefix .. ':logged:' .. tag,
   }
   forget(k)
   return k
@@ -98,6 +100,21 @@ end
 
 function ff.key.idempotency(k, ns)
   return k.idx .. 'keys:' .. ns
+end
+
+-- Its feed, and its log.
+function ff.key.feed(k, ns)
+  local key = k.feeds[ns]
+  if not key then
+    key = k.prefix .. ':feed:' .. k.tag .. ':' .. ns .. ':events'
+    bounded()
+    k.feeds[ns] = key
+  end
+  return key
+end
+
+function ff.key.events(k, ns)
+  return k.prefix .. ':events:' .. k.tag .. ':' .. ns
 end
 
 -- Executions that need attention for one reason, by NAMESPACE:REASON.

@@ -25,10 +25,10 @@ function ff.lease.held(k, id, fence)
 end
 
 -- Leases a queued execution to a worker: writes its record, and adds its timer to armed and the entry of
--- its claim to held. by has the request, worker, instance and salt of the claim; place is which of its
+-- its claim to held. logs is that of the call. by has the request, worker, instance and salt of the claim; place is which of its
 -- leases this is, and name the admission under which limits admitted the execution, if they did. Answers
 -- the new record; nil, with nothing written, if the record is damaged.
-function ff.lease.take(k, armed, held, id, bytes, now, by, place, name)
+function ff.lease.take(k, logs, armed, held, id, bytes, now, by, place, name)
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
   if not whole then
     return nil
@@ -56,6 +56,8 @@ function ff.lease.take(k, armed, held, id, bytes, now, by, place, name)
   timer = ff.earliest(until_at, timeout_at, deadline)
   counter, salt = counter + 1, by.salt
   local changed = struct.pack(ff.record.CHANGED, $packed_head, string.sub(bytes, tail_at))
+  ff.events.happened(k, logs, ns, C.EVENT_CLAIMED, attempts - 1, now, id, counter, salt, run, attempts,
+    bytes, tail_at)
   call('SET', record, changed)
   if timer ~= was then
     armed[#armed + 1], armed[#armed + 2] = timer, id

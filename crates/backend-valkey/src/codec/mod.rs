@@ -7,6 +7,7 @@
 mod attempt;
 mod bytes;
 mod element;
+mod event;
 pub(crate) mod format;
 mod glance;
 mod held;
@@ -24,6 +25,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use attempt::{completed as completed_attempt, decode as attempt};
 pub(crate) use bytes::{Packer, Unpacker};
 pub(crate) use element::{element, pack_elements};
+pub(crate) use event::{decode as event, encode as encode_event};
 pub(crate) use glance::Glance;
 pub(crate) use held::{admission_name, completed, held_by};
 pub(crate) use inline::{INLINE, Inline};

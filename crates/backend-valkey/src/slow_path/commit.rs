@@ -66,8 +66,8 @@ impl<'a> CommitCall<'a> {
     }
 }
 
-/// Where the changes of a decision begin among the arguments of its function: continuations that are
-/// added come first and those that are removed last, so that no fault between loses one.
+/// Where the changes of a decision begin among the arguments of its function: events and continuations
+/// that are added come first and those that are removed last, so that no fault between loses one.
 pub(super) struct Places {
     pub(super) changes: usize,
     pub(super) tallies: usize,
@@ -76,7 +76,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn of(set: &WriteSet) -> Places {
-        let changes = added(set).count();
+        let changes = set.events.len() + added(set).count();
         let records = set.changes.len() + set.appends.len();
         let tallies = changes + records + set.resources.len() + set.guards.len();
         Places { changes, tallies, count: tallies + set.tallies.len() + removed(set).count() }
@@ -101,6 +101,12 @@ fn removed(set: &WriteSet) -> impl Iterator<Item = &Continuation> {
 pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
     let Write { set, decided, .. } = write;
     let mut args = Vec::new();
+    for event in &set.events {
+        let bytes = codec::encode_event(event);
+        let bytes = bytes.map_err(|error| unwritable(event.execution(), &error))?;
+        args.extend([owned(keys::id(event.execution())), text(""), Cow::Owned(bytes)]);
+        args.extend([text("event"), text(event.namespace.as_str()), text("")]);
+    }
     for Armed { continuation, due } in added(set) {
         push_continuation(continuation, "add", due.as_ms().to_string(), &mut args);
     }

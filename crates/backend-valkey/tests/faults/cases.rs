@@ -2,7 +2,7 @@
 
 use ff_core::continuation::Continuation;
 use ff_core::machine::{
-    AppendFrames, Command, Disconnect, Heartbeat, LaneSpread, Register, Submit, TickResource,
+    AppendFrames, Command, Disconnect, Heartbeat, Register, ResourceSpread, Submit, TickResource,
 };
 use ff_core::policy::{Backoff, Policy, Retry};
 use ff_core::stream::StreamPolicy;
@@ -252,7 +252,7 @@ pub(crate) fn settle() -> Vec<Case> {
     let leaving = Disconnect { key: worker_key(), session };
     let gone = TickResource { key: worker_key() };
     let copying = TickResource { key: lane_key() };
-    let spread = LaneSpread { key: lane_key(), generation: 1 };
+    let spread = ResourceSpread { key: lane_key(), generation: 1 };
     let paused = || vec![run(set_lane(true, false))];
     vec![
         once(case("commit_freeing", "a heartbeat", registered(), one(command(beat)))),

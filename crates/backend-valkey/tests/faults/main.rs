@@ -5,6 +5,7 @@
 mod arguments;
 mod cases;
 mod counting;
+mod events;
 mod faulty;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -6,15 +6,17 @@ use ff_backend_valkey::{LAYOUT, Options, Prefix, ValkeyStore};
 use ff_core::budget::{BudgetLimits, DimensionLimits, OnBreach};
 use ff_core::continuation::ContinuationKind;
 use ff_core::credential::{Role, Scope, SecretDigest};
+use ff_core::feed::FeedState;
 use ff_core::journal::ReplayJournal;
 use ff_core::limits::{Blocker, ExecutionLimits};
 use ff_core::machine::{
-    AdmissionBatch, AdmissionRequest, Admit, AppendFrames, Block, ClaimRequest, Complete, Fail,
-    Home, IssueToken, LeaseRef, NeedsAdmission, PutBudget, PutQuota, Register, Replay, Reply,
-    SetLane, Submit, Target, ToyLater,
+    AdmissionBatch, AdmissionRequest, Admit, AppendFrames, Block, ClaimRequest, Complete,
+    CopyResource, Fail, Home, IssueToken, LeaseRef, NeedsAdmission, PutBudget, PutQuota, Register,
+    Replay, Reply, SetLane, Submit, Target, ToyLater,
 };
 use ff_core::quota::QuotaLimits;
 use ff_core::record::Tags;
+use ff_core::resource::Body;
 use ff_core::state::{Failure, Worker};
 use ff_core::stream::Frame;
 use ff_core::{
@@ -116,6 +118,10 @@ async fn every_key_is_documented_and_every_documented_key_is_written() {
     let key = IdempotencyKey::new("order-1").unwrap();
     let id = mint::execution_id(Partition::of_key(&Namespace::default(), &key));
     let long = Payload::bytes(vec![7; 1_000]);
+    let feed = FeedState { on: true, generation: 1, ..FeedState::default() };
+    let at = id.partition().among(store.partitions());
+    let key_of_feed = ResourceKey::feed_in(at, &Namespace::default());
+    run(&store, CopyResource { key: key_of_feed, body: Box::new(Body::Feed(feed)) }).await;
     run(
         &store,
         Submit { key: Some(key), input: long.clone(), tags: Tags::new(), ..Submit::new(id) },

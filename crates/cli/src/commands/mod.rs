@@ -12,7 +12,9 @@ pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod dev;
 pub(crate) mod docs;
+pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod feed;
 pub(crate) mod keys;
 pub(crate) mod lane;
 mod limits;
@@ -115,6 +117,8 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Workers(command) => command.run(session).await,
         Command::Keys(command) => command.run(session).await,
         Command::Lane(command) => command.run(session).await,
+        Command::Events(command) => command.run(session).await,
+        Command::Feed(command) => command.run(session).await,
         Command::Budget(command) => command.run(session).await,
         Command::Quota(command) => command.run(session).await,
         Command::Token(command) => command.run(session).await,

@@ -4,6 +4,7 @@
 pub(crate) mod amount;
 pub(crate) mod attempts;
 pub(crate) mod budgets;
+pub(crate) mod events;
 pub(crate) mod execution;
 pub(crate) mod explanation;
 pub(crate) mod keys;

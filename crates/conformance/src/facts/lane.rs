@@ -2,10 +2,10 @@
 
 use ff_core::bounds::{MESSAGE_BYTES, PAGE};
 use ff_core::machine::{
-    ClaimRequest, Claimed, CopyLane, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
+    ClaimRequest, Claimed, CopyResource, GrantNext, Granted, SetLane, SetPriority, Submit, Withheld,
 };
 use ff_core::policy::Policy;
-use ff_core::resource::LaneState;
+use ff_core::resource::{Body, LaneState};
 use ff_core::{Code, Lane, Partition, Patch, PublicState, ResourceKey, When};
 use ff_store::listing::Filter;
 use ff_store::roles::{LaneUpdate, LaneView};
@@ -433,7 +433,8 @@ pub(crate) async fn an_earlier_update_never_replaces_a_later_one(g: Fixture) {
     for number in 0..g.backend().partitions() {
         let partition = Partition::new(number).unwrap();
         let key = ResourceKey::lane_in(partition, &g.namespace, &Lane::default());
-        g.run(CopyLane { key, state: earlier.clone() }).await.unwrap();
+        let body = Box::new(Body::Lane(earlier.clone()));
+        g.run(CopyResource { key, body }).await.unwrap();
     }
     g.snapshot().await.assert_same(&before);
     let id = g.waiting().await;

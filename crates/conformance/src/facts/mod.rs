@@ -26,6 +26,7 @@ pub(crate) mod delay;
 pub(crate) mod delete;
 pub(crate) mod elements;
 pub(crate) mod engines;
+pub(crate) mod events;
 pub(crate) mod exit;
 pub(crate) mod explain;
 pub(crate) mod fail;

@@ -2,21 +2,23 @@
 
 use fastrand::Rng;
 use ff_core::bounds::RUNS;
+use ff_core::feed::{FeedState, Trim};
 use ff_core::journal::ReplayJournal;
 use ff_core::machine::{
-    Action, Cancel, ClaimRequest, Command, GrantNext, GrantOffer, LeaseRef, Replay, Reply, Submit,
-    Target,
+    Action, Cancel, ClaimRequest, Command, CopyResource, GrantNext, GrantOffer, LeaseRef, Replay,
+    Reply, Submit, Target,
 };
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::Attention;
+use ff_core::resource::Body;
 use ff_core::state::Worker;
 use ff_core::table::Node;
-use ff_core::{Actor, Execution, ExecutionId, Millis, Partition, TokenName};
+use ff_core::{Actor, Execution, ExecutionId, Millis, Partition, ResourceKey, TokenName};
 use ff_store::{ListIndex, ListScan, Position};
 
 use super::clock::{SPANS, Set};
 use super::compare::Answer;
-use super::make::{self, chance, one};
+use super::make::{self, chance, millis, one};
 use super::op::Op;
 use super::pair::View;
 use super::read::Read;
@@ -69,6 +71,9 @@ impl Generator {
         };
         if seed % WORN == WORN - 1 {
             generator.plan_all_runs();
+        }
+        if seed % 2 == 1 {
+            generator.plan_feeds();
         }
         generator
     }
@@ -166,6 +171,10 @@ impl Generator {
                 let part = one(rng, &[BlobPart::Input, BlobPart::Result(0), BlobPart::Result(1)]);
                 Read::Blob(BlobKey { execution: id, part })
             }
+            9 if chance(rng, 30) => Read::Trim {
+                namespace: make::namespace(rng),
+                trim: Trim { before: view.now - millis(rng, &[0, 1_000]), most: rng.u64(..20) },
+            },
             2 | 8 | 9 => Read::Elements(self.elements(view, limit)),
             3 => {
                 let record = view.held.record(id).filter(|_| rng.bool());
@@ -199,6 +208,24 @@ impl Generator {
     /// An id that names nothing.
     fn id(&mut self) -> ExecutionId {
         make::id(&mut self.rng, self.partitions)
+    }
+
+    /// Switches the feeds of all namespaces on, in every partition if these are few.
+    fn plan_feeds(&mut self) {
+        let feed = FeedState { on: true, generation: 1, ..FeedState::default() };
+        let partitions: Vec<_> = match self.partitions {
+            few @ ..=4 => (0..few).map(|number| Partition::new(number).unwrap()).collect(),
+            _ => vec![self.favourite],
+        };
+        let mut copies = Vec::new();
+        for namespace in make::namespaces() {
+            for at in partitions.iter().copied() {
+                let key = ResourceKey::feed_in(at, &namespace);
+                let body = Box::new(Body::Feed(feed.clone()));
+                copies.push(self.with_entropy(CopyResource { key, body }));
+            }
+        }
+        self.planned.push(Op::Run(copies));
     }
 
     /// Submits an execution and replays it until it has no run left.

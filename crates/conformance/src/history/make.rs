@@ -36,6 +36,11 @@ pub(super) fn millis(rng: &mut Rng, all: &[u64]) -> Millis {
     Millis::new(one(rng, all))
 }
 
+/// Every namespace of a history.
+pub(super) fn namespaces() -> [Namespace; 2] {
+    ["acme", "rival"].map(|name| Namespace::new(name).unwrap())
+}
+
 pub(super) fn namespace(rng: &mut Rng) -> Namespace {
     let name = if chance(rng, 93) { "acme" } else { "rival" };
     Namespace::new(name).unwrap()

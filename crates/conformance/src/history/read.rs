@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use ff_core::collection::{Element, ElementRange};
+use ff_core::feed::Trim;
 use ff_core::payload::BlobKey;
 use ff_core::placement::QueueEntry;
-use ff_core::{Execution, ExecutionId, Resource, Time};
+use ff_core::{Execution, ExecutionId, Namespace, Resource, Time};
 use ff_store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListScan, Listed, PartitionSet, ResourceScan,
     Store, StoreError,
@@ -20,10 +21,21 @@ pub(crate) enum Read {
     Blob(BlobKey),
     Elements(ElementRange),
     List(ListScan),
-    DueAction { after: Option<(Time, ExecutionId)>, limit: usize },
+    DueAction {
+        after: Option<(Time, ExecutionId)>,
+        limit: usize,
+    },
     Resources(ResourceScan),
-    Ahead { place: QueueEntry, id: ExecutionId },
+    Ahead {
+        place: QueueEntry,
+        id: ExecutionId,
+    },
     Blocked(BlockedScan),
+    /// Removes old events, which needs no decision.
+    Trim {
+        namespace: Namespace,
+        trim: Trim,
+    },
 }
 
 /// What was read.
@@ -37,11 +49,16 @@ pub(crate) enum Seen {
     Resources(Vec<Resource>),
     Ahead(u64),
     Blocked(Vec<BlockedClass>),
+    /// Whether there is more to remove.
+    Trim(bool),
 }
 
 impl Read {
     pub(crate) async fn at(&self, store: &dyn Store) -> Result<Seen, StoreError> {
         Ok(match self.clone() {
+            Read::Trim { namespace, trim } => {
+                Seen::Trim(store.trim_events(&namespace, trim).await?)
+            }
             Read::Record(id) => Seen::Record(store.record(id).await?.map(Box::new)),
             Read::Blob(key) => Seen::Blob(store.blob(key).await?),
             Read::Elements(range) => Seen::Elements(store.elements(range).await?),

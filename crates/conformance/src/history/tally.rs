@@ -193,9 +193,10 @@ impl Tallies {
     }
 }
 
-/// Refusals of signing keys and tokens: those of tokens are decided before any command, and keys belong to
-/// no namespace of a history.
-const NOT_IN_HISTORIES: &[Code] = &[Code::InvalidToken, Code::NoSigningKey, Code::KeyConflict];
+/// Refusals of signing keys, tokens and cursors: those of tokens and cursors are decided outside of
+/// commands, and keys belong to no namespace of a history.
+const NOT_IN_HISTORIES: &[Code] =
+    &[Code::InvalidToken, Code::NoSigningKey, Code::KeyConflict, Code::CursorExpired];
 
 /// The records that differ.
 fn changed(before: &Snapshot, after: &Snapshot) -> Vec<ExecutionId> {

@@ -62,6 +62,13 @@ impl RowKey for (Namespace, Lane, Capabilities) {
     }
 }
 
+/// An event outlives its execution.
+impl RowKey for (Namespace, u16, usize) {
+    fn execution(&self) -> Option<ExecutionId> {
+        None
+    }
+}
+
 impl RowKey for ResourceKey {
     fn execution(&self) -> Option<ExecutionId> {
         None

@@ -39,6 +39,23 @@ async fn optimistic_4_partitions() -> Subject {
     Subject::new(store.with_partitions(PARTITIONS), clock)
 }
 
+/// Commits become visible out of order: an event up to three reads late.
+async fn late() -> Subject {
+    let clock = ManualClock::default();
+    let store = MemoryStore::serial(Arc::new(clock.clone())).with_late_visibility(7, 3);
+    Subject::new(store, clock)
+}
+
+async fn late_4_partitions() -> Subject {
+    let clock = ManualClock::default();
+    let faults = Faults { seed: 7, conflict_percent: 20, pause_percent: 33 };
+    let store = MemoryStore::optimistic(Arc::new(clock.clone()), faults);
+    let store = store.with_late_visibility(11, 3).with_partitions(PARTITIONS);
+    Subject::new(store, clock)
+}
+
+ff_conformance::exam!(memory_late, late, events);
+ff_conformance::exam!(memory_late_4_partitions, late_4_partitions, events);
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
 // What does not depend on the order of work, which a queue has only within a partition.
@@ -47,6 +64,7 @@ ff_conformance::exam!(
     serial_4_partitions,
     continuations,
     elements,
+    events,
     follow,
     lane,
     lane_defaults,

@@ -1,12 +1,12 @@
 //! Lanes: an operator pauses, drains and resumes them, limits how many of their executions run, and sets
 //! defaults for their submits.
 //!
-//! The settings of a lane are written at the home of its namespace and then copied to every
-//! partition. A change is acknowledged when every copy is written; a caller that dies before leaves a
-//! timer behind, and the engine finishes the copies. The limit of a lane is kept by a quota of its own,
-//! which is written with it and never removed: a claim that reads an older copy still finds the quota,
-//! and its count stays right however often the limit is changed.
+//! The settings of a lane are written at the home of its namespace and then [copied](super::spread) to
+//! every partition. The limit of a lane is kept by a quota of its own, which is written with it and
+//! never removed: a claim that reads an older copy still finds the quota, and its count stays right
+//! however often the limit is changed.
 
+use super::spread::SPREAD;
 use super::{Context, Decide, Facts, ReadSet, Reply, Step, WriteSet};
 use crate::bounds;
 use crate::machine::hold::check_message;
@@ -15,10 +15,6 @@ use crate::patch::Patch;
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::resource::{Body, LaneState, Resource, ResourceKey};
-use crate::time::Millis;
-
-/// How long a caller has to copy what it said to every partition.
-pub(super) const SPREAD: Millis = Millis::from_secs(5);
 
 /// Says something of a lane, at home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,72 +116,5 @@ impl SetLane {
                 (earlier.active, earlier.has_waiters, earlier.created_at);
         }
         Some(context.put(&key, before, Body::Quota(quota)))
-    }
-}
-
-/// Gives a partition its copy of a lane's settings. A later copy stays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CopyLane {
-    /// Where the copy lies.
-    pub key: ResourceKey,
-    /// What was said.
-    pub state: LaneState,
-}
-
-impl Decide for CopyLane {
-    fn facts(&self) -> Facts<'_> {
-        Facts::resource(&self.key)
-    }
-
-    fn check(&self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn reads(&self) -> ReadSet {
-        ReadSet::resource(&self.key)
-    }
-
-    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let before = context.loaded.resource(&self.key);
-        let earlier = before.and_then(Resource::as_lane).map_or(0, |lane| lane.generation);
-        if earlier >= self.state.generation {
-            return Ok(Step::answer(Reply::Done));
-        }
-        let after = LaneState { spread_by: None, ..self.state.clone() };
-        Ok(Step::write(context.put(&self.key, before, Body::Lane(after)), Reply::Done))
-    }
-}
-
-/// Every partition has a lane's settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneSpread {
-    /// Where the state lies at home.
-    pub key: ResourceKey,
-    /// What was spread; what was said since is not.
-    pub generation: u64,
-}
-
-impl Decide for LaneSpread {
-    fn facts(&self) -> Facts<'_> {
-        Facts::resource(&self.key)
-    }
-
-    fn check(&self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn reads(&self) -> ReadSet {
-        ReadSet::resource(&self.key)
-    }
-
-    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let before = context.loaded.resource(&self.key);
-        let lane = before.and_then(Resource::as_lane);
-        let Some(lane) = lane.filter(|l| l.generation == self.generation && l.spread_by.is_some())
-        else {
-            return Ok(Step::answer(Reply::Done));
-        };
-        let after = LaneState { spread_by: None, ..lane.clone() };
-        Ok(Step::write(context.put(&self.key, before, Body::Lane(after)), Reply::Done))
     }
 }

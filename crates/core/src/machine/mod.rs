@@ -16,6 +16,7 @@ mod delete;
 mod ending;
 mod facts;
 mod fail;
+mod feed;
 mod frames;
 mod grant;
 mod guard;
@@ -35,6 +36,7 @@ mod resume;
 mod revoke;
 mod signal;
 mod signing;
+mod spread;
 mod submit;
 mod summary;
 mod suspend;
@@ -67,10 +69,11 @@ pub use delay::Delay;
 pub use delete::Delete;
 pub use facts::{Facts, Moves, Subject};
 pub use fail::Fail;
+pub use feed::{FeedChange, FeedEmptied, SetFeed};
 pub use frames::AppendFrames;
 pub use grant::GrantNext;
 pub use hand_back::HandBack;
-pub use lane::{CopyLane, LaneSpread, SetLane};
+pub use lane::SetLane;
 pub use limit::{Discard, PutBudget, PutQuota, ResetBudget};
 pub use priority::SetPriority;
 pub use progress::ReportProgress;
@@ -90,6 +93,7 @@ pub use resume::Resume;
 pub use revoke::Revoke;
 pub use signal::{Signal, WaitpointRef};
 pub use signing::{RegisterKey, RetireKey, RotateKey};
+pub use spread::{CopyResource, ResourceSpread};
 pub use submit::Submit;
 pub use summary::PatchSummary;
 pub use suspend::Suspend;
@@ -222,8 +226,10 @@ actions!(
     Heartbeat,
     Disconnect,
     SetLane,
-    CopyLane,
-    LaneSpread,
+    CopyResource,
+    ResourceSpread,
+    SetFeed,
+    FeedEmptied,
     TickResource,
     PutBudget,
     ResetBudget,

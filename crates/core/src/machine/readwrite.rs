@@ -284,7 +284,7 @@ impl Context<'_> {
         record.version = Version::first(self.salt);
         record.placed = Placement::of(&record);
         WriteSet {
-            events: vec![self.event(&record, what)],
+            events: vec![Event::of(&record, record.version, what, self.now)],
             changes: vec![Change {
                 id: record.id,
                 before: None,
@@ -312,7 +312,11 @@ impl Context<'_> {
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
         WriteSet {
-            events: what.into().map(|what| self.event(&after, what)).into_iter().collect(),
+            events: what
+                .into()
+                .map(|what| Event::of(&after, after.version, what, self.now))
+                .into_iter()
+                .collect(),
             settlements: write.settlements,
             changes: vec![Change {
                 id: after.id,
@@ -328,8 +332,10 @@ impl Context<'_> {
 
     /// A removed record.
     pub(super) fn remove(&self, before: &Execution) -> WriteSet {
+        // The record is not written again; its removal has the version that it would get.
+        let version = before.version.next(before.version.salt());
         WriteSet {
-            events: vec![self.event(before, EventKind::Retired)],
+            events: vec![Event::of(before, version, EventKind::Retired, self.now)],
             changes: vec![Change {
                 id: before.id,
                 before: Some(before.version),
@@ -370,10 +376,6 @@ impl Context<'_> {
             write.guards.push((key.clone(), version));
         }
         write
-    }
-
-    fn event(&self, record: &Execution, what: EventKind) -> Event {
-        Event { namespace: record.spec.namespace.clone(), execution: record.id, at: self.now, what }
     }
 }
 

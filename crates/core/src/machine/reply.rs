@@ -19,6 +19,7 @@ use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
 use crate::credential::Credential;
+use crate::feed::FeedState;
 use crate::limits::Amounts;
 use crate::quota::Quota;
 use crate::resource::LaneState;
@@ -47,6 +48,8 @@ pub enum Reply {
     Registered(Registered),
     /// To a change of a lane's settings: the settings that hold now.
     Lane(LaneState),
+    /// To a change of a feed: its new state.
+    Feed(Box<FeedState>),
     /// To a run of a continuation.
     Continued(Continued),
     /// To a tick of a resource.

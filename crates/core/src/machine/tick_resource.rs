@@ -1,10 +1,11 @@
 //! Tick of a resource: let time do what is due.
 
 use super::admission::TICKET_TTL;
-use super::lane::SPREAD;
+use super::spread::SPREAD;
 use super::{Context, Decide, Facts, ReadSet, Step};
+use crate::feed::Trim;
 use crate::refusal::Refusal;
-use crate::resource::{Body, LaneState, ResourceKey, Ticket};
+use crate::resource::{Body, Resource, ResourceKey, Ticket};
 use crate::time::Millis;
 
 /// Does what is due to a resource, if anything is. It belongs to no tenant.
@@ -21,8 +22,15 @@ pub enum ResourceTicked {
     Nothing,
     /// A worker was silent for too long: its registration is removed.
     WorkerGone,
-    /// These settings must be copied to every partition; the timer fires again until that is done.
-    Spread(LaneState),
+    /// This must be copied to every partition; the timer fires again until that is done.
+    Spread(Box<Body>),
+    /// The log of a feed must be trimmed.
+    Trim {
+        /// What is removed.
+        trim: Trim,
+        /// The feed is off as of this generation: once its log is empty, that must be said.
+        off: Option<u64>,
+    },
     /// The period of a budget is over, and what was used is forgotten.
     BudgetReset,
     /// The engine must check whether the execution still has this ticket.
@@ -78,11 +86,32 @@ impl Decide for TickResource {
             }
             // It has no timer.
             Body::Credential(_) => Step::answer(ResourceTicked::Nothing),
-            Body::Lane(lane) => {
-                let after = LaneState { spread_by: Some(context.now + SPREAD), ..lane.clone() };
-                let answer = ResourceTicked::Spread(after.clone());
-                Step::write(context.put(&self.key, before, Body::Lane(after)), answer)
+            Body::Lane(_) => self.spread(context, resource),
+            Body::Feed(_) if resource.body.spread_by().is_some_and(|by| by <= context.now) => {
+                self.spread(context, resource)
+            }
+            Body::Feed(feed) => {
+                let mut after = feed.clone();
+                if after.is_unread(context.now) {
+                    after.switch(false, context.now);
+                    after.generation += 1;
+                    // Copies are made by the next tick.
+                    after.spread_by = Some(context.now);
+                }
+                after.trim_at = Some(context.now + after.trim_step());
+                let off = (!after.on).then_some(after.generation);
+                let answer = ResourceTicked::Trim { trim: after.trimming(context.now), off };
+                Step::write(context.put(&self.key, before, Body::Feed(after)), answer)
             }
         })
+    }
+}
+
+impl TickResource {
+    /// Has the resource copied to every partition, again until that is done.
+    fn spread(&self, context: &Context<'_>, resource: &Resource) -> Step {
+        let after = resource.body.clone().spreading(Some(context.now + SPREAD));
+        let answer = ResourceTicked::Spread(Box::new(after.clone()));
+        Step::write(context.put(&self.key, Some(resource), after), answer)
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod claim;
+pub(crate) mod events;
 pub(crate) mod executions;
 pub(crate) mod holder;
 pub(crate) mod lanes;
@@ -49,7 +50,7 @@ pub(crate) enum Problems {
     /// The current state does not allow it.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
-    /// What was named is closed for ever.
+    /// What was named is closed for ever, or no longer kept.
     #[response(status = 410, content_type = "application/problem+json")]
     Gone(Problem),
     /// The body, or something in it, is too large.

@@ -83,6 +83,7 @@ const OPERATIONS: &str = "
     get    /readyz                           get_readiness
     get    /v1/budgets                       list_budgets
     get    /v1/budgets/{name}                get_budget
+    get    /v1/events                        list_events
     get    /v1/executions                    list_executions
     get    /v1/executions/{id}               get_execution
     get    /v1/executions/{id}/attempts      list_execution_attempts
@@ -94,6 +95,7 @@ const OPERATIONS: &str = "
     get    /v1/executions/{id}/stream        read_stream
     get    /v1/executions/{id}/summary       get_summary
     get    /v1/executions/{id}/waitpoints    get_waitpoints
+    get    /v1/feed                          get_feed
     get    /v1/lanes                         list_lanes
     get    /v1/lanes/{lane}                  get_lane
     get    /v1/quotas                        list_quotas
@@ -101,6 +103,7 @@ const OPERATIONS: &str = "
     get    /v1/stops                         wait_for_stops
     get    /v1/tokens                        list_tokens
     get    /v1/workers                       list_workers
+    patch  /v1/feed                          update_feed
     patch  /v1/lanes/{lane}                  update_lane
     post   /v1/budgets/{name}/reset          reset_budget
     post   /v1/executions                    submit_execution

@@ -19,8 +19,8 @@ use ff_core::{
 };
 
 use super::{
-    Answer, BulkBackend, Engine, LimitsBackend, NamedTokensBackend, SignalBackend, StreamBackend,
-    TokenBackend, done, only,
+    Answer, BulkBackend, Engine, EventsBackend, LimitsBackend, NamedTokensBackend, SignalBackend,
+    StreamBackend, TokenBackend, done, only,
 };
 use crate::ends;
 use crate::error::StoreError;
@@ -33,7 +33,13 @@ use crate::store::{ResourceScan, Store};
 /// Submits, inspects and controls executions.
 #[async_trait]
 pub trait ClientBackend:
-    LimitsBackend + BulkBackend + NamedTokensBackend + SignalBackend + StreamBackend + TokenBackend
+    LimitsBackend
+    + BulkBackend
+    + NamedTokensBackend
+    + SignalBackend
+    + StreamBackend
+    + TokenBackend
+    + EventsBackend
 {
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;

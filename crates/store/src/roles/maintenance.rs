@@ -15,9 +15,10 @@ use crate::audit::Rows;
 use crate::backlog::Backlog;
 use crate::continuations;
 use crate::error::StoreError;
-use crate::lanes;
+use crate::events::feed;
 use crate::partition_set::{EngineId, PartitionSet};
 use crate::process::Process;
+use crate::spread;
 use crate::store::{DueCursor, DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
 
@@ -196,6 +197,7 @@ impl<S: Store + ?Sized> MaintenanceBackend for Engine<S> {
 
 async fn tick_resource(process: &Arc<Process>, key: ResourceKey) -> Result<bool, StoreError> {
     let (namespace, name, kind) = (key.namespace.clone(), key.name.clone(), key.kind);
+    let home = key.clone();
     let ticked = run(&*process.store, TickResource { key }).await;
     continuations::run_soon(process);
     let on = || Blocker { kind, name: name.clone() };
@@ -211,9 +213,8 @@ async fn tick_resource(process: &Arc<Process>, key: ResourceKey) -> Result<bool,
         ResourceTicked::CheckTicket(ticket) => {
             settle::check_ticket(process, &namespace, &ticket).await?;
         }
-        ResourceTicked::Spread(state) => {
-            lanes::spread(process, &namespace, &(&name).into(), state).await?;
-        }
+        ResourceTicked::Spread(body) => spread::spread(process, &home, *body).await?,
+        ResourceTicked::Trim { trim, off } => feed::trim(process, &namespace, trim, off).await?,
     }
     Ok(true)
 }

@@ -3,6 +3,7 @@
 mod bulk;
 mod client;
 mod ended;
+mod events;
 mod keys;
 mod limits;
 mod maintenance;
@@ -22,6 +23,7 @@ use ff_core::{Actor, Refusal};
 pub use bulk::{Bulk, BulkAction, BulkBackend, BulkSlice, BulkVerb, REFUSALS};
 pub use client::{ClientBackend, LaneUpdate, LaneView, explained};
 pub use ended::until_ended;
+pub use events::EventsBackend;
 pub use keys::KeysBackend;
 pub use limits::LimitsBackend;
 pub use maintenance::MaintenanceBackend;

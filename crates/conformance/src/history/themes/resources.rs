@@ -2,10 +2,11 @@
 
 use ff_core::credential::{Role, Scope, SecretDigest};
 use ff_core::machine::{
-    Action, CopyLane, Disconnect, Heartbeat, IssueToken, LaneSpread, NoteTokenUse, Register,
-    RevokeToken, SetLane, TickResource,
+    Action, CopyResource, Disconnect, FeedChange, FeedEmptied, Heartbeat, IssueToken, NoteTokenUse,
+    Register, ResourceSpread, RevokeToken, SetFeed, SetLane, TickResource,
 };
 use ff_core::placement::{QueueEntry, Score};
+use ff_core::resource::Body;
 use ff_core::state::State;
 use ff_core::{
     Actor, Code, Execution, Lane, Namespace, Patch, RequestId, Resource, ResourceKey, ResourceKind,
@@ -31,6 +32,7 @@ pub(super) const THEME: Theme = Theme {
         (3, |g, v| Some(g.lane(v))),
         (2, |g, v| Some(g.tick_resource(v))),
         (1, |g, v| Some(g.token(v))),
+        (1, |g, v| Some(g.feed(v))),
     ],
 };
 
@@ -109,12 +111,39 @@ impl Generator {
                 state.paused = chance(rng, 20);
                 let anywhere = make::partition(rng, partitions).among(partitions);
                 let at = granted.map_or(anywhere, |record| view.partition(record.id));
-                CopyLane { key: ResourceKey { partition: at, ..key }, state }.into()
+                CopyResource { key: key.copy_in(at), body: Box::new(Body::Lane(state)) }.into()
             }
             _ => {
                 let generation = state.generation + u64::from(chance(rng, 20));
-                LaneSpread { key, generation }.into()
+                ResourceSpread { key, generation }.into()
             }
+        }
+    }
+
+    /// A change of a feed: by a reader, by an operator, or to a copy of it. Mostly it is on afterwards.
+    pub(crate) fn feed(&mut self, view: View<'_>) -> Action {
+        let (rng, partitions) = (&mut self.rng, self.partitions);
+        let key = ResourceKey::feed(&make::namespace(rng), partitions);
+        let known = view.held.resources.get(&key).and_then(Resource::as_feed);
+        let mut state = known.cloned().unwrap_or_default();
+        match rng.u8(..10) {
+            0..3 => SetFeed { key, change: FeedChange::Read, partitions }.into(),
+            3..6 => {
+                let change = FeedChange::Set {
+                    on: one(rng, &[None, Some(true), Some(true), Some(false)]),
+                    retention: chance(rng, 40).then(|| millis(rng, &[1_000, 60_000, 1])),
+                    most: one(rng, &[None, Some(1), Some(100), Some(0)]),
+                };
+                SetFeed { key, change, partitions }.into()
+            }
+            6..8 => {
+                state.generation = (state.generation + rng.u64(..3)).saturating_sub(1);
+                state.on |= chance(rng, 80);
+                let at = make::partition(rng, partitions).among(partitions);
+                CopyResource { key: key.copy_in(at), body: Box::new(Body::Feed(state)) }.into()
+            }
+            8 => ResourceSpread { key, generation: state.generation }.into(),
+            _ => FeedEmptied { key, generation: state.generation }.into(),
         }
     }
 

@@ -146,4 +146,30 @@ pub(crate) enum Bug {
     StreamsAreNotTrimmed,
     /// A patch of a summary that is known is applied again.
     RepeatedPatchesCount,
+    /// An event that becomes visible after a later one is never told.
+    LateEventsAreSkipped,
+    /// A log has the events of another namespace.
+    EventsAreShared,
+    /// A cursor whose events were removed continues with what is left.
+    ExpiryIsSilent,
+    /// Every cursor before the oldest event has expired, whatever it has seen.
+    SeenIsExpired,
+    /// A full page has nothing behind it.
+    FullPagesEndTheLog,
+    /// Tags are not in the log.
+    EventsLackTags,
+    /// An event that is read again has another id.
+    EventIdsChange,
+    /// A subscriber begins with the oldest event.
+    HeadsAreOld,
+    /// Old events are not removed.
+    EventsAreKept,
+    /// All events are removed.
+    TrimsTakeAll,
+    /// A feed is switched on at home alone.
+    FeedsAreNotSpread,
+    /// A feed is not known to have been off.
+    EpochsAreForgotten,
+    /// A feed that nobody reads stays on.
+    FeedsHaveNoTimer,
 }

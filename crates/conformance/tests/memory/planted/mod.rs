@@ -2,6 +2,7 @@
 
 mod admission;
 mod bug;
+mod events;
 mod store;
 mod suspend;
 
@@ -27,7 +28,7 @@ use store::Planted;
 async fn planted(bug: Bug) -> Subject {
     let clock = ManualClock::default();
     let partitions = match bug {
-        Bug::TimersAreReadAtHome => 4,
+        Bug::TimersAreReadAtHome | Bug::FeedsAreNotSpread => 4,
         _ => 1,
     };
     let store = MemoryStore::serial(Arc::new(clock.clone())).with_partitions(partitions);
@@ -338,4 +339,25 @@ caught_by_facts!(
         "streams::the_oldest_frames_past_the_bound_are_trimmed",
     a_patch_that_is_applied_twice: RepeatedPatchesCount,
         "summary::a_repeated_patch_changes_nothing",
+    a_late_event_that_is_skipped: LateEventsAreSkipped,
+        "events::a_subscriber_misses_nothing_whatever_its_pages",
+    events_of_another_namespace: EventsAreShared, "events::another_namespace_tells_nothing",
+    an_expired_cursor_that_continues: ExpiryIsSilent,
+        "events::what_is_removed_between_two_pages_is_not_skipped_silently",
+    a_cursor_that_expires_too_early: SeenIsExpired,
+        "events::old_events_are_removed_and_a_cursor_before_them_has_expired",
+    a_full_page_that_ends_the_log: FullPagesEndTheLog,
+        "events::a_subscriber_misses_nothing_whatever_its_pages",
+    events_without_tags: EventsLackTags, "events::an_event_says_all_that_it_is_selected_by",
+    events_whose_ids_change: EventIdsChange, "events::an_event_that_is_read_again_has_its_id",
+    a_subscriber_that_begins_too_early: HeadsAreOld,
+        "events::a_subscriber_begins_with_what_happens_from_now_on",
+    events_that_are_kept: EventsAreKept, "events::no_more_events_are_kept_than_the_feed_says",
+    a_trim_that_takes_all: TrimsTakeAll,
+        "events::old_events_are_removed_and_a_cursor_before_them_has_expired",
+    a_feed_that_is_not_spread: FeedsAreNotSpread,
+        "events::commits_at_the_same_time_are_all_told",
+    a_feed_whose_gap_is_forgotten: EpochsAreForgotten,
+        "events::a_cursor_ends_when_the_feed_was_off",
+    a_feed_that_never_goes_off: FeedsHaveNoTimer, "events::a_feed_that_nobody_reads_goes_off",
 );

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use ff_backend_memory::MemoryStore;
 use ff_core::collection::{Collection, Element, ElementRange};
+use ff_core::feed::Trim;
 use ff_core::journal::ReplayJournal;
 use ff_core::limits::Blocker;
-use ff_core::machine::{Action, Command, CopyLane, LeaseRef, Reply, Ticked, Toy, Unblock};
+use ff_core::machine::{Action, Command, CopyResource, LeaseRef, Reply, Ticked, Toy, Unblock};
 use ff_core::payload::BlobKey;
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::resource::{Body, LaneState};
@@ -17,6 +18,7 @@ use ff_core::{
     ResourceKey, ResourceKind, StepName, Time,
 };
 use ff_store::audit::{Row, Rows};
+use ff_store::events::{LogPage, LogScan, Positions};
 use ff_store::{
     BlockedClass, BlockedScan, ContinuationQueue, DueCursor, DueTimers, ListScan, Listed,
     PartitionSet, ResourceScan, SettlementQueue, Store, StoreError, Wakeups, mint,
@@ -162,7 +164,8 @@ impl Planted {
     }
 
     async fn copy(&self, key: &ResourceKey, state: LaneState) {
-        self.run(CopyLane { key: key.clone(), state }).await;
+        let body = Box::new(Body::Lane(state));
+        self.run(CopyResource { key: key.clone(), body }).await;
     }
 
     pub(crate) async fn run(&self, action: impl Into<Action>) {
@@ -254,6 +257,10 @@ impl Forward for Planted {
                 answers.push(Err(StoreError::Corrupt(format!("execution {execution}"))));
                 continue;
             }
+            if self.loses(&command) {
+                answers.push(Ok(Reply::Done));
+                continue;
+            }
             if let Some(refusal) = self.refuse(&command).await {
                 answers.push(Err(refusal.into()));
                 continue;
@@ -312,6 +319,7 @@ impl Forward for Planted {
         let hidden = |kind| match self.bug {
             Bug::RegistrationsHaveNoTimer => true,
             Bug::PeriodsNeverEnd => kind == ResourceKind::Budget,
+            Bug::FeedsHaveNoTimer => kind == ResourceKind::Feed,
             Bug::TicketsHaveNoTimer => kind == ResourceKind::Ticket,
             Bug::RatesHaveNoTimer => kind == ResourceKind::Quota,
             _ => false,
@@ -327,7 +335,20 @@ impl Forward for Planted {
     async fn resource(&self, key: &ResourceKey) -> Result<Option<Resource>, StoreError> {
         let mut found = self.store.resource(key).await?;
         found.iter_mut().for_each(|resource| self.spoil_resource(resource));
+        self.spoil_feed(&mut found);
         Ok(found)
+    }
+
+    async fn events(&self, scan: LogScan) -> Result<LogPage, StoreError> {
+        self.spoiled_events(scan).await
+    }
+
+    async fn event_heads(&self, namespace: &Namespace) -> Result<Positions, StoreError> {
+        self.spoiled_heads(namespace).await
+    }
+
+    async fn trim_events(&self, namespace: &Namespace, trim: Trim) -> Result<bool, StoreError> {
+        self.spoiled_trim(namespace, trim).await
     }
 
     async fn resources(&self, scan: ResourceScan) -> Result<Vec<Resource>, StoreError> {
