@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ff_backends::CeilingPlan;
+use ff_core::Namespace;
+use ff_store::events::FeedUpdate;
 use ff_store::{EngineBackend, PartitionSet};
 
 use crate::crowd::{Measured, measure};
@@ -50,8 +52,30 @@ pub(crate) async fn run(
         report.commands_per_sync = Some(round(commands / syncs.max(1.0)));
         group = (commands / syncs.max(1.0)).round().max(1.0) as usize;
     }
+    if load.feed {
+        with_feed(backend, load, &mut report).await?;
+    }
     limit(url, load, group, &mut report).await?;
     Ok(report)
+}
+
+/// Runs `load` once more, with the feed on.
+async fn with_feed(
+    backend: Arc<dyn EngineBackend>,
+    load: Load,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let namespace = Namespace::default();
+    let update = |on| FeedUpdate { namespace: namespace.clone(), on: Some(on), ..Default::default() };
+    backend.set_feed(update(true)).await?;
+    let quiet: Progress = Arc::new(|_, _| ());
+    measure(backend.clone(), load.warm_up(), quiet.clone()).await?;
+    let measured = measure(backend.clone(), load, quiet).await?;
+    backend.set_feed(update(false)).await?;
+    report.feed_per_second = Some(round(measured.per_second));
+    report.fraction_with_feed =
+        report.per_second.map(|without| round(measured.per_second / without));
+    Ok(())
 }
 
 /// Runs `load` until its last execution is finished, and removed when it is to be.

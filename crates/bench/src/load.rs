@@ -19,6 +19,8 @@ pub struct Load {
     pub limited: bool,
     /// How long finished executions stay; `None` means the default, longer than any benchmark.
     pub retention: Option<Millis>,
+    /// Whether the cycle runs a second time, with the feed of its namespace on.
+    pub feed: bool,
 }
 
 impl Load {

@@ -86,6 +86,10 @@ pub struct Report {
     pub baseline_per_second: Option<f64>,
     /// `per_second` as a part of that.
     pub fraction_of_baseline: Option<f64>,
+    /// `per_second` of the same work with the feed on, once more in the same run.
+    pub feed_per_second: Option<f64>,
+    /// That as a part of `per_second`.
+    pub fraction_with_feed: Option<f64>,
     /// Commits that waited for the disk, per execution.
     pub syncs_per_execution: Option<f64>,
     /// How many executions shared one commit that waited for the disk.

@@ -64,6 +64,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     retention: Option<Millis>,
 
+    /// cycle: run it a second time with the feed on, and compare.
+    #[arg(long)]
+    feed: bool,
+
     /// idle, overload: how long to measure; 10s and 60s when absent.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     span: Option<Millis>,
@@ -172,6 +176,7 @@ impl Bench {
             },
             limited: self.scenario == Which::Admission,
             retention: self.retention.filter(|_| self.scenario == Which::Cycle),
+            feed: self.feed && self.scenario == Which::Cycle,
         }
     }
 

@@ -19,6 +19,7 @@ mod dashboard;
 mod dashboard_access;
 mod dashboard_browser;
 mod dashboard_cost;
+mod events;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -2,17 +2,22 @@
 //!
 //! Every round kills a server once while it opens the store and once while clients write through it
 //! as fast as they can; on Valkey then a worker, and Valkey itself. After each kill the store is
-//! checked and read back. `FF_ROUNDS` sets the number of rounds; `cargo xtask kill` runs many.
+//! checked and read back, and a subscriber that keeps its cursor through all of it has missed nothing. `FF_ROUNDS` sets the number of rounds; `cargo xtask kill` runs many.
 
 mod acknowledged;
+mod follower;
 mod load;
 
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use acknowledged::{Acknowledged, Loss};
+use ff_api::client::{HttpClient, HttpOptions};
 use ff_testkit::report;
 use ff_testkit::valkey::{self, Config};
+use follower::Follower;
 use load::{BATCH, Load};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
@@ -40,6 +45,7 @@ struct Fixture {
     runtime: Runtime,
     all: Acknowledged,
     lost: Vec<Loss>,
+    follower: Follower,
     /// The longest that a server took to serve again after Valkey was back.
     longest: Duration,
 }
@@ -58,12 +64,16 @@ impl Fixture {
     fn on(name: &'static str, ff: Ff, valkey: Option<valkey::Server>) -> Fixture {
         let runtime = Runtime::new().unwrap();
         let (all, lost, longest) = (Acknowledged::default(), Vec::new(), Duration::ZERO);
-        Fixture { name, ff, valkey, runtime, all, lost, longest }
+        let follower = Follower::default();
+        Fixture { name, ff, valkey, runtime, all, lost, follower, longest }
     }
 
     /// Runs `rounds` unless the environment sets another number, then completes all work.
     fn run(&mut self, rounds: u64) {
         let rounds = std::env::var("FF_ROUNDS").map_or(rounds, |rounds| rounds.parse().unwrap());
+        let store = self.runtime.block_on(ff_backends::open(&self.ff.store())).unwrap();
+        self.runtime.block_on(self.follower.begin(&*store));
+        drop(store);
         for _ in 0..rounds {
             kill_while_opening(&self.ff);
             self.kill(Victim::Server);
@@ -74,6 +84,7 @@ impl Fixture {
         }
         self.finish();
         self.read_back_all();
+        self.compare_events();
         let (name, count, lost) = (self.name, self.all.count() + self.lost.len(), self.lost.len());
         eprintln!("{name}: {rounds} rounds, {count} acknowledged, {lost} lost");
         if self.valkey.is_some() {
@@ -92,6 +103,10 @@ impl Fixture {
     fn kill(&mut self, victim: Victim) {
         let mut server = self.ff.serve();
         let mut worker = self.valkey.as_ref().map(|_| cat(&server.ff()));
+        let follower = std::mem::take(&mut self.follower);
+        let over = Arc::new(AtomicBool::new(false));
+        let client = Arc::new(HttpClient::new(HttpOptions::new(&server.url)).unwrap());
+        let following = self.runtime.spawn(follower.follow(client, over.clone()));
         let answered = self.runtime.block_on(async {
             let mut load = Load::start(&server.url).await;
             let life = Duration::from_millis(fastrand::u64(LIFE_MS));
@@ -109,7 +124,9 @@ impl Fixture {
             load.end().await
         });
         worker.iter_mut().for_each(Process::kill);
+        over.store(true, Ordering::SeqCst);
         server.kill();
+        self.follower = self.runtime.block_on(following).unwrap();
         let lost = self.read_back(&answered);
         assert!(lost.is_empty() || victim == Victim::Store, "{:?}", whats(lost));
         self.ff.check();
@@ -130,6 +147,23 @@ impl Fixture {
         self.ff.check();
     }
 
+    /// The subscriber was told of everything that was acknowledged.
+    fn compare_events(&mut self) {
+        let store = self.runtime.block_on(ff_backends::open(&self.ff.store())).unwrap();
+        self.runtime.block_on(self.follower.catch_up(&*store));
+        let missed = self.follower.missed(&self.all);
+        let (name, follower) = (self.name, &self.follower);
+        eprintln!(
+            "{name}: {} events, {} of them again, {} missed, the cursor expired {} times",
+            follower.count(),
+            follower.repeated,
+            missed.len(),
+            follower.expired
+        );
+        assert_eq!(missed, []);
+        report::count(&format!("kill_events_{name}"), follower.count() as u64);
+    }
+
     /// What earlier rounds acknowledged survived the later ones.
     fn read_back_all(&self) {
         assert_eq!(whats(self.read_back(&self.all)), Vec::<String>::new());
@@ -144,6 +178,7 @@ impl Fixture {
     }
 
     fn assert_nothing_lost(self) {
+        assert_eq!(self.follower.expired, 0, "nothing was removed, and nothing was lost");
         assert_eq!(whats(self.lost), Vec::<String>::new());
     }
 }
