@@ -66,7 +66,8 @@ async fn with_feed(
     report: &mut Report,
 ) -> Result<(), BenchError> {
     let namespace = Namespace::default();
-    let update = |on| FeedUpdate { namespace: namespace.clone(), on: Some(on), ..Default::default() };
+    let update =
+        |on| FeedUpdate { namespace: namespace.clone(), on: Some(on), ..Default::default() };
     backend.set_feed(update(true)).await?;
     let quiet: Progress = Arc::new(|_, _| ());
     measure(backend.clone(), load.warm_up(), quiet.clone()).await?;

@@ -11,7 +11,7 @@ const WORD: usize = 13;
 pub(crate) fn line(view: &EventView, style: Style) -> String {
     let word = format!("{:WORD$}", view.event.as_str());
     let word = match view.event.as_str() {
-        "completed" => style.green(&word),
+        "completed" => style.bold(&word),
         "failed" | "expired" => style.red(&word),
         _ => word,
     };

@@ -5,117 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use ff_core::bounds::{EVENTS_PAGE, EVENTS_WAIT_MAX};
 use ff_core::event::{Event, EventKind, EventName, fold};
 use ff_core::feed::FeedState;
-use ff_core::machine::{ClaimRequest, CopyResource, Delete, FeedChange, SetFeed, Submit};
-use ff_core::resource::Body;
-use ff_core::{Code, ExecutionId, Kind, Millis, Partition, ResourceKey};
+use ff_core::machine::{ClaimRequest, Delete, Submit};
+use ff_core::{Code, Kind, Millis};
 use ff_store::EventsBackend;
-use ff_store::events::{Cursor, EventFilter, EventsPage, EventsRequest, FeedUpdate, StartAt};
-use ff_store::roles::Answer;
+use ff_store::events::{EventFilter, EventsRequest, FeedUpdate, StartAt};
 
+use crate::fixture::events::{LATE, Reader, by_execution, feed, keep, parsed, read, request, set};
 use crate::fixture::{Fixture, Refused, failure, lane, ms, tag};
-
-/// More reads than any event is invisible for.
-const LATE: usize = 8;
-
-/// A subscriber that keeps its cursor as text, as one that restarts does.
-struct Reader {
-    g: Fixture,
-    cursor: String,
-}
-
-fn request(g: &Fixture, from: StartAt) -> EventsRequest {
-    EventsRequest {
-        namespace: g.namespace.clone(),
-        from,
-        filter: EventFilter::default(),
-        limit: 100,
-        wait: Millis::ZERO,
-    }
-}
-
-async fn read(g: &Fixture, from: StartAt) -> Answer<EventsPage> {
-    g.backend().events(request(g, from)).await
-}
-
-fn parsed(cursor: &str) -> StartAt {
-    StartAt::After(cursor.parse::<Cursor>().unwrap())
-}
-
-impl Reader {
-    /// Begins with what happens from now on.
-    async fn start(g: &Fixture) -> Reader {
-        let page = read(g, StartAt::Now).await.unwrap();
-        assert_eq!(page.events, [], "it begins with what happens from now on");
-        Reader { g: g.clone(), cursor: page.cursor.to_string() }
-    }
-
-    /// One page of at most `limit`.
-    async fn page(&mut self, limit: usize) -> Vec<Event> {
-        let request = EventsRequest { limit, ..request(&self.g, parsed(&self.cursor)) };
-        let page = self.g.backend().events(request).await.unwrap();
-        assert!(page.events.len() <= limit, "{} of {limit}", page.events.len());
-        self.cursor = page.cursor.to_string();
-        page.events
-    }
-
-    /// Everything up to now, in pages of at most `limit`.
-    async fn all(&mut self, limit: usize) -> Vec<Event> {
-        let (mut all, mut empty) = (Vec::new(), 0);
-        while empty < LATE {
-            let page = self.page(limit).await;
-            empty = if page.is_empty() { empty + 1 } else { 0 };
-            all.extend(page);
-        }
-        all
-    }
-
-    async fn names(&mut self) -> Vec<EventName> {
-        self.all(100).await.iter().map(|event| event.what.name()).collect()
-    }
-
-    /// Whether the log no longer has everything after it.
-    async fn has_expired(&self) -> bool {
-        match read(&self.g, parsed(&self.cursor)).await {
-            Ok(_) => false,
-            refused => refused.refused() == Code::CursorExpired,
-        }
-    }
-}
-
-async fn set(g: &Fixture, on: bool) -> FeedState {
-    let update = FeedUpdate { namespace: g.namespace.clone(), on: Some(on), ..Default::default() };
-    g.backend().set_feed(update).await.unwrap()
-}
-
-async fn keep(g: &Fixture, retention: Option<Millis>, most: Option<u64>) -> FeedState {
-    let update = FeedUpdate { namespace: g.namespace.clone(), on: None, retention, most };
-    g.backend().set_feed(update).await.unwrap()
-}
-
-async fn feed(g: &Fixture) -> FeedState {
-    g.backend().feed(&g.namespace).await.unwrap()
-}
-
-/// The events of each execution, in order.
-fn by_execution(events: &[Event]) -> BTreeMap<ExecutionId, Vec<EventName>> {
-    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for event in events {
-        found.entry(event.execution()).or_default().push(event.what.name());
-    }
-    found
-}
-
-pub(crate) async fn nothing_is_logged_until_somebody_reads(g: Fixture) {
-    g.completed().await;
-    assert_eq!(feed(&g).await, FeedState::default());
-    let mut reader = Reader::start(&g).await;
-    let now = feed(&g).await;
-    assert!(now.on && !now.pinned && now.epoch == 1, "{now:?}");
-    assert_eq!(reader.names().await, [], "what happened before is not promised");
-    let id = g.waiting().await;
-    let events = reader.all(100).await;
-    assert_eq!(by_execution(&events), [(id, vec![EventName::Submitted])].into());
-}
 
 pub(crate) async fn a_subscriber_begins_with_what_happens_from_now_on(g: Fixture) {
     set(&g, true).await;
@@ -376,114 +272,6 @@ pub(crate) async fn what_time_retires_is_told(g: Fixture) {
     assert_eq!(told.last(), Some(&EventName::Retired));
 }
 
-pub(crate) async fn old_events_are_removed_and_a_cursor_before_them_has_expired(g: Fixture) {
-    set(&g, true).await;
-    keep(&g, Some(ms(60_000)), None).await;
-    let early = Reader::start(&g).await;
-    let mut late = Reader::start(&g).await;
-    g.waiting().await;
-    assert_eq!(late.all(100).await.len(), 1);
-    g.pass(ms(59_000)).await;
-    assert!(!early.has_expired().await);
-    let id = g.waiting().await;
-    g.pass(ms(30_000)).await;
-    assert!(early.has_expired().await, "it has not seen what was removed");
-    assert_eq!(by_execution(&late.all(100).await), [(id, vec![EventName::Submitted])].into());
-    g.pass(ms(120_000)).await;
-    assert_eq!(late.names().await, [], "one that has seen all that was removed has not expired");
-    let mut oldest = Vec::new();
-    for _ in 0..LATE {
-        oldest = read(&g, StartAt::Oldest).await.unwrap().events;
-    }
-    assert_eq!(oldest, [], "and everything is removed");
-}
-
-pub(crate) async fn no_more_events_are_kept_than_the_feed_says(g: Fixture) {
-    let g = g.in_one_partition();
-    set(&g, true).await;
-    let most = 5 * u64::from(g.backend().partitions());
-    keep(&g, None, Some(most)).await;
-    let early = Reader::start(&g).await;
-    for _ in 0..9 {
-        g.waiting().await;
-    }
-    for _ in 0..LATE {
-        read(&g, StartAt::Oldest).await.unwrap();
-    }
-    g.pass(ms(10_000)).await;
-    assert!(early.has_expired().await);
-    let page = read(&g, StartAt::Oldest).await.unwrap();
-    assert_eq!(page.events.len(), 5, "the newest are kept");
-}
-
-pub(crate) async fn what_is_removed_between_two_pages_is_not_skipped_silently(g: Fixture) {
-    let g = g.in_one_partition();
-    set(&g, true).await;
-    keep(&g, Some(ms(60_000)), None).await;
-    let mut reader = Reader::start(&g).await;
-    for _ in 0..6 {
-        g.waiting().await;
-    }
-    for _ in 0..LATE {
-        read(&g, StartAt::Oldest).await.unwrap();
-    }
-    assert_eq!(reader.page(2).await.len(), 2);
-    g.pass(ms(90_000)).await;
-    assert!(reader.has_expired().await);
-}
-
-pub(crate) async fn a_feed_that_nobody_reads_goes_off(g: Fixture) {
-    keep(&g, Some(ms(60_000)), None).await;
-    let mut reader = Reader::start(&g).await;
-    g.waiting().await;
-    assert_eq!(reader.names().await.len(), 1);
-    g.pass(ms(40_000)).await;
-    assert_eq!(reader.names().await, [], "who reads keeps it on");
-    g.pass(ms(40_000)).await;
-    assert!(feed(&g).await.on);
-    g.pass(ms(40_000)).await;
-    assert!(!feed(&g).await.on, "nobody has read for as long as events are kept");
-    g.pass(ms(60_000)).await;
-    g.waiting().await;
-    assert!(g.snapshot().await.events.is_empty(), "its log is empty, and nothing is logged");
-    assert!(g.snapshot().await.resource_timers.is_empty(), "and it has no timer");
-    assert!(reader.has_expired().await, "it was off in between");
-    assert_eq!(feed(&g).await.epoch, 2);
-    let mut anew = Reader::start(&g).await;
-    g.waiting().await;
-    assert_eq!(anew.names().await, [EventName::Submitted]);
-}
-
-pub(crate) async fn a_feed_that_an_operator_switched_on_stays_on(g: Fixture) {
-    keep(&g, Some(ms(60_000)), None).await;
-    assert!(set(&g, true).await.pinned);
-    g.pass(Millis::from_hours(1)).await;
-    assert!(feed(&g).await.on);
-    assert!(!set(&g, false).await.on);
-}
-
-pub(crate) async fn a_cursor_ends_when_the_feed_was_off(g: Fixture) {
-    let reader = Reader::start(&g).await;
-    set(&g, false).await;
-    g.completed().await;
-    set(&g, true).await;
-    assert!(reader.has_expired().await, "something may have happened in between");
-}
-
-pub(crate) async fn the_oldest_event_is_the_first_since_the_feed_is_on(g: Fixture) {
-    set(&g, true).await;
-    g.waiting().await;
-    set(&g, false).await;
-    g.advance(ms(10_000)).await;
-    set(&g, true).await;
-    let id = g.waiting().await;
-    let mut told = Vec::new();
-    for _ in 0..LATE {
-        told = read(&g, StartAt::Oldest).await.unwrap().events;
-    }
-    assert_eq!(told.iter().map(Event::execution).collect::<Vec<_>>(), [id]);
-}
-
 pub(crate) async fn two_processes_read_the_same(g: Fixture) {
     let (one, other) = (g.process(), g.process());
     let mut reader = Reader::start(&g).await;
@@ -496,31 +284,6 @@ pub(crate) async fn two_processes_read_the_same(g: Fixture) {
         let page = process.events(request(&g, begin.clone())).await.unwrap();
         assert_eq!(page.events, told);
     }
-}
-
-pub(crate) async fn a_switch_whose_caller_dies_is_spread_by_its_timer(g: Fixture) {
-    let partitions = g.backend().partitions();
-    let key = ResourceKey::feed(&g.namespace, partitions);
-    g.run(SetFeed { key, change: FeedChange::Read, partitions }).await.unwrap();
-    g.pass(ms(5_000)).await;
-    let mut reader = Reader::start(&g).await;
-    for _ in 0..30 {
-        g.waiting().await;
-    }
-    assert_eq!(reader.all(100).await.len(), 30, "every partition logs");
-}
-
-pub(crate) async fn an_earlier_switch_never_replaces_a_later_one(g: Fixture) {
-    let mut reader = Reader::start(&g).await;
-    let before = g.snapshot().await;
-    for number in 0..g.backend().partitions() {
-        let key = ResourceKey::feed_in(Partition::new(number).unwrap(), &g.namespace);
-        let body = Box::new(Body::Feed(FeedState::default()));
-        g.run(CopyResource { key, body }).await.unwrap();
-    }
-    g.snapshot().await.assert_same(&before);
-    g.waiting().await;
-    assert_eq!(reader.names().await, [EventName::Submitted]);
 }
 
 pub(crate) async fn what_is_asked_past_a_bound_is_refused(g: Fixture) {

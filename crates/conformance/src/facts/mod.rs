@@ -30,6 +30,7 @@ pub(crate) mod events;
 pub(crate) mod exit;
 pub(crate) mod explain;
 pub(crate) mod fail;
+pub(crate) mod feed;
 pub(crate) mod follow;
 pub(crate) mod grant;
 pub(crate) mod hand_back;

@@ -54,8 +54,8 @@ async fn late_4_partitions() -> Subject {
     Subject::new(store, clock)
 }
 
-ff_conformance::exam!(memory_late, late, events);
-ff_conformance::exam!(memory_late_4_partitions, late_4_partitions, events);
+ff_conformance::exam!(memory_late, late, events, feed);
+ff_conformance::exam!(memory_late_4_partitions, late_4_partitions, events, feed);
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
 // What does not depend on the order of work, which a queue has only within a partition.
@@ -65,6 +65,7 @@ ff_conformance::exam!(
     continuations,
     elements,
     events,
+    feed,
     follow,
     lane,
     lane_defaults,

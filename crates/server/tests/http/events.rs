@@ -35,7 +35,10 @@ async fn an_event_shows_all_that_it_says() {
     let cursor = start["cursor"].as_str().unwrap();
     let page = events(&server, &format!("cursor={cursor}&wait_ms=10000")).await;
     let event = &page["events"][0];
-    assert_eq!((&event["event"], &event["execution"]), (&json!("submitted"), &json!(id.to_string())));
+    assert_eq!(
+        (&event["event"], &event["execution"]),
+        (&json!("submitted"), &json!(id.to_string()))
+    );
     assert_eq!((&event["run"], &event["attempt"]), (&json!(0), &Value::Null));
     for (field, value) in [("lane", "default"), ("kind", "task"), ("namespace", "default")] {
         assert_eq!(event[field], json!(value), "{field}");
@@ -87,7 +90,12 @@ async fn a_wrong_cursor_or_query_is_refused_by_name() {
         ("limit=0".to_owned(), 400, "invalid_argument"),
         ("wait_ms=30001".to_owned(), 400, "invalid_argument"),
     ] {
-        assert_eq!(refused(&server, &query).await, (status, json!(code)), "{}", &query[..query.len().min(60)]);
+        assert_eq!(
+            refused(&server, &query).await,
+            (status, json!(code)),
+            "{}",
+            &query[..query.len().min(60)]
+        );
     }
     let feed = patch("/v1/feed", json!({"on": false}).to_string());
     assert_eq!(ask(server.address, feed).await.status, 200);

@@ -32,7 +32,11 @@ impl Follower {
     }
 
     /// Follows through a server until `over`, whatever fails meanwhile.
-    pub(crate) async fn follow(mut self, client: Arc<HttpClient>, over: Arc<AtomicBool>) -> Follower {
+    pub(crate) async fn follow(
+        mut self,
+        client: Arc<HttpClient>,
+        over: Arc<AtomicBool>,
+    ) -> Follower {
         while !over.load(Ordering::SeqCst) {
             let from = self.from();
             let read = client.events(request(from, Millis::from_secs(1))).await;
