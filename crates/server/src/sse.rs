@@ -10,14 +10,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use ff_store::StoreError;
 use hyper::body::Frame;
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::auth::Shown;
 use crate::callers::TRUST;
+use crate::error::ApiError;
 use crate::state::AppState;
 
 /// How long a client hears nothing at most: proxies end a connection that is silent for longer.
@@ -25,6 +28,8 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 /// How long one wait for something to send is: so often the token is looked at.
 pub(crate) const WAIT: Duration = TRUST;
+
+const EVENTS: &str = "text/event-stream";
 
 /// How many messages wait for a client.
 const MESSAGES: usize = 4;
@@ -34,7 +39,7 @@ pub(crate) struct Event<'a> {
     /// Its type; a plain message when absent.
     pub(crate) kind: Option<&'a str>,
     /// By which a client resumes.
-    pub(crate) id: Option<u64>,
+    pub(crate) id: Option<String>,
     /// A line of JSON.
     pub(crate) data: String,
 }
@@ -58,12 +63,17 @@ impl Sender {
             if let Some(kind) = event.kind {
                 let _ = writeln!(text, "event: {kind}");
             }
-            if let Some(id) = event.id {
+            if let Some(id) = &event.id {
                 let _ = writeln!(text, "id: {id}");
             }
             let _ = writeln!(text, "data: {}\n", event.data);
         }
         self.message(text).await
+    }
+
+    /// Says where a client resumes that has got nothing meanwhile; answers whether it is to get more.
+    pub(crate) async fn mark(&mut self, id: &str) -> bool {
+        self.message(format!("id: {id}\n\n")).await
     }
 
     /// Says that it is there, if it has said nothing for long; answers whether the client is to get
@@ -94,6 +104,26 @@ impl Sender {
     }
 }
 
+/// Whether a client asks for events.
+pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepted.is_some_and(|accepted| {
+        accepted.split(',').any(|one| one.split(';').next().unwrap_or("").trim() == EVENTS)
+    })
+}
+
+/// Too many clients follow something, or wait.
+pub(crate) fn overloaded<E>(_: E) -> ApiError {
+    let detail = "too many clients are waiting; try again after a pause";
+    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
+}
+
+/// Why there are no more events.
+pub(crate) fn failed(error: &StoreError) -> Event<'static> {
+    let data = json!({ "code": error.code(), "retryable": error.is_retryable() }).to_string();
+    Event { kind: Some("error"), id: None, data }
+}
+
 /// An answer whose events `make` sends. It is dropped when the client goes away or the server stops.
 pub(crate) fn answer<F: Future<Output = ()> + Send + 'static>(
     state: &AppState,
@@ -113,7 +143,7 @@ pub(crate) fn answer<F: Future<Output = ()> + Send + 'static>(
         }
     });
     let mut response = Response::new(Body::new(Events(receiver)));
-    let kind = HeaderValue::from_static("text/event-stream");
+    let kind = HeaderValue::from_static(EVENTS);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     // Some proxies collect an answer before they pass it on.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));

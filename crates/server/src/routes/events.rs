@@ -1,25 +1,30 @@
 //! Follow what happens in a namespace; switch its feed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::Json as JsonBody;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
 use ff_api::http::schema::{self, Id, Name};
 use ff_api::http::{EventsFrom, FeedRequest, read_tags};
-use ff_api::{EventsView, FeedView};
+use ff_api::{EventView, EventsView, FeedView};
 use ff_core::bounds::EVENTS_WAIT_MAX;
 use ff_core::event::EventName;
 use ff_core::{ExecutionId, Kind, Lane, Millis, Namespace, Refusal};
+use ff_store::EngineBackend;
 use ff_store::events::{Cursor, EventFilter, EventsPage, EventsRequest, StartAt};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Problems;
+use crate::auth::Shown;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
 use crate::params::{NamespaceQuery, Params, Repeatable, Repeated, default_page_size};
+use crate::sse::{self, Event, Sender, failed, overloaded, wants_events};
 use crate::state::AppState;
 
 /// Which events; every part that is given must hold.
@@ -103,19 +108,80 @@ fn names(text: &str) -> Result<BTreeSet<EventName>, Refusal> {
     text.split(',').map(name).collect()
 }
 
-/// What happened after a cursor, at once or as soon as something does. Nothing is skipped; an event may
-/// come again, with the same id. The first call switches the feed of the namespace on.
+/// What happened after a cursor, at once or as soon as something does, or with `Accept:
+/// text/event-stream` all of it as it happens. Nothing is skipped; an event may come again, with the same
+/// id. The id of a server-sent event is the cursor behind it, which a client sends as `Last-Event-ID`. The
+/// first call switches the feed of the namespace on.
 #[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "list_events",
     params(EventsQuery), responses(
-    (status = 200, description = "Events, and where to continue.", body = EventsView),
+    (status = 200, description = "Events, and where to continue.",
+     content((EventsView = "application/json"), (String = "text/event-stream"))),
     Problems
 ))]
 pub(crate) async fn events(
     State(state): State<AppState>,
     Repeated(query): Repeated<EventsQuery>,
-) -> Result<JsonBody<EventsView>, ApiError> {
-    let request = query.request()?;
-    Ok(JsonBody(EventsView::from(&page(&state, request).await?)))
+    shown: Shown,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let mut request = query.request()?;
+    if !wants_events(&headers) {
+        return Ok(JsonBody(EventsView::from(&page(&state, request).await?)).into_response());
+    }
+    if let Some(last) = headers.get("last-event-id") {
+        let cursor = last.to_str().unwrap_or_default().parse::<Cursor>()?;
+        request.from = StartAt::After(cursor);
+    }
+    let permit = state.waiting_clients.clone().try_acquire_owned().map_err(overloaded)?;
+    // What is refused is answered as such, before the events begin.
+    request.wait = Millis::ZERO;
+    let first = state.backend.events(request.clone()).await?;
+    let backend = state.backend.clone();
+    Ok(sse::answer(&state, shown, async move |sender| {
+        let _permit = permit;
+        send(backend, request, first, sender).await;
+    }))
+}
+
+/// Sends events as they happen. A client that reads slowly holds up nothing but itself: what it has not
+/// read stays in the log.
+async fn send(
+    backend: Arc<dyn EngineBackend>,
+    mut request: EventsRequest,
+    mut page: EventsPage,
+    mut sender: Sender,
+) {
+    request.wait = Millis::new(sse::WAIT.as_millis() as u64);
+    let mut marked = None;
+    loop {
+        let cursor = page.cursor.to_string();
+        let mut events: Vec<_> = page.events.iter().map(event).collect();
+        if let Some(last) = events.last_mut() {
+            last.id = Some(cursor.clone());
+        }
+        let goes_on = match events.is_empty() {
+            true if marked.as_ref() == Some(&cursor) => sender.rest().await,
+            true => sender.mark(&cursor).await,
+            false => sender.send(&events).await,
+        };
+        if !goes_on {
+            return;
+        }
+        marked = Some(cursor);
+        request.from = StartAt::After(page.cursor);
+        page = match backend.events(request.clone()).await {
+            Ok(page) => page,
+            Err(error) => {
+                sender.send(&[failed(&error)]).await;
+                return;
+            }
+        };
+    }
+}
+
+fn event(event: &ff_core::event::Event) -> Event<'static> {
+    let data = serde_json::to_string(&EventView::from(event)).unwrap_or_default();
+    Event { kind: None, id: None, data }
 }
 
 /// Events, as far as the server may wait for them.
@@ -124,10 +190,7 @@ async fn page(state: &AppState, mut request: EventsRequest) -> Result<EventsPage
     if request.wait == Millis::ZERO {
         return Ok(state.backend.events(request).await?);
     }
-    let _permit = state.waiting_clients.try_acquire().map_err(|_| {
-        let detail = "too many clients are waiting; try again after a pause";
-        ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
-    })?;
+    let _permit = state.waiting_clients.try_acquire().map_err(overloaded)?;
     let waiting = state.backend.events(request.clone());
     match state.stopping.run_until_cancelled(waiting).await {
         Some(page) => Ok(page?),

@@ -2,7 +2,7 @@
 
 use axum::Json as JsonBody;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use ff_api::http::schema::{Id, Name};
 use ff_api::http::{FramesRequest, NextView, SummaryRequest};
@@ -10,7 +10,6 @@ use ff_api::{FrameView, FramesView, SummaryView};
 use ff_core::bounds::END_WAIT_MAX;
 use ff_core::machine::Target;
 use ff_core::{Millis, Namespace, Refusal};
-use ff_store::StoreError;
 use ff_store::tails::{Follow, FramePage};
 use serde::Deserialize;
 use serde_json::json;
@@ -22,7 +21,7 @@ use crate::body::{Json, PAYLOAD};
 use crate::error::ApiError;
 use crate::metrics;
 use crate::params::{ExecutionPath, NamespaceQuery, Params, PathText, default_page_size};
-use crate::sse::{self, Event, Sender};
+use crate::sse::{self, Event, Sender, failed, overloaded, wants_events};
 use crate::state::AppState;
 
 /// Adds frames to the stream of an execution. With the number of the first one, a request can be
@@ -149,20 +148,6 @@ pub(crate) async fn stream(
     Ok(JsonBody(FramesView::from(&page)).into_response())
 }
 
-fn overloaded<E>(_: E) -> ApiError {
-    let detail = "too many clients are waiting; try again after a pause";
-    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
-}
-
-fn wants_events(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    accepted.is_some_and(|accepted| {
-        accepted.split(',').any(|one| one.split(';').next().unwrap_or("").trim() == EVENTS)
-    })
-}
-
-const EVENTS: &str = "text/event-stream";
-
 /// The number of the last frame that the client got.
 fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
     let Some(last) = headers.get("last-event-id") else { return Ok(None) };
@@ -205,7 +190,7 @@ fn events(page: &FramePage) -> Vec<Event<'static>> {
     let trimmed = page.trimmed.map(|first| special("trimmed", json!({ "first": first })));
     let frames = page.frames.iter().map(|frame| Event {
         kind: None,
-        id: Some(frame.number),
+        id: Some(frame.number.to_string()),
         data: serde_json::to_string(&FrameView::from(frame)).unwrap_or_default(),
     });
     let next = page.next;
@@ -213,10 +198,4 @@ fn events(page: &FramePage) -> Vec<Event<'static>> {
         page.end.map(|state| special("end", json!({ "state": state.as_str(), "next": next })));
     let cut = page.cut.then(|| special("cut", json!({ "next": next })));
     trimmed.into_iter().chain(frames).chain(end).chain(cut).collect()
-}
-
-/// Why there are no more events.
-fn failed(error: &StoreError) -> Event<'static> {
-    let data = json!({ "code": error.code(), "retryable": error.is_retryable() }).to_string();
-    Event { kind: Some("error"), id: None, data }
 }

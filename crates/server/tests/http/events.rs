@@ -6,9 +6,66 @@ use ff_core::{Payload, TagKey, TagValue};
 use ff_store::events::{EventFilter, EventsRequest, StartAt};
 use ff_store::{ClientBackend, EventsBackend, WorkerBackend};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::fixture::raw::{Answer, ask, get, patch};
-use crate::fixture::{Fixture, claim};
+use crate::fixture::{Fixture, LIMIT, claim};
+
+/// Server-sent events of one connection.
+struct Stream {
+    socket: TcpStream,
+    text: String,
+}
+
+impl Stream {
+    async fn open(server: &Fixture, query: &str, headers: &str) -> Stream {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let request = format!(
+            "GET /v1/events?{query} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\n\
+             {headers}\r\n"
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        Stream { socket, text: String::new() }
+    }
+
+    /// Reads until the text has come.
+    async fn until(&mut self, text: &str) {
+        let reading = async {
+            while !self.text.contains(text) {
+                let mut bytes = [0; 4_096];
+                let read = self.socket.read(&mut bytes).await.unwrap();
+                assert!(read > 0, "it ended before {text:?}: {}", self.text);
+                self.text.push_str(&String::from_utf8_lossy(&bytes[..read]));
+            }
+        };
+        timeout(LIMIT, reading).await.unwrap();
+    }
+
+    /// The id that came last.
+    fn id(&self) -> &str {
+        let ids = self.text.lines().filter_map(|line| line.strip_prefix("id: "));
+        ids.last().unwrap().trim()
+    }
+}
+
+#[tokio::test]
+async fn server_sent_events_come_as_they_happen_and_resume_at_the_last_id() {
+    let server = Fixture::start().await;
+    let mut stream = Stream::open(&server, "event=submitted", "").await;
+    stream.until("id: ").await;
+    let first = server.submitted().await;
+    stream.until(&first.to_string()).await;
+    stream.until("\n\n").await;
+    let header = format!("last-event-id: {}\r\n", stream.id());
+    drop(stream);
+    let second = server.submitted().await;
+    let mut stream = Stream::open(&server, "event=submitted", &header).await;
+    stream.until(&second.to_string()).await;
+    let mut wrong = Stream::open(&server, "", "last-event-id: 7\r\n").await;
+    wrong.until("invalid_argument").await;
+}
 
 async fn asked(server: &Fixture, query: &str) -> Answer {
     ask(server.address, get(&format!("/v1/events?{query}"))).await
