@@ -231,7 +231,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the reference page.
-    pub const ALL: [Code; 23] = [
+    pub const ALL: [Code; 24] = [
         Code::InvalidArgument,
         Code::TooLarge,
         Code::NotFound,

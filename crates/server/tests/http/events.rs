@@ -45,8 +45,8 @@ impl Stream {
 
     /// The id that came last.
     fn id(&self) -> &str {
-        let ids = self.text.lines().filter_map(|line| line.strip_prefix("id: "));
-        ids.last().unwrap().trim()
+        let mut ids = self.text.lines().filter_map(|line| line.strip_prefix("id: "));
+        ids.next_back().unwrap().trim()
     }
 }
 
