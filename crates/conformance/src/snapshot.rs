@@ -34,8 +34,9 @@ macro_rules! row_kinds {
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Snapshot {
             $($(#[$doc])* pub $kind: RowsOf<$key, $value>,)+
-            /// The events that are logged, by namespace, partition and order.
-            pub events: RowsOf<(Namespace, u16, usize), Event>,
+            /// The events that are logged, by namespace and execution, in the order of each: commands
+            /// on different executions that are sent together may be committed in any order.
+            pub events: RowsOf<(Namespace, ExecutionId, usize), Event>,
         }
 
         impl Snapshot {
@@ -158,13 +159,13 @@ async fn read_events(
     namespace: Namespace,
     all: &mut Snapshot,
 ) -> Result<(), StoreError> {
-    let (mut after, mut counts) = (Positions::default(), BTreeMap::<u16, usize>::new());
+    let (mut after, mut counts) = (Positions::default(), BTreeMap::<_, usize>::new());
     loop {
         let scan = LogScan { namespace: namespace.clone(), after, limit: EVENTS_READ };
         let page = store.events(scan).await?;
-        for Logged { partition, event, .. } in page.events {
-            let count = counts.entry(partition).or_default();
-            all.events.add((namespace.clone(), partition, *count), event);
+        for Logged { event, .. } in page.events {
+            let count = counts.entry(event.execution()).or_default();
+            all.events.add((namespace.clone(), event.execution(), *count), event);
             *count += 1;
         }
         after = page.positions;

@@ -99,7 +99,13 @@ impl Pair {
                 Ok(Vec::new())
             }
             Op::SetClock(set) => self.set_clock(*set, tally).await.map(|()| Vec::new()),
-            Op::Read(read) => self.read(read).await.map(|()| Vec::new()),
+            Op::Read(read) => {
+                self.read(read).await?;
+                if matches!(read, Read::Trim { .. }) {
+                    self.held = snapshot(&self.model).await.map_err(|error| error.to_string())?;
+                }
+                Ok(Vec::new())
+            }
             Op::Run(batch) => self.run(batch, tally).await,
         }
     }

@@ -63,7 +63,7 @@ impl RowKey for (Namespace, Lane, Capabilities) {
 }
 
 /// An event outlives its execution.
-impl RowKey for (Namespace, u16, usize) {
+impl RowKey for (Namespace, ExecutionId, usize) {
     fn execution(&self) -> Option<ExecutionId> {
         None
     }
