@@ -218,7 +218,13 @@ impl Generator {
     fn signal(&mut self, view: View<'_>) -> Option<Action> {
         let record = match self.rng.u8(..10) {
             0..4 => self.some(view, is_suspended).or_else(|| self.some(view, has_waitpoints))?,
-            4..7 => {
+            4 => {
+                let reserved = |record: &Execution| {
+                    has_waitpoints(record) && matches!(record.state, State::Granted { .. })
+                };
+                self.some(view, reserved).or_else(|| self.some(view, has_waitpoints))?
+            }
+            5..7 => {
                 let brief = |record: &Execution| has_waitpoints(record) && is_passing(record);
                 self.some(view, brief).or_else(|| self.some(view, has_waitpoints))?
             }
