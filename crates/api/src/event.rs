@@ -16,6 +16,7 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
     /// Its name, the same however often it is read: to recognise an event that came again.
+    #[schema(value_type = schema::EventId)]
     pub id: String,
     /// What happened.
     #[schema(value_type = schema::EventName)]

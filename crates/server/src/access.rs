@@ -67,7 +67,7 @@ const TABLE: &[(&str, Who)] = &[
     ("get_budget",               READ),
     ("list_quotas",              READ),
     ("get_quota",                READ),
-    ("list_events",              READ),
+    ("read_events",              READ),
     ("get_feed",                 READ),
 
     ("claim_executions",         WORK),

@@ -38,6 +38,14 @@ pub struct Call(String);
 )]
 pub struct LeaseName(String);
 
+/// The id of an event: that of its execution, and the version that the execution got with it.
+#[derive(ToSchema)]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-[0-9a-f]{16}$"
+)]
+pub struct EventId(String);
+
 /// An amount in whole units.
 #[derive(ToSchema)]
 #[schema(value_type = u64, maximum = 9007199254740992u64)]

@@ -112,7 +112,7 @@ fn names(text: &str) -> Result<BTreeSet<EventName>, Refusal> {
 /// text/event-stream` all of it as it happens. Nothing is skipped; an event may come again, with the same
 /// id. The id of a server-sent event is the cursor behind it, which a client sends as `Last-Event-ID`. The
 /// first call switches the feed of the namespace on.
-#[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "list_events",
+#[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "read_events",
     params(EventsQuery), responses(
     (status = 200, description = "Events, and where to continue.",
      content((EventsView = "application/json"), (String = "text/event-stream"))),

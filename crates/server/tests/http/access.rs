@@ -35,6 +35,7 @@ const MAY: &str = "
     get_execution            *
     get_execution_input      *
     get_execution_result     *
+    get_feed                 *
     get_lane                 *
     get_metrics              OR!
     get_openapi              *
@@ -55,6 +56,7 @@ const MAY: &str = "
     patch_summary            WO
     put_budget               O
     put_quota                O
+    read_events              *
     read_stream              *
     record_step              WO
     register_worker          WO
@@ -72,6 +74,7 @@ const MAY: &str = "
     submit_execution         PO
     submit_executions        PO
     suspend_execution        WO
+    update_feed              O
     update_lane              O
     wait_for_stops           WO
 ";

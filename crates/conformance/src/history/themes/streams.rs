@@ -18,7 +18,7 @@ use crate::history::pair::View;
 pub(super) const THEME: Theme = Theme {
     name: "streams",
     histories: 300,
-    least: 20,
+    least: 10,
     owns: |(_, verb, _)| matches!(verb, Verb::AppendFrames | Verb::PatchSummary),
     refusals: &[Code::FrameGap],
     kinds: &[

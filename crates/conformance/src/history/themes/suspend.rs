@@ -2,8 +2,8 @@
 
 use ff_core::condition::{Condition, CountOf};
 use ff_core::machine::{
-    Action, Block, Cancel, CloseWaitpoint, Follower, LeaseRef, NewWaitpoint, OpenWaitpoint, Resume,
-    Signal, Suspend, Tick, WaitpointRef,
+    Action, Block, Cancel, CloseWaitpoint, Follower, GrantNext, LeaseRef, NewWaitpoint,
+    OpenWaitpoint, Resume, Signal, Suspend, Tick, WaitpointRef,
 };
 use ff_core::state::State;
 use ff_core::suspension::{OnTimeout, SuspendReason};
@@ -44,6 +44,7 @@ pub(super) const THEME: Theme = Theme {
         (14, |g, v| g.open_waitpoint(v)),
         (6, |g, v| g.close_waitpoint(v)),
         (3, |g, v| g.block_one_with_waitpoints(v)),
+        (5, |g, v| g.reserve_one_with_waitpoints(v)),
         (24, |g, v| g.signal(v)),
         (2, |g, v| g.resume(v)),
         (6, |g, v| g.toy_with_a_suspended_follower(v)),
@@ -110,6 +111,26 @@ impl Generator {
         let execution = self.some(view, waits)?.id;
         let on = blocker(&mut self.rng);
         Some(Block { execution, on, detail: "no room".into() }.into())
+    }
+
+    /// Reserves work that has waitpoints, for long enough that a signal comes meanwhile.
+    fn reserve_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
+        let waits = |record: &Execution| {
+            matches!(record.state, State::Queued { .. }) && has_waitpoints(record)
+        };
+        let record = self.some(view, waits)?;
+        let grant = GrantNext {
+            namespace: record.spec.namespace.clone(),
+            lane: record.spec.lane.clone(),
+            worker: make::worker(&mut self.rng),
+            capabilities: record.spec.requires.clone(),
+            request: make::request(&mut self.rng),
+            ttl: millis(&mut self.rng, &[2_000, 9_000]),
+            retry: false,
+            at: (self.partitions > 1).then(|| view.partition(record.id)),
+            admissions: Default::default(),
+        };
+        Some(grant.into())
     }
 
     /// Asks a holder with waitpoints to stop, so that they are closed by one who is about to.
