@@ -60,8 +60,15 @@ impl Fixture {
             ("FF_LISTEN", address),
             ("CURL_HOME", self.folder.path().display().to_string()),
             ("TMPDIR", self.folder.path().display().to_string()),
+            // `clients` and `examples` are those of the repository.
+            ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
         ];
         Shell::start(self.folder.path(), &variables)
+    }
+
+    /// Saves a program of the page in its folder.
+    pub(super) fn save(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), self.localized(text)).unwrap();
     }
 
     /// A command of the page with the addresses of the test.
@@ -89,7 +96,9 @@ fn prepare(root: &Path, folder: &Path) {
     std::fs::write(folder.join(".curlrc"), "fail-with-body\n").unwrap();
     std::fs::create_dir_all(folder.join("target/release")).unwrap();
     symlink(env!("CARGO_BIN_EXE_ff"), folder.join("target/release/ff")).unwrap();
-    symlink(root.join("examples"), folder.join("examples")).unwrap();
+    for shared in ["examples", "clients"] {
+        symlink(root.join(shared), folder.join(shared)).unwrap();
+    }
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("cert.pem"), certified.cert.pem()).unwrap();
     std::fs::write(folder.join("key.pem"), certified.signing_key.serialize_pem()).unwrap();

@@ -82,6 +82,11 @@ impl Block {
         Some(reason.replace('-', " "))
     }
 
+    /// The name under which it is saved, if its fence has one: `file:greet.py`.
+    pub(super) fn file(&self) -> Option<&str> {
+        self.words.iter().find_map(|word| word.strip_prefix("file:"))
+    }
+
     fn is_left_out(&self) -> bool {
         self.reason().is_some()
     }

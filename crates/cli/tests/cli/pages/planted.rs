@@ -114,3 +114,25 @@ fn a_page_that_is_not_compiled_by_a_doctest_is_caught() {
     assert_eq!(of("docs/embedding.md", "rust,ignore"), 1);
     assert_eq!(of("docs/nowhere.md", "rust"), 1);
 }
+
+#[test]
+fn a_program_that_no_command_runs_is_caught() {
+    let page = "\
+```python file:greet.py
+print('hello')
+```
+
+```sh
+python3 greet.py   # hello
+```
+
+```python
+print('who saves this?')
+```
+
+```python file:other.py
+print('who runs this?')
+```
+";
+    assert_eq!(faults(page), [9, 13]);
+}

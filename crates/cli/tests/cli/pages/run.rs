@@ -95,6 +95,7 @@ impl Run<'_> {
                 // The body of a request, which the text around it describes.
                 (Ok(_), None) => {}
             },
+            "python" => self.save(page, block),
             "rust" => {
                 let covered = doctest::covers(self.root, page, block);
                 covered.unwrap_or_else(|why| self.fault(block.line, why));
@@ -102,6 +103,17 @@ impl Run<'_> {
             other => self.fault(block.line, format!("nothing runs blocks of the kind `{other}`")),
         }
         self.report.done.push(block.kind.clone());
+    }
+
+    /// Saves a program, which a command of the page must run.
+    fn save(&mut self, page: &Page, block: &Block) {
+        let Some(file) = block.file() else {
+            return self.fault(block.line, "the fence names no file: `file:NAME`".to_owned());
+        };
+        match &self.place {
+            Some(place) if page.commands().contains(file) => place.fixture.save(file, &block.text),
+            _ => self.fault(block.line, format!("no command of the page runs {file}")),
+        }
     }
 
     /// Runs the commands of a block, and gives all that they print.
