@@ -23,6 +23,7 @@ mod missing_store;
 mod operator;
 mod output;
 mod pages;
+mod python;
 mod quotas;
 mod round_trip;
 mod tokens;
