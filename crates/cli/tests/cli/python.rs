@@ -11,7 +11,7 @@ use ff_testkit::report;
 use crate::fixture::finish;
 
 /// What the type checker reads.
-const CHECKED: &[&str] = &["flowfabric", "tests", "build_wheel.py"];
+const CHECKED: &[&str] = &["flowfabric", "tests", "build_wheel.py", "../../examples/python"];
 
 fn client() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/python").canonicalize().unwrap()
