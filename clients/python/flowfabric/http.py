@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import random
 import ssl
 from collections.abc import Mapping
@@ -82,6 +83,10 @@ class _Connection:
         self.writer.close()
 
 
+_INHERITED: list[list[_Connection]] = []
+"""Connections of a parent process, which are not even collected here."""
+
+
 class Http:
     """Calls one server. It belongs to one event loop."""
 
@@ -100,6 +105,7 @@ class Http:
             head.append(f"Authorization: Bearer {token}")
         self._head = "\r\n".join(head)
         self._idle: list[_Connection] = []
+        self._pid = os.getpid()
 
     async def call(
         self,
@@ -155,6 +161,7 @@ class Http:
 
     def close(self) -> None:
         """Closes the connections that wait for a call."""
+        self._leave_inherited()
         while self._idle:
             self._idle.pop().close()
 
@@ -191,7 +198,15 @@ class Http:
             self._idle.append(connection)
         return answer
 
+    def _leave_inherited(self) -> None:
+        """After a fork, leaves the connections to the parent: they and its event loop share what they wait on, so not
+        even closing them here would leave the parent alone."""
+        if self._pid != os.getpid():
+            _INHERITED.append(self._idle)
+            self._idle, self._pid = [], os.getpid()
+
     def _kept(self) -> _Connection | None:
+        self._leave_inherited()
         while self._idle:
             connection = self._idle.pop()
             if not connection.reader.at_eof() and not connection.writer.is_closing():

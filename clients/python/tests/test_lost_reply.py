@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import warnings
 from collections.abc import AsyncIterator
 
 from flowfabric import App, AsyncClient, Client, InvalidRequest, ServerFailed, Task
@@ -134,6 +136,25 @@ class Repeats(ServerTestCase):
                 Http(url)
         with self.assertRaises(ValueError):
             Http("http://host", token="a\r\nX-Other: b")
+
+
+class Forks(ServerTestCase):
+    def test_a_client_works_in_a_forked_process_and_in_its_parent(self) -> None:
+        self.client.submit("parent")
+        with warnings.catch_warnings():
+            # Newer versions of Python warn of forks while threads run.
+            warnings.simplefilter("ignore")
+            child = os.fork()
+        if child == 0:
+            try:
+                self.client.submit("child")
+                os._exit(0)
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.client.submit("parent")
+        kinds = sorted(execution.kind for execution in self.client.executions())
+        self.assertEqual(kinds, ["child", "parent", "parent"])
 
 
 class Asyncio(ServerTestCase):
