@@ -4,16 +4,13 @@
 //! A backend publishes this once a write is durable. The calls of [roles](crate::roles) run in tasks
 //! that the process owns, so a caller that goes away loses none of it.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use ff_core::collection::Collection;
 use ff_core::continuation::{Armed, Continuation, ContinuationChange};
 use ff_core::machine::{Change, Settlement, WriteSet};
 use ff_core::placement::Entry;
 
+use crate::admission::queue::SettlementQueue;
 use crate::continuations::ContinuationQueue;
-use crate::lock::lock;
 use crate::metrics::{self, Counted};
 use crate::stops::Stop;
 use crate::wakeups::{Announcement, Wakeups};
@@ -93,37 +90,5 @@ impl AfterCommit {
         continuations.push(self.continuations);
         wakeups.announce(self.announcements);
         metrics::count(&self.counted);
-    }
-}
-
-/// Settlements that commits of this process have made necessary and that are still to be made.
-#[derive(Debug, Default)]
-pub struct SettlementQueue {
-    queue: Mutex<Vec<Settlement>>,
-    /// So that a command that stops nothing pays for no lock.
-    any: AtomicBool,
-}
-
-impl SettlementQueue {
-    /// Queues settlements.
-    pub fn push(&self, settlements: impl IntoIterator<Item = Settlement>) {
-        let mut settlements = settlements.into_iter().peekable();
-        if settlements.peek().is_some() {
-            lock(&self.queue).extend(settlements);
-            self.any.store(true, Ordering::SeqCst);
-        }
-    }
-
-    /// Whether nothing is queued.
-    pub fn is_empty(&self) -> bool {
-        !self.any.load(Ordering::SeqCst)
-    }
-
-    /// Takes everything that is queued.
-    pub fn take(&self) -> Vec<Settlement> {
-        match self.any.swap(false, Ordering::SeqCst) {
-            true => std::mem::take(&mut *lock(&self.queue)),
-            false => Vec::new(),
-        }
     }
 }

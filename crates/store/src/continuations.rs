@@ -147,7 +147,7 @@ async fn run(process: &Arc<Process>, some: Vec<Continuation>) {
             Err(error) => outage::failed(&error, "a continuation is left to the engine"),
         }
     }
-    settle::settle_stopped(process).await;
+    settle::settle_unnoticed(process).await;
 }
 
 #[cfg(test)]

@@ -68,7 +68,8 @@ pub const BOUNDS: &[(&str, usize)] = &[
 ];
 
 pub use admission::audit::recount;
-pub use after_commit::{AfterCommit, SettlementQueue};
+pub use admission::queue::SettlementQueue;
+pub use after_commit::AfterCommit;
 pub use clock::{Clock, SystemClock};
 pub use continuations::ContinuationQueue;
 pub use error::{ErrorKind, StoreError};

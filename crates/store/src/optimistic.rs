@@ -16,7 +16,8 @@ use ff_core::machine::{
     WriteSet,
 };
 
-use crate::after_commit::{AfterCommit, SettlementQueue};
+use crate::admission::queue::SettlementQueue;
+use crate::after_commit::AfterCommit;
 use crate::continuations::ContinuationQueue;
 use crate::error::StoreError;
 use crate::serial::too_many_rounds;

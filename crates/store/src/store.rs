@@ -14,7 +14,7 @@ use ff_core::{
     ResourceName, Setting, Time,
 };
 
-use crate::after_commit::SettlementQueue;
+use crate::admission::queue::SettlementQueue;
 use crate::audit::Rows;
 use crate::backlog::Backlog;
 use crate::continuations::ContinuationQueue;

@@ -71,8 +71,6 @@ async fn claim_or_hand_back(
     let owner = process.clone();
     process.own(async move {
         let claimed = admitting::claim(&owner, claim).await;
-        // Settled before the answer: the caller's next call would otherwise find this in flight.
-        settle::settle_stopped(&owner).await;
         let taken = claimed.map(|claimed| Taken { process: owner.clone(), claimed });
         let _ = answer.send(taken);
     });
@@ -106,7 +104,7 @@ impl Drop for Taken {
             for error in owner.store.execute(commands).await.into_iter().filter_map(Result::err) {
                 tracing::warn!(%error, "an orphaned claim stays leased until its lease ends");
             }
-            settle::settle_stopped(&owner).await;
+            settle::settle_unnoticed(&owner).await;
         });
     }
 }

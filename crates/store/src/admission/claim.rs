@@ -24,18 +24,28 @@ use crate::{metrics, mint};
 /// How often one call asks for admission; what is left then is asked for by the next call.
 pub(crate) const ROUNDS: usize = 16;
 
-/// Claims.
+/// Claims, and settles what it was given and has not used.
 pub(crate) async fn claim(
     process: &Arc<Process>,
     request: ClaimRequest,
 ) -> Result<Claimed, StoreError> {
+    let mut asking = Asking::new(process, &request.namespace, Millis::ZERO);
+    let claimed = claim_all(&mut asking, request).await;
+    asking.settle().await;
+    claimed
+}
+
+async fn claim_all<'a>(
+    asking: &mut Asking<'a>,
+    request: ClaimRequest,
+) -> Result<Claimed, StoreError> {
     let mut claim = Claim::from(request);
-    let mut asking = Asking::new(process, &claim.namespace, Millis::ZERO);
+    let process: &'a Arc<Process> = asking.process;
     asking.waiter = Some(process.claims.waiter(&claim.call));
     let mut all = Claimed::default();
     for rounds_left in (0..ROUNDS).rev() {
         asking.join(claim.max.into()).await;
-        match claim_some(&mut asking, &mut claim, &mut all, rounds_left).await {
+        match claim_some(asking, &mut claim, &mut all, rounds_left).await {
             Ok(true) => {}
             Ok(false) => return Ok(all),
             // What the last round took is unknown. The same call, repeated, is answered with all.
@@ -91,12 +101,15 @@ async fn claim_some(
     Ok(goes_on)
 }
 
-/// Reserves.
-pub(crate) async fn grant(
-    process: &Arc<Process>,
-    mut grant: GrantNext,
-) -> Result<Granted, StoreError> {
+/// Reserves, and settles what it was given and has not used.
+pub(crate) async fn grant(process: &Arc<Process>, grant: GrantNext) -> Result<Granted, StoreError> {
     let mut asking = Asking::new(process, &grant.namespace, grant.ttl);
+    let granted = grant_one(&mut asking, grant).await;
+    asking.settle().await;
+    granted
+}
+
+async fn grant_one(asking: &mut Asking<'_>, mut grant: GrantNext) -> Result<Granted, StoreError> {
     for rounds_left in (0..ROUNDS).rev() {
         grant.admissions = asking.admissions();
         let mut granted = run(asking.store(), grant.clone()).await.and_then(only!(Granted))?;
@@ -136,6 +149,8 @@ struct Asking<'a> {
     elsewhere: BTreeSet<ExecutionId>,
     /// Some were left that this call could ask for again.
     left_some: bool,
+    /// What it was given and has not used.
+    unused: Vec<ExecutionId>,
 }
 
 /// How a claim continues.
@@ -160,11 +175,21 @@ impl<'a> Asking<'a> {
             next: Next::Scan,
             elsewhere: BTreeSet::new(),
             left_some: false,
+            unused: Vec::new(),
         }
     }
 
     fn store(&self) -> &dyn Store {
         &*self.process.store
+    }
+
+    /// Settles what it was given and has not used: the caller's next call would otherwise find that held.
+    async fn settle(self) {
+        // Other claims of the queue do not wait for this.
+        let Asking { process, unused, waiter, guard, .. } = self;
+        drop((waiter, guard));
+        settle::settle_stopped(process).await;
+        process.store.settlements().made(unused.iter().copied()).await;
     }
 
     /// Waits until it may scan, or until another scan has found something for it.
@@ -216,7 +241,8 @@ impl<'a> Asking<'a> {
         let more = admitted.split_off(most.min(admitted.len()));
         let left = waiter.hand_out(more, guard);
         self.leads = false;
-        self.give_back(left.iter());
+        let left = left.iter().map(|one| self.unused(one)).collect();
+        self.give_back(left);
     }
 
     fn admissions(&self) -> Admissions {
@@ -229,8 +255,9 @@ impl<'a> Asking<'a> {
 
     /// Reports what the claim has started under an admission, and settles what it has not. Tells
     /// whether it had any admission.
-    fn has_claimed(&self, assignments: &[Assignment]) -> bool {
+    fn has_claimed(&mut self, assignments: &[Assignment]) -> bool {
         let Next::Take(admitted) = &self.next else { return false };
+        let had_some = !admitted.is_empty();
         let counted = admitted.iter().filter(|one| one.counts_start);
         let started = counted.filter_map(|one| {
             let execution = one.request.needs.execution;
@@ -241,19 +268,24 @@ impl<'a> Asking<'a> {
         });
         starts::report_soon(self.process, started);
         self.give_back_unless(&assignments.iter().map(|taken| taken.execution).collect());
-        !admitted.is_empty()
+        had_some
     }
 
     /// Settles as unused what it was given and has not taken.
-    fn give_back_unless(&self, taken: &BTreeSet<ExecutionId>) {
+    fn give_back_unless(&mut self, taken: &BTreeSet<ExecutionId>) {
         let Next::Take(admitted) = &self.next else { return };
         let unused = admitted.iter().filter(|one| !taken.contains(&one.request.needs.execution));
+        let unused = unused.map(|one| self.unused(one)).collect();
         self.give_back(unused);
     }
 
-    fn give_back<'x>(&self, unused: impl Iterator<Item = &'x Admitted>) {
-        let unused = unused.map(|one| self.settlement(&one.request, Phase::Unused));
+    fn give_back(&mut self, unused: Vec<Settlement>) {
+        self.unused.extend(unused.iter().map(|settlement| settlement.execution));
         self.store().settlements().push(unused);
+    }
+
+    fn unused(&self, admitted: &Admitted) -> Settlement {
+        self.settlement(&admitted.request, Phase::Unused)
     }
 
     fn settlement(&self, request: &AdmissionRequest, phase: Phase) -> Settlement {

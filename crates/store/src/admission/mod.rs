@@ -5,14 +5,15 @@
 //! steps here leaves one that the engine checks; every step can be repeated.
 //!
 //! `claim` admits what a claim or grant finds, `single_flight` lets calls that wait on one queue scan
-//! together, `batcher` sends what a process requests and settles at one time as one command, `settle`
-//! reports to limits what has stopped, `starts` when running executions have started, `release`
-//! returns blocked executions to their queue. Claims use the batcher; settlements use the batcher
+//! together, `batcher` sends what a process requests and settles at one time as one command, `queue` has
+//! what commits have stopped, `settle` reports that to limits, `starts` when running executions have
+//! started, `release` returns blocked executions to their queue. Claims use the batcher; settlements use the batcher
 //! and then releases; nothing points back.
 
 pub(crate) mod audit;
 pub(crate) mod batcher;
 pub(crate) mod claim;
+pub(crate) mod queue;
 pub(crate) mod release;
 pub(crate) mod settle;
 pub(crate) mod single_flight;

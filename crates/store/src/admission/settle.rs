@@ -12,7 +12,9 @@ use ff_core::machine::{
 };
 use ff_core::resource::Ticket;
 use ff_core::state::State;
-use ff_core::{Actor, Execution, Millis, Namespace, Refusal, ResourceKind, ResourceName, Time};
+use ff_core::{
+    Actor, Execution, ExecutionId, Millis, Namespace, Refusal, ResourceKind, ResourceName, Time,
+};
 use tokio::task::JoinHandle;
 
 use super::release;
@@ -42,21 +44,52 @@ pub(crate) async fn settle_stopped(process: &Arc<Process>) {
         if settlements.is_empty() {
             return;
         }
-        for (namespace, budget) in settle_all(process, settlements).await {
-            if let Err(error) = cancel_running(process, &namespace, &budget).await {
-                tracing::warn!(%namespace, %budget, %error, "not all that runs is cancelled");
-            }
-        }
+        settle_some(process, settlements).await;
     }
 }
 
-/// The same in a task of the process, if there is anything to settle: other calls wait for it.
-pub(crate) async fn settle_in_task(process: &Arc<Process>) {
-    if process.store.settlements().is_empty() {
-        return;
+/// The same by a task that has no caller. Calls that have queued some of it wait until it is settled.
+pub(crate) async fn settle_unnoticed(process: &Arc<Process>) {
+    continuations::run_soon(process);
+    for _ in 0..ROUNDS {
+        let (settlements, _making) = process.store.settlements().take_unnoticed();
+        if settlements.is_empty() {
+            return;
+        }
+        settle_some(process, settlements).await;
     }
-    // Only a process that ends does not settle; tickets are checked after it.
-    drop(start(process).await);
+}
+
+/// Settles these alone, and what stops by that. What calls have queued is left to them.
+pub(crate) async fn settle_own(process: &Arc<Process>, own: Vec<Settlement>) {
+    if settle_some(process, own).await {
+        settle_unnoticed(process).await;
+    }
+}
+
+/// Settles. Answers whether that stopped something.
+async fn settle_some(process: &Arc<Process>, settlements: Vec<Settlement>) -> bool {
+    let breached = settle_all(process, settlements).await;
+    for (namespace, budget) in &breached {
+        if let Err(error) = cancel_running(process, namespace, budget).await {
+            tracing::warn!(%namespace, %budget, %error, "not all that runs is cancelled");
+        }
+    }
+    !breached.is_empty()
+}
+
+/// Settles in a task of the process, if there is anything to settle: other calls wait for it. What a task
+/// without a caller settles of `own` is waited for.
+pub(crate) async fn settle_in_task(
+    process: &Arc<Process>,
+    own: impl Iterator<Item = ExecutionId> + Clone,
+) {
+    let queue = process.store.settlements();
+    if !queue.is_empty() {
+        // Only a process that ends does not settle; tickets are checked after it.
+        drop(start(process).await);
+    }
+    queue.made(own).await;
 }
 
 /// Apart, so that the calls of those who settle nothing stay small.
@@ -187,8 +220,7 @@ pub(crate) async fn check_ticket(
         Some(_) => of_ticket(namespace, ticket, Phase::Unused),
         None => of_ticket(namespace, ticket, Phase::Stopped { started: None }),
     };
-    process.store.settlements().push([settlement]);
-    settle_stopped(process).await;
+    settle_own(process, vec![settlement]).await;
     Ok(())
 }
 

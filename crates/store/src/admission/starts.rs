@@ -57,7 +57,7 @@ pub(crate) fn report_soon(process: &Arc<Process>, started: impl Iterator<Item = 
     let owner = process.clone();
     process.own(async move {
         tokio::time::sleep(TOGETHER).await;
-        owner.store.settlements().push(owner.starts.take());
-        settle::settle_stopped(&owner).await;
+        let started = owner.starts.take().collect();
+        settle::settle_own(&owner, started).await;
     });
 }

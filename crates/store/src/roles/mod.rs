@@ -128,10 +128,11 @@ impl<S: ?Sized> fmt::Debug for Engine<S> {
 
 /// Runs one command, and settles what it has stopped.
 async fn one(process: &Arc<Process>, command: Command) -> Result<Reply, StoreError> {
-    let may_stop = command.action.facts().may_stop.cloned();
+    let facts = command.action.facts();
+    let (own, may_stop) = (facts.subject.execution(), facts.may_stop.cloned());
     let answer = give(&*process.store, command).await;
     continuations::run_soon(process);
-    settle::settle_in_task(process).await;
+    settle::settle_in_task(process, own.into_iter()).await;
     if let Some(target) = may_stop.filter(|_| is_unknown(&answer)) {
         settle::check_soon(process, target);
     }
@@ -170,11 +171,12 @@ impl<S: Store + ?Sized> Engine<S> {
         let process = self.0.clone();
         let run = async move {
             let commands: Vec<Command> = commands;
-            let may_stop: Vec<_> =
-                commands.iter().map(|c| c.action.facts().may_stop.cloned()).collect();
+            let facts = || commands.iter().map(|command| command.action.facts());
+            let own: Vec<_> = facts().filter_map(|facts| facts.subject.execution()).collect();
+            let may_stop: Vec<_> = facts().map(|facts| facts.may_stop.cloned()).collect();
             let answers = process.store.execute(commands).await;
             continuations::run_soon(&process);
-            settle::settle_in_task(&process).await;
+            settle::settle_in_task(&process, own.iter().copied()).await;
             for (target, answer) in may_stop.into_iter().zip(&answers) {
                 if let Some(target) = target.filter(|_| is_unknown(answer)) {
                     settle::check_soon(&process, target);

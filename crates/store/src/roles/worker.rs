@@ -165,12 +165,7 @@ impl<S: Store + ?Sized> WorkerBackend for Engine<S> {
         self.0.claimers.asks(place, &grant.worker, &grant.capabilities, Duration::ZERO);
         let measured = metrics::ClaimTimer::start(&grant.lane);
         let process = self.0.clone();
-        let call = async move {
-            let granted = claim::grant(&process, grant).await;
-            settle::settle_stopped(&process).await;
-            granted
-        };
-        let granted = self.0.call(call).await;
+        let granted = self.0.call(async move { claim::grant(&process, grant).await }).await;
         match &granted {
             Ok(granted) if granted.offer.is_some() => measured.end("granted"),
             Ok(granted) if granted.withheld.is_some() => measured.end("withheld"),
@@ -231,9 +226,11 @@ impl<S: Store + ?Sized> WorkerBackend for Engine<S> {
 
     async fn report_usage(&self, report: ReportUsage) -> Result<Amounts, StoreError> {
         let process = self.0.clone();
+        let execution = report.hold.target.execution;
         let call = async move {
             let used = settle::report(&process, report).await;
             settle::settle_stopped(&process).await;
+            process.store.settlements().made([execution].into_iter()).await;
             used
         };
         self.0.call(call).await
