@@ -222,6 +222,7 @@ pub(crate) async fn what_was_reported_can_be_taken_back(g: Fixture) {
 }
 
 pub(crate) async fn an_estimate_is_reserved_and_settled(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_budget("team", of_tokens(100)).await;
     for _ in 0..3 {
         g.controlled(&["team"], &[], tokens(40)).await;

@@ -21,6 +21,7 @@ pub(crate) async fn a_worker_gets_only_what_it_covers(g: Fixture) {
 
 pub(crate) async fn work_without_requirements_goes_to_anyone(g: Fixture) {
     let first = g.waiting().await;
+    g.advance(ms(1)).await;
     let second = g.waiting().await;
     assert_eq!(offered(&g, "cuda").await, Some(first));
     assert_eq!(offered(&g, "").await, Some(second));
@@ -60,6 +61,7 @@ pub(crate) async fn a_scarce_class_at_the_head_hides_nothing(g: Fixture) {
         g.advance(ms(1)).await;
     }
     let plain = g.waiting().await;
+    g.advance(ms(1)).await;
     let cuda = g.needing("cuda").await;
     assert_eq!(offered(&g, "cuda").await, Some(plain));
     assert_eq!(offered(&g, "cuda").await, Some(cuda));

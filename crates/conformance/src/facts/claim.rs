@@ -51,6 +51,7 @@ pub(crate) async fn equal_priority_goes_first_in_first_out(g: Fixture) {
 }
 
 pub(crate) async fn work_of_one_millisecond_goes_by_its_ids(g: Fixture) {
+    let g = g.in_one_partition();
     let mut works: Vec<_> = (0..6).map(|_| g.work()).collect();
     let ids: Vec<_> = works.iter().map(|work| work.id).collect();
     assert!(ids.is_sorted(), "ids of one process grow");
@@ -71,6 +72,7 @@ pub(crate) async fn one_step_of_priority_outweighs_any_age(g: Fixture) {
 }
 
 pub(crate) async fn a_claim_takes_at_most_its_max(g: Fixture) {
+    let g = g.in_one_partition();
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(g.waiting().await);
@@ -240,6 +242,7 @@ pub(crate) async fn a_retried_claim_finds_only_what_is_still_held(g: Fixture) {
 }
 
 pub(crate) async fn a_claim_repeated_by_another_worker_is_refused(g: Fixture) {
+    let g = g.in_one_partition();
     g.waiting().await;
     let waiting = g.waiting().await;
     let claim = g.claim();

@@ -19,6 +19,7 @@ pub(crate) async fn a_grant_takes_the_head_out_of_the_queue(g: Fixture) {
 }
 
 pub(crate) async fn a_grant_in_flight_does_not_block_its_lane(g: Fixture) {
+    let g = g.in_one_partition();
     let first = g.waiting().await;
     let second = g.waiting().await;
     let third = g.waiting().await;

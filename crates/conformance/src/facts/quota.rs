@@ -86,6 +86,7 @@ pub(crate) async fn an_unused_admission_is_released(g: Fixture) {
 }
 
 pub(crate) async fn no_window_admits_too_many(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", in_ten_seconds(3)).await;
     for _ in 0..8 {
         g.under(&["api"]).await;

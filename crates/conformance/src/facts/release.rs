@@ -219,6 +219,7 @@ pub(crate) async fn a_long_grant_keeps_its_slot(g: Fixture) {
 }
 
 pub(crate) async fn work_that_waited_for_a_missing_quota_starts_when_it_is_created(g: Fixture) {
+    let g = g.in_one_partition();
     for _ in 0..20 {
         g.under(&["api"]).await;
     }

@@ -58,19 +58,7 @@ ff_conformance::exam!(memory_late, late, events, feed);
 ff_conformance::exam!(memory_late_4_partitions, late_4_partitions, events, feed);
 ff_conformance::exam!(memory_serial, serial);
 ff_conformance::exam!(memory_optimistic, optimistic);
-// What does not depend on the order of work, which a queue has only within a partition.
-ff_conformance::exam!(
-    memory_4_partitions,
-    serial_4_partitions,
-    continuations,
-    elements,
-    events,
-    feed,
-    follow,
-    lane,
-    lane_defaults,
-    worker
-);
+ff_conformance::exam!(memory_4_partitions, serial_4_partitions);
 ff_conformance::exam!(memory_clock, serial, own_clock);
 ff_conformance::clock_histories!(memory_clock_histories, serial);
 ff_conformance::histories!(
