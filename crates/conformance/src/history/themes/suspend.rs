@@ -2,8 +2,9 @@
 
 use ff_core::condition::{Condition, CountOf};
 use ff_core::machine::{
-    Action, Block, Cancel, CloseWaitpoint, Follower, GrantNext, LeaseRef, NewWaitpoint,
-    OpenWaitpoint, Resume, Signal, Suspend, Tick, WaitpointRef,
+    Action, Admissions, Block, Cancel, CloseWaitpoint, Delay, Follower, GrantNext, HandBack,
+    LeaseRef, NewWaitpoint, OpenWaitpoint, Resume, SetPriority, SetTags, Signal, Suspend, Tick,
+    WaitpointRef,
 };
 use ff_core::state::State;
 use ff_core::suspension::{OnTimeout, SuspendReason};
@@ -25,7 +26,7 @@ use crate::history::pick::is_brief;
 pub(super) const THEME: Theme = Theme {
     name: "suspend",
     histories: 800,
-    least: 2,
+    least: 20,
     owns: |(from, verb, to)| {
         let verbs = [
             Verb::Suspend,
@@ -39,19 +40,24 @@ pub(super) const THEME: Theme = Theme {
     },
     refusals: &[Code::WaitpointClosed],
     kinds: &[
-        (8, |g, v| g.suspend(v)),
+        (10, |g, v| g.suspend(v)),
         (20, |g, v| g.suspend_after_signals(v)),
         (14, |g, v| g.open_waitpoint(v)),
         (6, |g, v| g.close_waitpoint(v)),
-        (3, |g, v| g.block_one_with_waitpoints(v)),
-        (5, |g, v| g.reserve_one_with_waitpoints(v)),
+        (6, |g, v| g.put_down_one_with_waitpoints(v)),
+        (4, |g, v| g.block_one_with_waitpoints(v)),
+        (8, |g, v| g.grant_one_with_waitpoints(v)),
         (24, |g, v| g.signal(v)),
-        (2, |g, v| g.resume(v)),
+        (3, |g, v| g.resume(v)),
         (6, |g, v| g.toy_with_a_suspended_follower(v)),
-        (4, |g, v| g.cancel_one_with_waitpoints(v)),
+        (5, |g, v| g.cancel_one_with_waitpoints(v)),
+        (4, |g, v| g.steer_suspended(v)),
         (10, |g, v| g.tick_suspended(v)),
     ],
 };
+
+/// A priority that few have.
+const FIRST: i16 = 9_000;
 
 fn has_waitpoints(record: &Execution) -> bool {
     !record.waits.waitpoints.is_empty()
@@ -103,6 +109,58 @@ impl Generator {
         Some(CloseWaitpoint { hold, key }.into())
     }
 
+    /// Lets go of an execution with waitpoints, so that signals find it in its queue or delayed.
+    fn put_down_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
+        let held = |record: &Execution| record.lease().is_some() && has_waitpoints(record);
+        let record = self.some(view, held)?;
+        let hold = LeaseRef { target: self.target_of(record), fence: record.fence()? };
+        let rng = &mut self.rng;
+        Some(match rng.bool() {
+            true => HandBack { hold }.into(),
+            false => {
+                let until = When::After(millis(rng, &[300, 2_000]));
+                Delay { hold, until, step: None }.into()
+            }
+        })
+    }
+
+    /// Reserves an execution with waitpoints, once it is made the first of its queue.
+    fn grant_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
+        let waits = |record: &Execution| {
+            matches!(record.state, State::Queued { .. })
+                && has_waitpoints(record)
+                && record.spec.limits.is_empty()
+        };
+        let record = self.some(view, waits)?;
+        if record.priority < FIRST {
+            return Some(SetPriority { target: self.target_of(record), priority: FIRST }.into());
+        }
+        let rng = &mut self.rng;
+        let grant = GrantNext {
+            namespace: record.spec.namespace.clone(),
+            lane: record.spec.lane.clone(),
+            worker: make::worker(rng),
+            capabilities: record.spec.requires.clone(),
+            request: make::request(rng),
+            ttl: millis(rng, &[500, 2_000]),
+            retry: false,
+            at: (self.partitions > 1).then(|| view.partition(record.id)),
+            admissions: Admissions::Any,
+        };
+        Some(grant.into())
+    }
+
+    /// What people do to a suspended execution besides resuming it.
+    fn steer_suspended(&mut self, view: View<'_>) -> Option<Action> {
+        let record = self.some(view, is_suspended)?;
+        let target = self.target_of(record);
+        Some(match self.rng.u8(..3) {
+            0 => SetPriority { target, priority: self.rng.i16(-4..8) }.into(),
+            1 => SetTags { target, set: make::tags(&mut self.rng), remove: Vec::new() }.into(),
+            _ => Cancel { target, grace: None, reason: None }.into(),
+        })
+    }
+
     /// Takes an execution with waitpoints out of its queue, so that signals find it there.
     fn block_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
         let waits = |record: &Execution| {
@@ -111,26 +169,6 @@ impl Generator {
         let execution = self.some(view, waits)?.id;
         let on = blocker(&mut self.rng);
         Some(Block { execution, on, detail: "no room".into() }.into())
-    }
-
-    /// Reserves work that has waitpoints, for long enough that a signal comes meanwhile.
-    fn reserve_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
-        let waits = |record: &Execution| {
-            matches!(record.state, State::Queued { .. }) && has_waitpoints(record)
-        };
-        let record = self.some(view, waits)?;
-        let grant = GrantNext {
-            namespace: record.spec.namespace.clone(),
-            lane: record.spec.lane.clone(),
-            worker: make::worker(&mut self.rng),
-            capabilities: record.spec.requires.clone(),
-            request: make::request(&mut self.rng),
-            ttl: millis(&mut self.rng, &[2_000, 9_000]),
-            retry: false,
-            at: (self.partitions > 1).then(|| view.partition(record.id)),
-            admissions: Default::default(),
-        };
-        Some(grant.into())
     }
 
     /// Asks a holder with waitpoints to stop, so that they are closed by one who is about to.
@@ -237,19 +275,14 @@ impl Generator {
     }
 
     fn signal(&mut self, view: View<'_>) -> Option<Action> {
+        let waits = |record: &Execution| has_waitpoints(record) && !is_suspended(record);
         let record = match self.rng.u8(..10) {
             0..4 => self.some(view, is_suspended).or_else(|| self.some(view, has_waitpoints))?,
-            4 => {
-                let reserved = |record: &Execution| {
-                    has_waitpoints(record) && matches!(record.state, State::Granted { .. })
-                };
-                self.some(view, reserved).or_else(|| self.some(view, has_waitpoints))?
-            }
-            5..7 => {
+            4..7 => {
                 let brief = |record: &Execution| has_waitpoints(record) && is_passing(record);
-                self.some(view, brief).or_else(|| self.some(view, has_waitpoints))?
+                self.some(view, brief).or_else(|| self.some(view, waits))?
             }
-            7..9 => self.some(view, has_waitpoints)?,
+            7..9 => self.some(view, waits)?,
             _ => self.some(view, |_| true)?,
         };
         let target = self.target_of(record);
