@@ -21,6 +21,10 @@ words!(
         Resume = "resume",
         /// Took a lease away.
         Revoke = "revoke",
+        /// Changed its priority.
+        Priority = "priority",
+        /// Changed its tags.
+        Tag = "tag",
     }
 );
 

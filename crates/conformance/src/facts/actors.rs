@@ -5,13 +5,13 @@ use std::sync::Arc;
 use ff_core::act::{Changed, Deed};
 use ff_core::bounds::ACTS;
 use ff_core::budget::{BudgetLimits, OnBreach};
-use ff_core::machine::{Cancel, Replay, Resume, Revoke};
+use ff_core::machine::{Cancel, Replay, Resume, Revoke, SetPriority, SetTags};
 use ff_core::{Actor, ExecutionId, PublicState, TokenName};
 use ff_store::EngineBackend;
 use ff_store::listing::Filter;
 use ff_store::roles::{Bulk, BulkAction, LaneUpdate};
 
-use crate::fixture::{Fixture, at_once, ms, named, of_tokens, tokens};
+use crate::fixture::{Fixture, at_once, ms, named, of_tokens, tag, tokens};
 
 fn actor(name: &str) -> Actor {
     Actor::from(&TokenName::new(name).unwrap())
@@ -84,6 +84,18 @@ pub(crate) async fn a_call_that_changes_nothing_leaves_no_act(g: Fixture) {
     g.acting("bob").cancel(g.cancelling(held.execution)).await.unwrap();
     let expected = [by("ann", &[Deed::Cancel]), by("cleo", &[Deed::Cancel])].concat();
     assert_eq!(g.acts(held.execution).await, expected);
+}
+
+pub(crate) async fn a_change_of_priority_or_tags_is_kept_once(g: Fixture) {
+    let id = g.waiting().await;
+    let priority = SetPriority { target: g.target(id), priority: 7 };
+    let tags = SetTags { target: g.target(id), set: [tag("a", "x")].into(), remove: Vec::new() };
+    for name in ["ann", "bob"] {
+        g.acting(name).set_priority(priority.clone()).await.unwrap();
+        g.acting(name).set_tags(tags.clone()).await.unwrap();
+    }
+    assert_eq!(g.acts(id).await, by("ann", &[Deed::Priority, Deed::Tag]), "bob changed nothing");
+    assert_eq!(g.record(id).await.priority, 7);
 }
 
 pub(crate) async fn a_holder_that_stops_because_it_was_asked_to_keeps_who_asked(g: Fixture) {

@@ -1,6 +1,7 @@
 //! Change the priority of work that is not finished.
 
 use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::act::Deed;
 use crate::bounds::{PRIORITY, PRIORITY_MIN};
 use crate::refusal::Refusal;
 use crate::table::Verb;
@@ -34,6 +35,7 @@ impl Decide for SetPriority {
         }
         let mut after = record.clone();
         after.priority = self.priority;
+        context.sign(&mut after, Deed::Priority);
         Ok(Step::write(context.update(record, after, None), Reply::Done))
     }
 }

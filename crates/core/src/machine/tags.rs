@@ -1,6 +1,7 @@
 //! Change the tags of work that is not finished.
 
 use super::{Context, Decide, Facts, ReadSet, Reply, Step, Target};
+use crate::act::Deed;
 use crate::bounds::TAGS;
 use crate::name::TagKey;
 use crate::record::Tags;
@@ -41,6 +42,7 @@ impl Decide for SetTags {
         if after.tags == record.tags {
             return Ok(Step::answer(Reply::Done));
         }
+        context.sign(&mut after, Deed::Tag);
         Ok(Step::write(context.update(record, after, None), Reply::Done))
     }
 }

@@ -142,7 +142,11 @@ impl BulkSlice {
 #[async_trait]
 impl<S: Store + ?Sized> BulkBackend for Engine<S> {
     async fn delete(&self, delete: Delete) -> Result<(), StoreError> {
-        self.one(delete).await.and_then(done)
+        let Target { namespace, execution } = delete.target.clone();
+        self.one(delete).await.and_then(done)?;
+        // Nothing is left that could keep who did it.
+        tracing::info!(%namespace, %execution, by = %self.2, "an execution is deleted");
+        Ok(())
     }
 
     async fn bulk(&self, bulk: &Bulk) -> Result<BulkSlice, StoreError> {
@@ -183,6 +187,10 @@ impl<S: Store + ?Sized> BulkBackend for Engine<S> {
                 }
                 Err(error) => return Err(error),
             }
+        }
+        if bulk.action == BulkAction::Delete {
+            let (namespace, count) = (&bulk.namespace, slice.done);
+            tracing::info!(%namespace, count, by = %self.2, "executions are deleted");
         }
         Ok(slice)
     }
