@@ -33,14 +33,19 @@ pub(crate) async fn authenticate(
         Err(error) => return error.into_response(),
     };
     let named = matches!(caller.rights, Rights::Token(..));
-    if named && let Err(error) = state.rates.take_of(&caller.actor) {
-        return error.into_response();
-    }
+    let flight = match named.then(|| state.limited(&caller.actor)).transpose() {
+        Ok(flight) => flight.map(Arc::new),
+        Err(error) => return error.into_response(),
+    };
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     if let Err(error) = state.routes.check(&caller, request.method(), path, request.uri()) {
         return error.into_response();
     }
     request.extensions_mut().insert(caller);
+    // A handler may drop its request early: it counts until it is answered here.
+    if let Some(flight) = &flight {
+        request.extensions_mut().insert(flight.clone());
+    }
     let answer = next.run(request);
     match shown.filter(|_| named) {
         Some(shown) => while_accepted(&state, &shown, answer).await,

@@ -18,6 +18,12 @@ pub const DEFAULT_LISTEN: SocketAddr =
 /// How many requests a second a server takes of each named token by default.
 pub const DEFAULT_TOKEN_RATE: u32 = 1_000;
 
+/// How many requests of each named token a server works on at once by default.
+pub const DEFAULT_TOKEN_REQUESTS: u32 = 256;
+
+/// How many requests of each named token may wait at once by default.
+pub const DEFAULT_TOKEN_WAITS: u32 = 1_024;
+
 /// How the server works.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -37,6 +43,10 @@ pub struct Config {
     pub rate: Option<NonZeroU32>,
     /// How many requests a second it takes of each named token; `None` is any number.
     pub token_rate: Option<NonZeroU32>,
+    /// How many requests of each named token it works on at once, those that wait aside; `None` is any number.
+    pub token_requests: Option<NonZeroU32>,
+    /// How many requests of each named token may wait at once, streams included; `None` is any number.
+    pub token_waits: Option<NonZeroU32>,
     /// How long a claim may wait for work, and a client for an end, whatever they ask for; they ask
     /// again.
     pub longest_wait: Millis,
@@ -61,6 +71,8 @@ impl Default for Config {
             waiting_clients: 1_024,
             rate: None,
             token_rate: NonZeroU32::new(DEFAULT_TOKEN_RATE),
+            token_requests: NonZeroU32::new(DEFAULT_TOKEN_REQUESTS),
+            token_waits: NonZeroU32::new(DEFAULT_TOKEN_WAITS),
             longest_wait: CLAIM_WAIT_MAX,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(20),

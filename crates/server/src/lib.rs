@@ -16,6 +16,7 @@ mod callers;
 mod config;
 mod dashboard;
 mod error;
+mod flight;
 mod health;
 mod html;
 mod metrics;
@@ -34,7 +35,10 @@ mod urlencoded;
 mod whole;
 
 pub use access::{RouteAccess, Who};
-pub use config::{Config, ConfigError, DEFAULT_LISTEN, DEFAULT_TOKEN_RATE, Token};
+pub use config::{
+    Config, ConfigError, DEFAULT_LISTEN, DEFAULT_TOKEN_RATE, DEFAULT_TOKEN_REQUESTS,
+    DEFAULT_TOKEN_WAITS, Token,
+};
 pub use error::{HTTP_CODES, status_of, status_of_code, status_of_failure};
 pub use metrics::all as metrics;
 pub use router::{access, openapi};

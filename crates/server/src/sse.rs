@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use ff_store::StoreError;
 use hyper::body::Frame;
@@ -20,7 +20,6 @@ use tokio::time::Instant;
 
 use crate::auth::Shown;
 use crate::callers::TRUST;
-use crate::error::ApiError;
 use crate::state::AppState;
 
 /// How long a client hears nothing at most: proxies end a connection that is silent for longer.
@@ -110,12 +109,6 @@ pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| {
         accepted.split(',').any(|one| one.split(';').next().unwrap_or("").trim() == EVENTS)
     })
-}
-
-/// Too many clients follow something, or wait.
-pub(crate) fn overloaded<E>(_: E) -> ApiError {
-    let detail = "too many clients are waiting; try again after a pause";
-    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
 }
 
 /// Why there are no more events.

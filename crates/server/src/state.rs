@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ff_core::Actor;
 use ff_scheduler::{Scheduler, SchedulerConfig, SchedulerError};
 use ff_store::EngineBackend;
 use tokio::sync::Semaphore;
@@ -13,6 +14,8 @@ use crate::backlog::Counting;
 use crate::callers::Callers;
 use crate::config::Config;
 use crate::dashboard::Dashboard;
+use crate::error::ApiError;
+use crate::flight::{Flight, Flights};
 use crate::health::Health;
 use crate::rate::Rates;
 
@@ -28,6 +31,8 @@ pub(crate) struct AppState {
     pub(crate) callers: Arc<Callers>,
     /// How many requests it takes.
     pub(crate) rates: Arc<Rates>,
+    /// What it serves now of each named token.
+    pub(crate) flights: Arc<Flights>,
     /// Whether the store answers.
     pub(crate) health: Arc<Health>,
     /// The count of the backlog.
@@ -47,6 +52,12 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
+    /// Counts a request of a named token, which may have so many.
+    pub(crate) fn limited(&self, token: &Actor) -> Result<Flight, ApiError> {
+        self.rates.take_of(token)?;
+        self.flights.begin(token)
+    }
+
     pub(crate) fn new(
         backend: Arc<dyn EngineBackend>,
         config: Config,
@@ -57,6 +68,7 @@ impl AppState {
         let listening = Arc::new(Semaphore::new(config.waiting_claims));
         let waiting_clients = Arc::new(Semaphore::new(config.waiting_clients));
         let rates = Arc::new(Rates::new(config.rate, config.token_rate));
+        let flights = Arc::new(Flights::new(config.token_requests, config.token_waits));
         let (scheduler, config) = (Arc::new(scheduler), Arc::new(config));
         let (health, counting, tasks) = (Arc::default(), Arc::default(), TaskTracker::new());
         Ok(AppState {
@@ -66,6 +78,7 @@ impl AppState {
             routes: Arc::default(),
             callers: Arc::default(),
             rates,
+            flights,
             health,
             counting,
             dashboard: Arc::default(),

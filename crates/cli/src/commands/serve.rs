@@ -47,6 +47,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "COUNT", default_value_t = ff_server::DEFAULT_TOKEN_RATE)]
     token_rate: u32,
 
+    /// How many requests of each named token to work on at once, those that wait aside; 0 is any number.
+    #[arg(long, value_name = "COUNT", default_value_t = ff_server::DEFAULT_TOKEN_REQUESTS)]
+    token_requests: u32,
+
+    /// How many requests of each named token may wait at once, such as claims and streams; 0 is any number.
+    #[arg(long, value_name = "COUNT", default_value_t = ff_server::DEFAULT_TOKEN_WAITS)]
+    token_waits: u32,
+
     /// How many requests a second to take of all callers together, health checks aside; 0 is any number.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     rate: u32,
@@ -89,8 +97,13 @@ impl Serve {
         let (least, most) = (Millis::new(100), Millis::from_hours(1));
         let interval = self.unblock_interval.within("unblock_interval", least, most)?;
         let unblock = UnblockScanner::every(Duration::from_millis(interval.get()));
-        let (rate, token_rate) = (NonZeroU32::new(self.rate), NonZeroU32::new(self.token_rate));
-        Ok(Options { tls, unblock, rate, token_rate, ..Options::at(self.listen) })
+        let limits = Limits {
+            rate: NonZeroU32::new(self.rate),
+            token_rate: NonZeroU32::new(self.token_rate),
+            token_requests: NonZeroU32::new(self.token_requests),
+            token_waits: NonZeroU32::new(self.token_waits),
+        };
+        Ok(Options { tls, unblock, limits, ..Options::at(self.listen) })
     }
 }
 
@@ -99,15 +112,23 @@ pub(crate) struct Options {
     listen: SocketAddr,
     tls: Option<Tls>,
     unblock: UnblockScanner,
+    limits: Limits,
+}
+
+/// How many requests a server takes.
+struct Limits {
     rate: Option<NonZeroU32>,
     token_rate: Option<NonZeroU32>,
+    token_requests: Option<NonZeroU32>,
+    token_waits: Option<NonZeroU32>,
 }
 
 impl Options {
     /// By plain HTTP at `listen`.
     pub(crate) fn at(listen: SocketAddr) -> Options {
-        let Config { rate, token_rate, .. } = Config::default();
-        Options { listen, tls: None, unblock: UnblockScanner::default(), rate, token_rate }
+        let Config { rate, token_rate, token_requests, token_waits, .. } = Config::default();
+        let limits = Limits { rate, token_rate, token_requests, token_waits };
+        Options { listen, tls: None, unblock: UnblockScanner::default(), limits }
     }
 }
 
@@ -127,9 +148,19 @@ impl Service {
         session: &Session<'_>,
     ) -> Result<Service, Error> {
         let token = session.token.as_deref().map(Token::new).transpose()?;
-        let Options { listen, tls, unblock, rate, token_rate } = options;
+        let Options { listen, tls, unblock, limits } = options;
+        let Limits { rate, token_rate, token_requests, token_waits } = limits;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let config = Config { listen, token, tls, rate, token_rate, ..Config::default() };
+        let config = Config {
+            listen,
+            token,
+            tls,
+            rate,
+            token_rate,
+            token_requests,
+            token_waits,
+            ..Config::default()
+        };
         let server = Server::bind(backend.clone(), config).await?;
         let url = format!("{scheme}://{}", server.address());
         let stop = CancellationToken::new();

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::Problems;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
+use crate::flight::Waiting;
 use crate::metrics;
 use crate::params::{InPath, NamespaceQuery};
 use crate::state::AppState;
@@ -35,6 +36,7 @@ use crate::state::AppState;
 pub(crate) async fn claim(
     State(state): State<AppState>,
     who: InPath<WorkerId>,
+    waiting: Waiting,
     Json(request): Json<ClaimRequest, SMALL>,
 ) -> Result<Response, ApiError> {
     let claim = request.command(who.namespace, who.name)?;
@@ -42,7 +44,7 @@ pub(crate) async fn claim(
     let wait = wait.min(state.config.longest_wait);
     let permit = match wait {
         Millis::ZERO => None,
-        _ => Some(state.waiting.clone().try_acquire_owned().map_err(|_| overloaded())?),
+        _ => Some(waiting.begin(&state.waiting, "claims")?),
     };
     let claimed = tokio::select! {
         biased;
@@ -69,11 +71,6 @@ async fn stopping(state: &AppState, wait: Millis) {
     if wait == Millis::ZERO {
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
-}
-
-fn overloaded() -> ApiError {
-    let detail = "too many claims are waiting; try again after a pause";
-    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
 }
 
 /// What was claimed for a client that may have disconnected. Dropping it hands everything back.

@@ -22,9 +22,10 @@ use super::Problems;
 use crate::auth::Shown;
 use crate::body::{Json, SMALL};
 use crate::error::ApiError;
+use crate::flight::Waiting;
 use crate::metrics;
 use crate::params::{NamespaceQuery, Params, Repeatable, Repeated, default_page_size};
-use crate::sse::{self, Event, Sender, failed, overloaded, wants_events};
+use crate::sse::{self, Event, Sender, failed, wants_events};
 use crate::state::AppState;
 
 /// Which events; every part that is given must hold.
@@ -121,18 +122,20 @@ fn names(text: &str) -> Result<BTreeSet<EventName>, Refusal> {
 pub(crate) async fn events(
     State(state): State<AppState>,
     Repeated(query): Repeated<EventsQuery>,
+    waiting: Waiting,
     shown: Shown,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let mut request = query.request()?;
     if !wants_events(&headers) {
-        return Ok(JsonBody(EventsView::from(&page(&state, request).await?)).into_response());
+        let page = page(&state, &waiting, request).await?;
+        return Ok(JsonBody(EventsView::from(&page)).into_response());
     }
     if let Some(last) = headers.get("last-event-id") {
         let cursor = last.to_str().unwrap_or_default().parse::<Cursor>()?;
         request.from = StartAt::After(cursor);
     }
-    let permit = state.waiting_clients.clone().try_acquire_owned().map_err(overloaded)?;
+    let permit = waiting.begin(&state.waiting_clients, "clients")?;
     // What is refused is answered as such, before the events begin.
     request.wait = Millis::ZERO;
     let first = state.backend.events(request.clone()).await?;
@@ -185,14 +188,18 @@ fn event(event: &ff_core::event::Event) -> Event<'static> {
 }
 
 /// Events, as far as the server may wait for them.
-async fn page(state: &AppState, mut request: EventsRequest) -> Result<EventsPage, ApiError> {
+async fn page(
+    state: &AppState,
+    waiting: &Waiting,
+    mut request: EventsRequest,
+) -> Result<EventsPage, ApiError> {
     request.wait = request.wait.min(state.config.longest_wait);
     if request.wait == Millis::ZERO {
         return Ok(state.backend.events(request).await?);
     }
-    let _permit = state.waiting_clients.try_acquire().map_err(overloaded)?;
-    let waiting = state.backend.events(request.clone());
-    match state.stopping.run_until_cancelled(waiting).await {
+    let _permit = waiting.begin(&state.waiting_clients, "clients")?;
+    let events = state.backend.events(request.clone());
+    match state.stopping.run_until_cancelled(events).await {
         Some(page) => Ok(page?),
         None => Ok(state.backend.events(EventsRequest { wait: Millis::ZERO, ..request }).await?),
     }

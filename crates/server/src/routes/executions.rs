@@ -22,6 +22,7 @@ use utoipa::IntoParams;
 use super::Problems;
 use crate::body::{Json, PAYLOAD};
 use crate::error::{self, ApiError};
+use crate::flight::Waiting;
 use crate::metrics;
 use crate::params::{
     ExecutionPath, NamespaceQuery, Params, PathText, Repeatable, Repeated, default_page_size,
@@ -121,12 +122,16 @@ pub(crate) async fn describe(
     State(state): State<AppState>,
     PathText(id): PathText,
     Params(query): Params<WaitQuery>,
+    waiting: Waiting,
 ) -> Result<JsonBody<ExecutionView>, ApiError> {
     let target = Target { namespace: query.namespace, execution: id.parse()? };
     let wait = Millis::new(query.wait_ms).within("wait_ms", Millis::ZERO, END_WAIT_MAX)?;
     let record = match wait.min(state.config.longest_wait) {
         Millis::ZERO => state.backend.describe(&target).await?,
-        wait => ended(&state, &target, wait).await?,
+        wait => {
+            let _permit = waiting.begin(&state.waiting_clients, "clients")?;
+            ended(&state, &target, wait).await?
+        }
     };
     let explanation = explained(&*state.backend, &target, &record).await?;
     Ok(JsonBody(ExecutionView::new(&record, explanation.as_ref())))
@@ -134,11 +139,6 @@ pub(crate) async fn describe(
 
 /// The execution once it has ended, or as it is after `wait` or when the server stops.
 async fn ended(state: &AppState, target: &Target, wait: Millis) -> Result<Description, ApiError> {
-    let overloaded = |_| {
-        let detail = "too many clients are waiting; try again after a pause";
-        ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
-    };
-    let _permit = state.waiting_clients.try_acquire().map_err(overloaded)?;
     let waiting = state.backend.wait(target, wait);
     match state.stopping.run_until_cancelled(waiting).await {
         Some(record) => Ok(record?),

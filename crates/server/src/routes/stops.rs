@@ -2,7 +2,6 @@
 
 use axum::Json as JsonBody;
 use axum::extract::State;
-use axum::http::StatusCode;
 use ff_api::http::StopsView;
 use ff_api::http::schema::Name;
 use ff_core::bounds::END_WAIT_MAX;
@@ -13,6 +12,7 @@ use utoipa::IntoParams;
 
 use super::Problems;
 use crate::error::ApiError;
+use crate::flight::Waiting;
 use crate::params::Params;
 use crate::state::AppState;
 
@@ -47,6 +47,7 @@ pub(crate) struct StopsQuery {
 ))]
 pub(crate) async fn stops(
     State(state): State<AppState>,
+    waiting: Waiting,
     Params(query): Params<StopsQuery>,
 ) -> Result<JsonBody<StopsView>, ApiError> {
     let StopsQuery { namespace, instance, after, wait_ms } = query;
@@ -54,18 +55,13 @@ pub(crate) async fn stops(
     let wait = Millis::new(wait_ms).within("wait_ms", Millis::ZERO, END_WAIT_MAX)?;
     let _permit = match wait {
         Millis::ZERO => None,
-        _ => Some(state.listening.try_acquire().map_err(|_| overloaded())?),
+        _ => Some(waiting.begin(&state.listening, "workers")?),
     };
     let wait = wait.min(state.config.longest_wait);
-    let waiting = state.backend.stops(&namespace, &instance, after, wait);
-    let news = match state.stopping.run_until_cancelled(waiting).await {
+    let stops = state.backend.stops(&namespace, &instance, after, wait);
+    let news = match state.stopping.run_until_cancelled(stops).await {
         Some(news) => news?,
         None => state.backend.stops(&namespace, &instance, after, Millis::ZERO).await?,
     };
     Ok(JsonBody(StopsView::from(&news)))
-}
-
-fn overloaded() -> ApiError {
-    let detail = "too many workers are waiting; try again after a pause";
-    ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail)
 }

@@ -19,9 +19,10 @@ use super::Problems;
 use crate::auth::Shown;
 use crate::body::{Json, PAYLOAD};
 use crate::error::ApiError;
+use crate::flight::Waiting;
 use crate::metrics;
 use crate::params::{ExecutionPath, NamespaceQuery, Params, PathText, default_page_size};
-use crate::sse::{self, Event, Sender, failed, overloaded, wants_events};
+use crate::sse::{self, Event, Sender, failed, wants_events};
 use crate::state::AppState;
 
 /// Adds frames to the stream of an execution. With the number of the first one, a request can be
@@ -117,6 +118,7 @@ pub(crate) async fn stream(
     State(state): State<AppState>,
     PathText(id): PathText,
     Params(query): Params<StreamQuery>,
+    waiting: Waiting,
     shown: Shown,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -124,7 +126,7 @@ pub(crate) async fn stream(
     let target = Target { namespace, execution: id.parse()? };
     if wants_events(&headers) {
         let from = last_event(&headers)?.map_or(from, |last| last.saturating_add(1));
-        let permit = state.waiting_clients.clone().try_acquire_owned().map_err(overloaded)?;
+        let permit = waiting.begin(&state.waiting_clients, "clients")?;
         // What does not exist is answered as such, before the events begin.
         state.backend.describe(&target).await?;
         let viewer = state.backend.follow(&target, from).await?;
@@ -137,7 +139,7 @@ pub(crate) async fn stream(
     let page = match wait.min(state.config.longest_wait) {
         Millis::ZERO => state.backend.frames(&target, from, limit).await?,
         wait => {
-            let _permit = state.waiting_clients.try_acquire().map_err(overloaded)?;
+            let _permit = waiting.begin(&state.waiting_clients, "clients")?;
             let mut viewer = state.backend.follow(&target, from).await?;
             match state.stopping.run_until_cancelled(viewer.next(wait)).await {
                 Some(page) => page?,

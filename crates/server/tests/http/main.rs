@@ -8,6 +8,7 @@ mod access;
 mod actors;
 mod approve;
 mod approve_browser;
+mod at_once;
 mod auth;
 mod bad_input;
 mod bad_json;
