@@ -33,7 +33,11 @@ impl HttpClient {
     async fn send_claim(&self, claim: &ClaimRequest, wait: Millis) -> Result<Claimed, StoreError> {
         let path = format!("/v1/workers/{}/claim?namespace={}", claim.worker.id, claim.namespace);
         let body = crate::http::ClaimRequest::new(claim, wait);
-        claimed(self.post(&path, &body, Duration::from_millis(wait.get())).await?)
+        let taken = claimed(self.post(&path, &body, Duration::from_millis(wait.get())).await?)?;
+        if !taken.assignments.is_empty() {
+            self.workers.remember(claim.request, &claim.worker.id);
+        }
+        Ok(taken)
     }
 
     async fn give_up(self, claim: ClaimRequest) {

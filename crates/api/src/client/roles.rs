@@ -17,7 +17,7 @@ use ff_core::resource::{LaneState, Registration};
 use ff_core::view::{BlockingReason, ExitOutcome};
 use ff_core::{
     Description, ExecutionId, IdempotencyKey, Lane, Millis, Namespace, Partition, Payload, Refusal,
-    WorkerInstanceId,
+    RequestId, WorkerInstanceId,
 };
 use ff_store::journal::JournalPage;
 use ff_store::listing::{ListPage, Listing};
@@ -99,6 +99,12 @@ impl HttpClient {
         one_each(exits(view.ok_or_else(|| broken("no content"))?), part.len())
     }
 
+    /// The path of a call about leases, of which this is the first.
+    fn path_of(&self, first: Option<&LeaseRef>, call: &str, namespace: &Namespace) -> String {
+        let request = first.map_or(RequestId::new(0), |hold| hold.fence.lease.request);
+        format!("{}?namespace={namespace}", self.workers.path(request, call))
+    }
+
     /// A call about several leases of one namespace.
     async fn leases<T: DeserializeOwned>(
         &self,
@@ -107,7 +113,7 @@ impl HttpClient {
     ) -> Result<T, StoreError> {
         let namespace = one_namespace(holds.iter().map(|hold| &hold.target.namespace))?;
         let body = Leases { leases: holds.iter().map(HoldBody::from).collect() };
-        let path = format!("/v1/workers/any/{call}?namespace={namespace}");
+        let path = self.path_of(holds.first(), call, namespace);
         self.post(&path, &body, Duration::ZERO).await?.ok_or_else(|| broken("no content"))
     }
 }
@@ -308,6 +314,7 @@ impl WorkerBackend for HttpClient {
         let (worker, namespace) = (&claim.worker.id, &claim.target.namespace);
         let path = format!("/v1/workers/{worker}/claim-granted?namespace={namespace}");
         let body = ClaimGrantedRequest::from(&claim);
+        self.workers.remember(claim.request, worker);
         claimed(self.post(&path, &body, Duration::ZERO).await?)
     }
 
@@ -340,7 +347,7 @@ impl WorkerBackend for HttpClient {
     async fn complete(&self, batch: Vec<Complete>) -> Result<Vec<Answer<Exited>>, StoreError> {
         check_batch(batch.len())?;
         let namespace = one_namespace(batch.iter().map(|c| &c.hold.target.namespace))?;
-        let path = format!("/v1/workers/any/complete?namespace={namespace}");
+        let path = self.path_of(batch.first().map(|one| &one.hold), "complete", namespace);
         let mut answers = Vec::new();
         // One request carries about as much as one payload; the batch goes in parts.
         let mut rest = &batch[..];
@@ -397,16 +404,19 @@ impl WorkerBackend for HttpClient {
     async fn register(&self, worker: Registering) -> Result<Registered, StoreError> {
         let (id, namespace) = (&worker.worker.id, &worker.namespace);
         let path = format!("/v1/workers/{id}/register?namespace={namespace}");
+        self.workers.remember(worker.session, id);
         registered(self.post(&path, &RegisterRequest::from(&worker), Duration::ZERO).await?)
     }
 
     async fn heartbeat(&self, session: &Session) -> Result<Registered, StoreError> {
-        let path = format!("/v1/workers/any/heartbeat?namespace={}", session.namespace);
+        let path = self.workers.path(session.session, "heartbeat");
+        let path = format!("{path}?namespace={}", session.namespace);
         registered(self.post(&path, &SessionBody::from(session), Duration::ZERO).await?)
     }
 
     async fn disconnect(&self, session: &Session) -> Result<(), StoreError> {
-        let path = format!("/v1/workers/any/disconnect?namespace={}", session.namespace);
+        let path = self.workers.path(session.session, "disconnect");
+        let path = format!("{path}?namespace={}", session.namespace);
         self.post::<()>(&path, &SessionBody::from(session), Duration::ZERO).await.map(drop)
     }
 

@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 use super::answers::error_of;
 use super::connect::{Connector, distrust, trust};
+use super::workers::Workers;
 use crate::ErrorView;
 use crate::http::Problem;
 
@@ -68,6 +69,8 @@ pub struct HttpClient {
     authorization: Option<String>,
     timeout: Duration,
     options: Arc<HttpOptions>,
+    /// Whom it acts for.
+    pub(super) workers: Workers,
 }
 
 impl HttpClient {
@@ -105,6 +108,7 @@ impl HttpClient {
             authorization: options.token.as_ref().map(|token| format!("Bearer {token}")),
             timeout: options.request_timeout,
             options: Arc::new(options),
+            workers: Workers::default(),
         })
     }
 
@@ -112,7 +116,8 @@ impl HttpClient {
     /// drives its connection, also for later requests of others.
     pub(super) fn with_own_connections(&self) -> HttpClient {
         // The same options were accepted before.
-        HttpClient::new(HttpOptions::clone(&self.options)).unwrap_or_else(|_| self.clone())
+        let client = HttpClient::new(HttpOptions::clone(&self.options));
+        HttpClient { workers: self.workers.clone(), ..client.unwrap_or_else(|_| self.clone()) }
     }
 
     /// Gets `path`.

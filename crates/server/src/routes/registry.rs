@@ -41,7 +41,8 @@ pub(crate) async fn register(
 /// worker.
 #[utoipa::path(post, path = "/v1/workers/{id}/heartbeat", tag = "workers",
     operation_id = "send_heartbeat",
-    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
+    params(("id" = Name, Path,
+     description = "The worker that calls; the answer depends on the leases or the session alone."), NamespaceQuery),
     request_body = Kept, responses(
     (status = 200, description = "One answer per lease, or until when the worker counts as alive.",
      body = BeatenView),
@@ -67,7 +68,8 @@ pub(crate) async fn heartbeat(
 /// Hands named leases back at once, without spending a retry; or ends a registration.
 #[utoipa::path(post, path = "/v1/workers/{id}/disconnect", tag = "workers",
     operation_id = "disconnect_worker",
-    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
+    params(("id" = Name, Path,
+     description = "The worker that calls; the answer depends on the leases or the session alone."), NamespaceQuery),
     request_body = Kept, responses(
     (status = 200, description = "One answer per lease.", body = ExitAnswers),
     (status = 204, description = "The worker is not registered any more."),

@@ -24,7 +24,8 @@ use crate::state::AppState;
 /// Completes several executions; each gets a separate answer.
 #[utoipa::path(post, path = "/v1/workers/{id}/complete", tag = "workers",
     operation_id = "complete_executions",
-    params(("id" = Name, Path, description = "The worker."), NamespaceQuery),
+    params(("id" = Name, Path,
+     description = "The worker that calls; the answer depends on the leases alone."), NamespaceQuery),
     request_body = BatchComplete, responses(
     (status = 200, description = "One answer per completion.", body = ExitAnswers),
     Problems
