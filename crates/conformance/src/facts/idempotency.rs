@@ -5,8 +5,9 @@ use ff_core::machine::{
     Action, ClaimRequest, GrantNext, Renew, Replay, ReportProgress, Revoke, Submit,
 };
 use ff_core::machine::{Cancel, SetPriority, SetTags};
+use ff_core::policy::Policy;
 use ff_core::record::{Exited, Progress, Tags};
-use ff_core::{Code, Payload, PublicState};
+use ff_core::{Code, Payload, PolicyOverrides, PublicState};
 use ff_store::mint;
 use tokio::task::JoinSet;
 
@@ -62,6 +63,21 @@ pub(crate) async fn the_same_key_with_another_body_is_refused(g: Fixture) {
     let before = g.snapshot().await;
     let other = Submit { id: g.keyed("order-1").id, input: Payload::bytes("other"), ..submit };
     assert_eq!(g.try_submit(other).await.refused(), Code::IdempotencyConflict);
+    g.snapshot().await.assert_same(&before);
+}
+
+/// Both come to the same policy today; tomorrow the lane may say something else.
+pub(crate) async fn what_a_submit_leaves_open_is_not_what_it_says(g: Fixture) {
+    let open = Submit { policy: PolicyOverrides::default(), ..g.keyed("order-1") };
+    g.submit(open.clone()).await;
+    let built_in = PolicyOverrides::from(Policy::default());
+    let lease = PolicyOverrides { lease_ttl: built_in.lease_ttl, ..PolicyOverrides::default() };
+    let stream = PolicyOverrides { stream: built_in.stream, ..PolicyOverrides::default() };
+    let before = g.snapshot().await;
+    for policy in [lease, stream, built_in] {
+        let said = Submit { id: g.keyed("order-1").id, policy, ..open.clone() };
+        assert_eq!(g.try_submit(said).await.refused(), Code::IdempotencyConflict);
+    }
     g.snapshot().await.assert_same(&before);
 }
 

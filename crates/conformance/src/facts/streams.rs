@@ -40,6 +40,17 @@ pub(crate) async fn a_repeated_append_adds_only_what_is_missing(g: Fixture) {
     assert_eq!(g.streamed(held.execution).await, all);
 }
 
+/// Two writers in one hold that count for themselves: the numbers of the second are known. Its answer is the
+/// next number, by which it sees that others have written.
+pub(crate) async fn a_number_is_of_the_first_that_uses_it(g: Fixture) {
+    let held = g.held().await;
+    assert_eq!(g.append(&held, 0, &["a", "b"]).await.unwrap(), 2);
+    assert_eq!(g.append(&held, 0, &["x"]).await.unwrap(), 2, "more than it has sent");
+    assert_eq!(g.append(&held, None, &["x"]).await.unwrap(), 3);
+    let all = [number(0, 0, "a"), number(1, 0, "b"), number(2, 0, "x")];
+    assert_eq!(g.streamed(held.execution).await, all);
+}
+
 pub(crate) async fn frames_that_leave_a_gap_are_refused(g: Fixture) {
     let held = g.held().await;
     for next in [0, 1] {
