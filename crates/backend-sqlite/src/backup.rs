@@ -1,6 +1,6 @@
 //! A copy of a store that is in use: complete, consistent, and checked before it gets its name.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,12 +75,14 @@ impl Place {
     /// Syncs what was written and renames it. Answers its size.
     fn keep(mut self) -> Result<u64, StoreError> {
         let done = || -> io::Result<u64> {
-            let file = File::open(&self.partial)?;
+            // Not every system syncs a file that is open for reading, or renames one that is open.
+            let file = OpenOptions::new().write(true).open(&self.partial)?;
             file.sync_all()?;
+            let bytes = file.metadata()?.len();
+            drop(file);
             fs::rename(&self.partial, &self.name)?;
-            let folder = self.name.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-            Ok(file.metadata()?.len())
+            sync_folder_of(&self.name)?;
+            Ok(bytes)
         };
         let bytes = done().map_err(|error| failed(&self.name, &error))?;
         self.kept = true;
@@ -96,6 +98,19 @@ impl Drop for Place {
             let _ = fs::remove_file(&self.name);
         }
     }
+}
+
+/// Makes the name of a new file durable.
+#[cfg(unix)]
+fn sync_folder_of(file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A folder is a file only on Unix; elsewhere the system writes its entries by itself.
+#[cfg(not(unix))]
+fn sync_folder_of(_file: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Creates an empty file that only its owner can read.
