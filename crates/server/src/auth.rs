@@ -104,16 +104,29 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
 }
 
 /// The token that a request was accepted with, for an answer that is sent over a long time.
-pub(crate) struct Shown(Option<String>);
+pub(crate) struct Shown {
+    token: Option<String>,
+    /// Whether the session goes on in which it was shown.
+    goes_on: Box<dyn Fn(&AppState) -> bool + Send + Sync>,
+}
 
 impl Shown {
+    /// A token that was shown when a session began, which may end.
+    pub(crate) fn in_session(
+        token: Option<String>,
+        goes_on: impl Fn(&AppState) -> bool + Send + Sync + 'static,
+    ) -> Shown {
+        Shown { token, goes_on: Box::new(goes_on) }
+    }
+
     /// Whether its caller is still accepted.
     pub(crate) async fn is_accepted(&self, state: &AppState) -> bool {
-        let named = self.0.as_deref().filter(|shown| shown.starts_with(named_token::PREFIX));
-        match named {
+        let named = self.token.as_deref().filter(|shown| shown.starts_with(named_token::PREFIX));
+        let accepted = match named {
             Some(shown) => caller(state, Some(shown)).await.is_ok(),
             None => true,
-        }
+        };
+        accepted && (self.goes_on)(state)
     }
 }
 
@@ -121,7 +134,7 @@ impl FromRequestParts<AppState> for Shown {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
-        Ok(Shown(bearer(&parts.headers)))
+        Ok(Shown::in_session(bearer(&parts.headers), |_| true))
     }
 }
 

@@ -5,25 +5,21 @@
 //! viewer who reads slowly gets the newest state and skips those between.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
 use ff_core::Description;
-use hyper::body::Frame;
 use serde::Serialize;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::part::Part;
 use super::view::View;
 use super::visitor::Visitor;
-use crate::callers::TRUST;
 use crate::error::ApiError;
-use crate::html::Written;
+use crate::sse::{self, Event, Sender};
 use crate::state::AppState;
 use crate::urlencoded::Fields;
 
@@ -35,8 +31,6 @@ const VIEWERS: usize = 2_048;
 const EVERY: Duration = Duration::from_secs(2);
 /// How many views are rendered that often; more are rendered less often.
 const BRISK: u32 = 4;
-/// How often something is sent to a viewer for whom nothing changes.
-const BEAT: Duration = Duration::from_secs(15);
 
 /// The views that somebody watches.
 #[derive(Debug, Default)]
@@ -56,10 +50,9 @@ impl Live {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many viewers and views there are.
-    fn count(&self) -> (usize, usize) {
-        let views = self.lock();
-        (views.values().map(watch::Sender::receiver_count).sum(), views.len())
+    /// How many viewers there are.
+    fn viewers(&self) -> usize {
+        self.lock().values().map(watch::Sender::receiver_count).sum()
     }
 
     /// Where the states of `view` arrive; `None` if too much is watched.
@@ -113,7 +106,7 @@ async fn render(state: &AppState, view: &View, last: &mut Option<Description>) -
         return None;
     }
     *last = ended;
-    Some(match view.render(state).await {
+    Some(match view.render(state, true).await {
         Ok(rendered) => Shown { parts: Arc::new(rendered.parts), problem: None },
         Err(error) => Shown { parts: Arc::default(), problem: Some(error.detail.into()) },
     })
@@ -137,115 +130,72 @@ pub(super) async fn stream(
     state: &AppState,
     visitor: Visitor,
     uri: &Uri,
-    headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     let fields = Fields::parse(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
     let page = fields.get("page").and_then(|page| page.parse::<Uri>().ok()).ok_or_else(|| {
         ApiError::http(StatusCode::BAD_REQUEST, "invalid_query", "`page` names no page")
     })?;
     let view = View::of(state, &visitor, &page)?;
-    let (viewers, _) = state.dashboard.live.count();
+    let viewers = state.dashboard.live.viewers();
     let room = (viewers < VIEWERS).then(|| state.dashboard.live.watch(state, view)).flatten();
     let Some(changes) = room else {
         let detail = "too many pages are watched; reload this one now and then";
         return Err(ApiError::http(StatusCode::TOO_MANY_REQUESTS, "overloaded", detail));
     };
-    let (sender, receiver) = mpsc::channel(1);
-    let viewer = Viewer {
-        state: state.clone(),
-        headers: headers.clone(),
-        proof: state.dashboard.sessions.proof(visitor.session.as_ref()),
-        sender,
-        sent: HashMap::new(),
-    };
-    state.tasks.spawn(viewer.follow(changes));
-    let mut response = Body::new(Events(receiver)).into_response();
-    let media = HeaderValue::from_static("text/event-stream; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, media);
-    response.extensions_mut().insert(Written);
-    Ok(response)
+    let proof = state.dashboard.sessions.proof(visitor.session.as_ref());
+    let viewer = Viewer { mark: state.dashboard.mark.clone(), proof, sent: HashMap::new() };
+    Ok(sse::answer(state, visitor.shown(), async move |sender| {
+        viewer.follow(changes, sender).await
+    }))
 }
 
 /// One open page.
 struct Viewer {
-    state: AppState,
-    /// By which it is known who looks.
-    headers: HeaderMap,
+    /// Stands where the proof of the viewer's forms belongs.
+    mark: String,
     proof: String,
-    sender: mpsc::Sender<Bytes>,
     /// The keys of the parts as they were sent.
     sent: HashMap<&'static str, String>,
 }
 
 impl Viewer {
-    /// Sends what changes until the viewer goes, is not accepted any more, or the server stops.
-    async fn follow(mut self, mut changes: watch::Receiver<Shown>) {
-        let mut check = tokio::time::interval(TRUST);
-        let mut beat = tokio::time::interval(BEAT);
+    /// Sends what changes until nothing more is to be sent.
+    async fn follow(mut self, mut changes: watch::Receiver<Shown>, mut sender: Sender) {
         changes.mark_changed();
         loop {
-            let text = tokio::select! {
-                () = self.sender.closed() => return,
-                () = self.state.stopping.cancelled() => return,
-                changed = changes.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
+            let goes_on = match timeout(sse::WAIT, changes.changed()).await {
+                Ok(Ok(())) => {
                     let shown = changes.borrow_and_update().clone();
-                    self.news(&shown)
+                    sender.send(&self.news(&shown)).await
                 }
-                _ = beat.tick() => ":\n\n".to_owned(),
-                _ = check.tick() => {
-                    match Visitor::of(&self.state, &self.headers).await {
-                        Ok(Some(_)) => continue,
-                        _ => return,
-                    }
-                }
+                Ok(Err(_)) => false,
+                Err(_) => sender.rest().await,
             };
-            if !text.is_empty() && self.sender.send(text.into()).await.is_err() {
+            if !goes_on {
                 return;
             }
         }
     }
 
     /// The parts that differ from what was sent.
-    fn news(&mut self, shown: &Shown) -> String {
-        let mut text = String::new();
-        if let Some(problem) = &shown.problem {
-            text.push_str(&event("problem", &**problem));
-        }
+    fn news(&mut self, shown: &Shown) -> Vec<Event<'static>> {
+        let problem = shown.problem.iter().map(|problem| event("problem", &**problem));
+        let mut news: Vec<_> = problem.collect();
         for part in shown.parts.iter().filter(|part| part.live) {
             if self.sent.get(part.id).is_some_and(|key| *key == part.key) {
                 continue;
             }
             self.sent.insert(part.id, part.key.clone());
-            let html = part.html.replace(&self.state.dashboard.mark, &self.proof);
-            let change = Change { id: part.id, key: &part.key, html: &html };
-            text.push_str(&event("part", &change));
+            let html = part.html.replace(&self.mark, &self.proof);
+            news.push(event("part", &Change { id: part.id, key: &part.key, html: &html }));
         }
-        text
+        news
     }
 }
 
 /// One event; JSON has no line breaks.
-fn event(name: &str, data: &(impl Serialize + ?Sized)) -> String {
-    let data = serde_json::to_string(data).unwrap_or_default();
-    format!("event: {name}\ndata: {data}\n\n")
-}
-
-/// The body of the answer: what the viewer's task sends.
-struct Events(mpsc::Receiver<Bytes>);
-
-impl HttpBody for Events {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-    }
+fn event(kind: &'static str, data: &(impl Serialize + ?Sized)) -> Event<'static> {
+    Event { kind: Some(kind), id: None, data: serde_json::to_string(data).unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -263,8 +213,8 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_of_data() {
-        let text = event("part", &Change { id: "rows", key: "k", html: "a\n\r\nevent: x\n\n" });
-        assert_eq!(text.lines().count(), 3, "{text}");
-        assert!(text.starts_with("event: part\ndata: {") && text.ends_with("}\n\n"));
+        let html = "a\n\r\nevent: x\n\n";
+        let Event { data, .. } = event("part", &Change { id: "rows", key: "k", html });
+        assert!(!data.contains(['\n', '\r']) && data.starts_with('{'), "{data}");
     }
 }

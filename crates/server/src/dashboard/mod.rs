@@ -14,6 +14,7 @@ mod history;
 mod jobs;
 mod live;
 mod login;
+mod output;
 mod page;
 mod part;
 mod payload;
@@ -66,6 +67,7 @@ pub(crate) fn routes() -> Router<AppState> {
         .route("/", get(page::show))
         .route("/executions", get(page::show))
         .route("/executions/{id}", get(page::show))
+        .route("/executions/{id}/output", get(output::follow))
         .route("/executions/{id}/input", get(payload::input))
         .route("/executions/{id}/result", get(payload::result))
         .route("/executions/{id}/act", post(act::execution))

@@ -135,7 +135,7 @@ pub(super) async fn show(State(state): State<AppState>, request: Request) -> Res
     };
     let shown = async {
         let view = View::of(&state, &visitor, &parts.uri)?;
-        let rendered = view.render(&state).await?;
+        let rendered = view.render(&state, false).await?;
         Ok::<_, ApiError>((view.section(), rendered))
     };
     match shown.await {
@@ -156,7 +156,7 @@ pub(super) async fn live(State(state): State<AppState>, request: Request) -> Res
             let detail = "log in first";
             return Err(ApiError::http(StatusCode::UNAUTHORIZED, "unauthenticated", detail));
         };
-        super::live::stream(&state, visitor, &parts.uri, &parts.headers).await
+        super::live::stream(&state, visitor, &parts.uri).await
     };
     followed.await.unwrap_or_else(IntoResponse::into_response)
 }

@@ -47,6 +47,8 @@ pub(super) struct Scene<'a> {
     pub(super) state: &'a AppState,
     pub(super) view: &'a View,
     pub(super) now: Time,
+    /// Whether only parts that change are needed.
+    pub(super) live: bool,
 }
 
 impl View {
@@ -84,9 +86,9 @@ impl View {
         Ok(View { namespace, what, can: visitor.can(state, uri) })
     }
 
-    /// Renders it from what the store has now.
-    pub(super) async fn render(&self, state: &AppState) -> Result<Rendered, ApiError> {
-        let scene = Scene { state, view: self, now: SystemClock.now() };
+    /// Renders it from what the store has now; `live` leaves out what stays as it is.
+    pub(super) async fn render(&self, state: &AppState, live: bool) -> Result<Rendered, ApiError> {
+        let scene = Scene { state, view: self, now: SystemClock.now(), live };
         match &self.what {
             What::Overview => overview::render(&scene).await,
             What::Executions(chosen) => executions::render(&scene, chosen).await,

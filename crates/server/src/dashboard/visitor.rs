@@ -10,6 +10,7 @@ use ff_store::{EngineBackend, Failure};
 
 use super::sessions::SessionId;
 use crate::access::{Caller, namespace};
+use crate::auth::Shown;
 use crate::error::ApiError;
 use crate::state::AppState;
 use crate::urlencoded::Fields;
@@ -23,6 +24,8 @@ const FORM_BYTES: usize = 64 << 10;
 pub(super) struct Visitor {
     pub(super) caller: Arc<Caller>,
     pub(super) session: Option<SessionId>,
+    /// The token that was shown in the session.
+    token: Option<String>,
 }
 
 impl Visitor {
@@ -35,10 +38,18 @@ impl Visitor {
         let token = session.as_ref().and_then(|id| state.dashboard.sessions.token(id));
         let session = session.filter(|_| token.is_some());
         match auth::caller(state, token.as_deref()).await {
-            Ok(caller) => Ok(Some(Visitor { caller, session })),
+            Ok(caller) => Ok(Some(Visitor { caller, session, token })),
             Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// By which an answer that is sent over a long time is accepted. To watch is to use a session.
+    pub(super) fn shown(&self) -> Shown {
+        let session = self.session.clone();
+        Shown::in_session(self.token.clone(), move |state| {
+            session.as_ref().is_none_or(|id| state.dashboard.sessions.token(id).is_some())
+        })
     }
 
     /// Refuses what the visitor may not call, by the table of all routes.

@@ -151,7 +151,7 @@ pub(crate) async fn stream(
 }
 
 /// The number of the last frame that the client got.
-fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
+pub(crate) fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
     let Some(last) = headers.get("last-event-id") else { return Ok(None) };
     let number = last.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let number = number.and_then(|text| text.parse().ok());
@@ -159,7 +159,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
 }
 
 /// Sends frames as they come, until the stream ends.
-async fn send(mut viewer: Box<dyn Follow>, mut sender: Sender) {
+pub(crate) async fn send(mut viewer: Box<dyn Follow>, mut sender: Sender) {
     let wait = Millis::new(sse::WAIT.as_millis() as u64);
     loop {
         let goes_on = match viewer.next(wait).await {

@@ -158,6 +158,30 @@ async fn work_appears_on_an_open_page_without_a_reload() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn output_appears_as_text_while_it_is_written() {
+    let server = Fixture::start().await;
+    let held = server.held().await;
+    let path = format!("/executions/{}", held.execution);
+    let own = format!("http://{}", server.address);
+    let fence = json!({
+        "lease": held.fence.lease.to_string(),
+        "epoch": held.fence.epoch,
+        "attempt": held.fence.attempt,
+    });
+    let frame = json!({"type": "stderr", "text": "<img src=x onerror=alert(1)>\u{1b}[31m done"});
+    let body = json!({"fence": fence, "first": 0, "frames": [frame]}).to_string();
+    let steps = json!([
+        {"see": [".pulse", "live"]},
+        {"send": [format!("{own}/v1{path}/frames"), "POST", body]},
+        {"see": [".output pre", "<img src=x onerror=alert(1)>\u{241b}[31m done"]},
+        {"is": "document.querySelector('.output img') === null"},
+        {"shot": picture("dash-output.png")},
+    ]);
+    let seen = browse(&server, &path, WIDE, steps, None, &[]).await;
+    assert_eq!(seen["statuses"], json!([200]), "the page was loaded once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_filter_is_cancelled_in_a_browser_with_a_count_first() {
     let server = Fixture::start().await;
     let mut ids = Vec::new();

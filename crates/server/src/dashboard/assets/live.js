@@ -63,6 +63,15 @@
     sign.className = 'pulse ' + state;
     sign.textContent = words[state];
   };
+  // A browser has few connections to a server, so a page that is not looked at gives its own back.
+  const whileShown = (open) => {
+    let source = open();
+    document.addEventListener('visibilitychange', () => {
+      source.close();
+      if (!document.hidden) source = open();
+    });
+    addEventListener('pagehide', () => source.close());
+  };
   const follow = (address) => {
     const source = new EventSource(address);
     source.addEventListener('open', () => pulse('on'));
@@ -73,7 +82,32 @@
     });
     source.addEventListener('problem', () => pulse('off'));
     source.addEventListener('error', () => pulse('off'));
-    addEventListener('pagehide', () => source.close());
+    return source;
+  };
+
+  // Output: what an execution streams is added as text, and the oldest of it goes.
+  const LINES = 2000;
+  const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+  const visible = (text) => text.replace(controls, (one) =>
+    one < ' ' ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : '\ufffd');
+  const tail = (pre, address) => {
+    const url = new URL(address, location);
+    if (pre.dataset.next) url.searchParams.set('from', pre.dataset.next);
+    const source = new EventSource(url);
+    source.addEventListener('message', (event) => {
+      const frame = JSON.parse(event.data);
+      pre.dataset.next = frame.number + 1;
+      const line = document.createElement('span');
+      line.className = 'frame';
+      line.dataset.type = frame.type;
+      line.textContent = frame.text === null ? '(bytes that are no text)\n' : visible(frame.text).slice(0, 4096);
+      const below = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 40;
+      pre.append(line);
+      while (pre.childElementCount > LINES) pre.firstElementChild.remove();
+      if (below) pre.scrollTop = pre.scrollHeight;
+    });
+    for (const kind of ['end', 'cut']) source.addEventListener(kind, () => source.close());
+    return source;
   };
 
   // Keys.
@@ -127,7 +161,8 @@
   document.addEventListener('DOMContentLoaded', () => {
     tick(document);
     setInterval(() => tick(document), 1000);
-    if (document.body.dataset.live) follow(document.body.dataset.live);
+    if (document.body.dataset.live) whileShown(() => follow(document.body.dataset.live));
+    for (const pre of document.querySelectorAll('[data-follow]')) whileShown(() => tail(pre, pre.dataset.follow));
     document.addEventListener('keydown', press);
     document.addEventListener('change', () => { count(); settle(); });
     document.addEventListener('focusout', () => setTimeout(settle));
