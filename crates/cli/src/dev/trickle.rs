@@ -18,7 +18,7 @@ pub(crate) const FRAGILE: &str = "fragile";
 pub(crate) const BUDGET: &str = "demo";
 pub(crate) const TOKENS: &str = "tokens";
 /// The quota of other demo work.
-pub(crate) const QUOTA: &str = "demo-api";
+pub(crate) const QUOTA: &str = "web";
 
 /// What one summary may use, and what the budget allows within its period: two of them have to wait
 /// from time to time.
