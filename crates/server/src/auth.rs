@@ -32,8 +32,11 @@ pub(crate) async fn authenticate(
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
+    if let Err(error) = count(&state, &caller) {
+        return error.into_response();
+    }
     let named = matches!(caller.rights, Rights::Token(..));
-    let flight = match named.then(|| state.limited(&caller.actor)).transpose() {
+    let flight = match named.then(|| state.flights.begin(&caller.actor)).transpose() {
         Ok(flight) => flight.map(Arc::new),
         Err(error) => return error.into_response(),
     };
@@ -50,6 +53,14 @@ pub(crate) async fn authenticate(
     match shown.filter(|_| named) {
         Some(shown) => while_accepted(&state, &shown, answer).await,
         None => answer.await,
+    }
+}
+
+/// Counts a request against the rate of its caller, if that is a named token.
+pub(crate) fn count(state: &AppState, caller: &Caller) -> Result<(), ApiError> {
+    match caller.rights {
+        Rights::Token(..) => state.rates.take_of(&caller.actor),
+        Rights::Root => Ok(()),
     }
 }
 

@@ -52,12 +52,6 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
-    /// Counts a request of a named token, which may have so many.
-    pub(crate) fn limited(&self, token: &Actor) -> Result<Flight, ApiError> {
-        self.rates.take_of(token)?;
-        self.flights.begin(token)
-    }
-
     pub(crate) fn new(
         backend: Arc<dyn EngineBackend>,
         config: Config,

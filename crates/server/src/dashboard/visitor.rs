@@ -38,7 +38,11 @@ impl Visitor {
         let token = session.as_ref().and_then(|id| state.dashboard.sessions.token(id));
         let session = session.filter(|_| token.is_some());
         match auth::caller(state, token.as_deref()).await {
-            Ok(caller) => Ok(Some(Visitor { caller, session, token })),
+            Ok(caller) => {
+                // A login is no way around the rate of its token.
+                auth::count(state, &caller)?;
+                Ok(Some(Visitor { caller, session, token }))
+            }
             Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
             Err(error) => Err(error),
         }

@@ -17,7 +17,7 @@ async fn page_as(server: &Fixture, cookie: &str, path: &str) -> Answer {
 }
 
 /// Logs in, and gives the cookie.
-async fn logged_in(server: &Fixture, token: &str) -> String {
+pub(crate) async fn logged_in(server: &Fixture, token: &str) -> String {
     let answer =
         ask(server.address, post_with("/login", OWN, format!("token={token}&next=%2Flanes"))).await;
     assert_eq!((answer.status, answer.header("location")), (303, Some("/lanes")), "{answer:?}");

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use ff_core::credential::Role;
 use ff_server::{Config, Token};
 
+use crate::dashboard_access::logged_in;
 use crate::fixture::raw::{Answer, ask};
 use crate::fixture::{Fixture, TOKEN, config};
 
@@ -75,5 +76,22 @@ async fn all_callers_together_have_a_rate_and_health_checks_have_none() {
     }
     for path in ["/livez", "/readyz", "/healthz"].repeat(2) {
         assert_eq!(server.call_as("", "GET", path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_no_way_around_the_rate_of_its_token() {
+    let server = server(None, Some(1)).await;
+    let busy = server.issued("busy", Role::Reader, &["default"]).await;
+    let cookie = logged_in(&server, &busy).await;
+    for path in ["/", "/executions", "/live?page=%2F"] {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\ncookie: {cookie}\r\n\r\n");
+        let answer = refused(&server, &request).await;
+        assert!(answer.text().contains("the token busy may make 1 requests a second"), "{path}");
+    }
+    let root = logged_in(&server, TOKEN).await;
+    let request = format!("GET / HTTP/1.1\r\nhost: localhost\r\ncookie: {root}\r\n\r\n");
+    for _ in 0..3 {
+        assert_eq!(ask(server.address, request.clone()).await.status, 200, "root has no rate");
     }
 }
