@@ -32,7 +32,7 @@ pub(super) enum What {
     Approvals,
     Workers { after: Option<String> },
     Lanes { after: Option<String> },
-    Limits,
+    Limits(limits::Pages),
     Job(String),
 }
 
@@ -75,7 +75,7 @@ impl View {
             ["approvals"] => ("/v1/executions", What::Approvals),
             ["workers"] => ("/v1/workers", What::Workers { after: after() }),
             ["lanes"] => ("/v1/lanes", What::Lanes { after: after() }),
-            ["limits"] => ("/v1/budgets", What::Limits),
+            ["limits"] => ("/v1/budgets", What::Limits(limits::Pages::read(&fields)?)),
             ["jobs", id] => ("/v1/executions", What::Job((*id).to_owned())),
             _ => {
                 let detail = "there is no such page";
@@ -96,7 +96,7 @@ impl View {
             What::Approvals => approvals::render(&scene).await,
             What::Workers { after } => workers::render(&scene, after.as_deref()).await,
             What::Lanes { after } => lanes::render(&scene, after.as_deref()).await,
-            What::Limits => limits::render(&scene).await,
+            What::Limits(pages) => limits::render(&scene, pages).await,
             What::Job(id) => job::render(&scene, id),
         }
     }
@@ -116,7 +116,7 @@ impl View {
             What::Approvals => "approvals",
             What::Workers { .. } => "workers",
             What::Lanes { .. } => "lanes",
-            What::Limits => "limits",
+            What::Limits(_) => "limits",
         }
     }
 }

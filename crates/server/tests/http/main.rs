@@ -20,6 +20,8 @@ mod dashboard;
 mod dashboard_access;
 mod dashboard_browser;
 mod dashboard_cost;
+mod dashboard_limits;
+mod dashboard_output;
 mod events;
 mod explain;
 #[path = "../fixture/mod.rs"]

@@ -1,16 +1,19 @@
 //! Streams over HTTP: pages, waits and events.
 
-use ff_core::FrameType;
-use ff_core::Payload;
-use ff_core::machine::{AppendFrames, Assignment, Complete};
+use std::time::Duration;
+
+use ff_core::machine::{AppendFrames, Assignment, Complete, Submit};
+use ff_core::overrides::StreamOverrides;
 use ff_core::stream::Frame;
-use ff_store::{EmitBackend, MaintenanceBackend, WorkerBackend};
+use ff_core::{FrameType, Millis, Payload};
+use ff_server::Config;
+use ff_store::{ClientBackend, EmitBackend, MaintenanceBackend, WorkerBackend};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::fixture::raw::{Answer, Wire, ask, get};
-use crate::fixture::{Fixture, within};
+use crate::fixture::{Fixture, claim, config, within};
 
 fn stream(held: &Assignment, more: &str) -> String {
     get(&format!("/v1/executions/{}/stream?{more}", held.execution))
@@ -21,8 +24,8 @@ fn json_of(answer: &Answer) -> Value {
     serde_json::from_str(answer.text()).unwrap()
 }
 
-async fn append(server: &Fixture, held: &Assignment, first: u64, texts: &[&'static [u8]]) {
-    let frames = texts.iter().map(|text| Frame::new(FrameType::stdout(), *text)).collect();
+async fn append(server: &Fixture, held: &Assignment, first: u64, texts: &[&[u8]]) {
+    let frames = texts.iter().map(|text| Frame::new(FrameType::stdout(), text.to_vec())).collect();
     let append = AppendFrames { hold: held.hold(), first: Some(first), frames };
     server.store.append_frames(append).await.unwrap();
 }
@@ -164,4 +167,39 @@ async fn what_does_not_exist_has_no_events() {
         held.execution
     );
     ask(server.address, missing).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_viewer_that_never_reads_is_dropped_and_holds_up_nobody() {
+    let patience = Duration::from_millis(400);
+    let server = Fixture::with(Config { body_timeout: patience, ..config() }).await;
+    let mut submit = Submit::new(server.store.new_id(&Default::default(), None));
+    submit.policy.stream = StreamOverrides { frames: None, bytes: Some(64 << 20) };
+    server.store.submit(vec![submit]).await.unwrap().remove(0).unwrap();
+    let claimed = server.store.claim(claim(), Millis::ZERO).await.unwrap();
+    let held = &claimed.assignments[0];
+    let watching = || server.store.wakeups().tails().watching(held.execution);
+    let _deaf = Events::open(&server, held, 0, "").await;
+    let mut reader = Events::open(&server, held, 0, "").await;
+    within(async {
+        while watching() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // More than any buffer in between holds.
+    let line = vec![b'x'; 60 << 10];
+    for number in 0..400 {
+        append(&server, held, number, &[&line]).await;
+        reader.until(&format!("id: {number}\n")).await;
+        reader.text.clear();
+    }
+    within(async {
+        while watching() > 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    complete(&server, held).await;
+    reader.until("event: end").await;
 }

@@ -63,14 +63,24 @@
     sign.className = 'pulse ' + state;
     sign.textContent = words[state];
   };
-  // A browser has few connections to a server, so a page that is not looked at gives its own back.
+  // A browser has few connections to a server, so a page that is not looked at gives its own back. One that
+  // the server refuses or cuts is opened again.
   const whileShown = (open) => {
-    let source = open();
-    document.addEventListener('visibilitychange', () => {
-      source.close();
-      if (!document.hidden) source = open();
-    });
-    addEventListener('pagehide', () => source.close());
+    let source = null;
+    let again = 0;
+    const stop = () => { clearTimeout(again); source?.close(); source = null; };
+    const start = () => {
+      stop();
+      source = document.hidden ? null : open();
+      source?.addEventListener('cut', start);
+      source?.addEventListener('error', () => {
+        if (source?.readyState === EventSource.CLOSED) again = setTimeout(start, 5000);
+      });
+    };
+    start();
+    document.addEventListener('visibilitychange', start);
+    addEventListener('pagehide', stop);
+    addEventListener('pageshow', (event) => { if (event.persisted) start(); });
   };
   const follow = (address) => {
     const source = new EventSource(address);
@@ -90,23 +100,35 @@
   const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
   const visible = (text) => text.replace(controls, (one) =>
     one < ' ' ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : '\ufffd');
-  const tail = (pre, address) => {
-    const url = new URL(address, location);
+  const MOST = 4096;
+  const bytes = (base64) => Math.floor(base64.replace(/=+$/, '').length * 3 / 4);
+  const written = (frame) => {
+    if (frame.text === null) return bytes(frame.base64) + ' B that are no text\n';
+    return visible(frame.text.length > MOST ? frame.text.slice(0, MOST) + '…\n' : frame.text);
+  };
+  const tail = (pre) => {
+    if (!pre.dataset.follow) return null;
+    const url = new URL(pre.dataset.follow, location);
     if (pre.dataset.next) url.searchParams.set('from', pre.dataset.next);
     const source = new EventSource(url);
+    const add = (name, text) => {
+      const line = document.createElement('span');
+      line.className = name;
+      line.textContent = text;
+      pre.append(line);
+      return line;
+    };
     source.addEventListener('message', (event) => {
       const frame = JSON.parse(event.data);
-      pre.dataset.next = frame.number + 1;
-      const line = document.createElement('span');
-      line.className = 'frame';
-      line.dataset.type = frame.type;
-      line.textContent = frame.text === null ? '(bytes that are no text)\n' : visible(frame.text).slice(0, 4096);
       const below = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 40;
-      pre.append(line);
+      if (String(frame.attempt) !== pre.dataset.attempt && pre.firstChild) add('turn', 'attempt ' + frame.attempt);
+      pre.dataset.attempt = frame.attempt;
+      pre.dataset.next = frame.number + 1;
+      add('frame', written(frame)).dataset.type = frame.type;
       while (pre.childElementCount > LINES) pre.firstElementChild.remove();
       if (below) pre.scrollTop = pre.scrollHeight;
     });
-    for (const kind of ['end', 'cut']) source.addEventListener(kind, () => source.close());
+    source.addEventListener('end', () => { delete pre.dataset.follow; source.close(); });
     return source;
   };
 
@@ -162,7 +184,7 @@
     tick(document);
     setInterval(() => tick(document), 1000);
     if (document.body.dataset.live) whileShown(() => follow(document.body.dataset.live));
-    for (const pre of document.querySelectorAll('[data-follow]')) whileShown(() => tail(pre, pre.dataset.follow));
+    for (const pre of document.querySelectorAll('[data-follow]')) whileShown(() => tail(pre));
     document.addEventListener('keydown', press);
     document.addEventListener('change', () => { count(); settle(); });
     document.addEventListener('focusout', () => setTimeout(settle));

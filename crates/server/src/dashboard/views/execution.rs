@@ -5,7 +5,6 @@ use ff_core::journal::Recorded;
 use ff_core::machine::Target;
 use ff_core::record::{Attempt, Description};
 use ff_core::state::{Outcome, State};
-use ff_core::stream::StreamFrame;
 use ff_core::suspension::SuspendReason;
 use ff_core::view::AttemptStatus;
 use ff_core::{Millis, PublicState, Refusal, Time};
@@ -13,6 +12,7 @@ use ff_store::StoreError;
 use ff_store::journal::{JournalEntry, JournalPage};
 
 use super::executions::cut;
+use super::output;
 use crate::dashboard::part::Part;
 use crate::dashboard::show::{self, Badge, Preview};
 use crate::dashboard::timeline::Timeline;
@@ -25,9 +25,6 @@ use crate::urlencoded::{Fields, encoded};
 const PAGE: usize = 50;
 /// How many characters of a result in the journal are shown.
 const RESULT: usize = 120;
-/// How many frames of its stream a page has, and how many characters of each.
-const FRAMES: usize = 200;
-const FRAME_CHARACTERS: usize = 4_096;
 /// How many earlier runs are shown.
 const RUNS: usize = 10;
 
@@ -156,23 +153,6 @@ struct EntryRow {
 }
 
 #[derive(Template)]
-#[template(path = "execution_output.html")]
-struct Output {
-    lines: Vec<Line>,
-    trimmed: Option<u64>,
-    /// Where a script follows the rest; `None` if there is nothing more.
-    follow: Option<String>,
-    /// The next page, for readers without scripts.
-    next: Option<String>,
-}
-
-/// One frame.
-struct Line {
-    kind: String,
-    text: String,
-}
-
-#[derive(Template)]
 #[template(path = "execution_payloads.html")]
 struct Payloads {
     blocks: Vec<Block>,
@@ -214,7 +194,8 @@ pub(in crate::dashboard) async fn render(
         Part::new("head", &head(&record, explanation.sentence)),
         Part::new("actions", &actions(scene, target, &record)),
         Part::new("timeline", &drawn(&timeline)),
-        Part::still("output", &output(scene, target, &record, pages).await?),
+        Part::still("output", &output::stream(scene, target, &record, pages.frames).await?),
+        Part::new("summary", &output::summary(scene, target, &record).await?),
         Part::new("payloads", &payloads(scene, target, &record).await?),
         Part::new("facts", &facts(scene, &record)),
         Part::new("attempts", &attempt_table(scene, target, &record, &attempts, pages)),
@@ -249,12 +230,24 @@ fn head(record: &Description, sentence: String) -> Head {
     Head {
         id: record.id.to_string(),
         state: record.public_state().into(),
-        sentence,
+        sentence: match &message {
+            Some(message) => without(&sentence, message),
+            None => sentence,
+        },
         progress: progress.filter(|_| is_held).map(|progress| {
             let message = progress.message.as_deref().unwrap_or_default();
             (progress.percent.unwrap_or(0), message.to_owned())
         }),
         message,
+    }
+}
+
+/// The sentence without the message that is shown below it.
+fn without(sentence: &str, message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    match sentence.split_once(&format!(": {first}")) {
+        Some((before, _)) if !first.is_empty() => format!("{before}:"),
+        _ => sentence.to_owned(),
     }
 }
 
@@ -420,45 +413,6 @@ fn journal_table(
         entries: journal.entries.iter().map(row).collect(),
         next: journal.next.map(page),
         first: (pages.entries > 0).then(|| page(0)),
-    }
-}
-
-/// What it streams: one page of it, which a script continues.
-async fn output(
-    scene: &Scene<'_>,
-    target: &Target,
-    record: &Description,
-    pages: &Pages,
-) -> Result<Output, ApiError> {
-    if scene.live || record.attempt.is_none() && record.outcome().is_some() {
-        return Ok(Output { lines: Vec::new(), trimmed: None, follow: None, next: None });
-    }
-    let page = scene.state.backend.frames(target, pages.frames, FRAMES).await?;
-    let path = format!("/executions/{}", target.execution);
-    let line = |frame: &StreamFrame| Line {
-        kind: frame.kind.to_string(),
-        text: match std::str::from_utf8(&frame.bytes) {
-            Ok(text) => cut_lines(text, FRAME_CHARACTERS),
-            Err(_) => format!("{} that are no text\n", show::bytes_of(frame.bytes.len())),
-        },
-    };
-    Ok(Output {
-        lines: page.frames.iter().map(line).collect(),
-        trimmed: page.trimmed,
-        follow: page
-            .end
-            .is_none()
-            .then(|| scene.link(&format!("{path}/output?from={}", page.next))),
-        next: (page.end.is_none() && page.frames.len() == FRAMES)
-            .then(|| scene.link(&format!("{path}?frames={}", page.next))),
-    })
-}
-
-/// The first characters of `text`, with its lines.
-fn cut_lines(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…\n", &text[..at]),
-        None => text.to_owned(),
     }
 }
 

@@ -6,5 +6,6 @@ pub(super) mod executions;
 pub(super) mod job;
 pub(super) mod lanes;
 pub(super) mod limits;
+mod output;
 pub(super) mod overview;
 pub(super) mod workers;
