@@ -14,7 +14,7 @@ const HEIGHT: f64 = 40.0;
 pub(super) fn throughput(slots: &[Option<Slot>]) -> Markup {
     let total = |slot: &Slot| (slot.completed + slot.failed) as f64;
     let most = slots.iter().flatten().map(total).fold(1.0, f64::max);
-    chart("what ended in each half minute of the last hour", |svg| {
+    chart("what ended, in sixty bars", |svg| {
         for (x, slot) in slots.iter().enumerate() {
             let Some(slot) = slot else { continue };
             let good = slot.completed as f64 / most * HEIGHT;

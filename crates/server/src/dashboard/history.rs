@@ -1,9 +1,9 @@
-//! The last hour of this server, in slots of thirty seconds: what ended, how long it waited and ran, how
-//! much waits.
+//! The last hour of this server, in sixty slots: what ended, how long it waited and ran, how much waits.
 //!
 //! What ended is read from the counters that the process keeps anyway, so it covers what this server has
-//! done, in all namespaces. How much waits is counted in the store: with each slot, and more often while
-//! somebody watches.
+//! done, in all namespaces. How much waits is counted in the store: twice a minute, and more often while
+//! somebody watches. A server that is younger than an hour is shown in shorter slots, so that its charts
+//! have something to show.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -16,15 +16,19 @@ use ff_store::{Clock, SystemClock};
 use crate::metrics;
 use crate::state::AppState;
 
-/// How many slots there are.
-pub(super) const SLOTS: usize = 120;
-/// How long a slot is.
-pub(super) const STEP: Millis = Millis::from_secs(30);
+/// How many slots a chart has.
+pub(super) const SLOTS: usize = 60;
+/// How long a slot is, in a chart of two minutes, of ten and of an hour.
+const STEPS: [Millis; 3] = [Millis::from_secs(2), Millis::from_secs(10), Millis::from_secs(60)];
+/// How often what waits is counted while nobody watches.
+const COUNTED: Millis = Millis::from_secs(30);
+/// What a figure of now is made of: this much of what happened last.
+const RECENT: Millis = Millis::from_secs(120);
 
 /// What happened in one slot.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Slot {
-    /// Which thirty seconds, counted from the epoch.
+    /// Which one, counted from the epoch.
     number: u64,
     pub(super) completed: u64,
     /// Failed or expired.
@@ -61,6 +65,10 @@ impl Spread {
                 self.0.sort_by(|one, other| one.0.total_cmp(&other.0));
             }
         }
+    }
+
+    fn merge(&mut self, other: &Spread) {
+        other.0.iter().for_each(|(bound, count)| self.add(*bound, *count));
     }
 
     /// Counts what `newer` has more than `older`.
@@ -144,8 +152,44 @@ pub(super) struct History(Mutex<Hour>);
 
 #[derive(Debug, Default)]
 struct Hour {
-    slots: VecDeque<Slot>,
+    /// The slots of each length.
+    slots: [VecDeque<Slot>; STEPS.len()],
     last: Option<Counters>,
+    /// When the first sample was taken.
+    since: Option<Time>,
+}
+
+/// What a chart shows.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Chart {
+    /// Oldest first; `None` where nothing was sampled.
+    pub(super) slots: Vec<Option<Slot>>,
+    /// How long each is.
+    step: Millis,
+    /// For how long there are samples.
+    age: Millis,
+}
+
+impl Chart {
+    /// How long ago it begins.
+    pub(super) fn span(&self) -> Millis {
+        Millis::new(self.step.get() * SLOTS as u64)
+    }
+
+    /// What happened last, as one slot, and in how many minutes.
+    pub(super) fn recent(&self) -> (Slot, f64) {
+        let count = (RECENT.get() / self.step.get()) as usize;
+        let mut all = Slot::default();
+        for slot in self.slots.iter().rev().take(count).flatten() {
+            all.completed += slot.completed;
+            all.failed += slot.failed;
+            all.wait.merge(&slot.wait);
+            all.run.merge(&slot.run);
+        }
+        // In its first seconds a server has no pace.
+        let span = self.age.min(RECENT).max(Millis::from_secs(10));
+        (all, span.get() as f64 / 60_000.0)
+    }
 }
 
 impl History {
@@ -157,54 +201,69 @@ impl History {
 
     fn add(&self, now: Time, counters: Counters, backlog: Option<&Backlog>) {
         let mut hour = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = now.as_ms() / STEP.get();
-        let last = hour.last.replace(counters.clone());
-        if hour.slots.back().is_none_or(|slot| slot.number < number) {
-            hour.slots.push_back(Slot { number, ..Slot::default() });
-        }
-        while hour.slots.front().is_some_and(|slot| slot.number + (SLOTS as u64) <= number) {
-            hour.slots.pop_front();
-        }
-        let Some(slot) = hour.slots.back_mut() else { return };
-        // What was counted before the first sample did not happen in this hour as far as is known.
-        if let Some(last) = last {
-            slot.completed += counters.completed.saturating_sub(last.completed);
-            slot.failed += counters.failed.saturating_sub(last.failed);
-            slot.wait.grow(&counters.wait, &last.wait);
-            slot.run.grow(&counters.run, &last.run);
-        }
-        if let Some(backlog) = backlog {
-            slot.waiting = Some(backlog.queues.values().map(|queued| queued.count).sum());
-            slot.active = Some(backlog.active.values().sum());
+        let Hour { slots, last, since } = &mut *hour;
+        since.get_or_insert(now);
+        let last = last.replace(counters.clone());
+        for (slots, step) in slots.iter_mut().zip(STEPS) {
+            let number = now.as_ms() / step.get();
+            if slots.back().is_none_or(|slot| slot.number < number) {
+                slots.push_back(Slot { number, ..Slot::default() });
+            }
+            while slots.front().is_some_and(|slot| slot.number + (SLOTS as u64) <= number) {
+                slots.pop_front();
+            }
+            let Some(slot) = slots.back_mut() else { continue };
+            // What was counted before the first sample did not happen in this hour as far as is known.
+            if let Some(last) = &last {
+                slot.completed += counters.completed.saturating_sub(last.completed);
+                slot.failed += counters.failed.saturating_sub(last.failed);
+                slot.wait.grow(&counters.wait, &last.wait);
+                slot.run.grow(&counters.run, &last.run);
+            }
+            if let Some(backlog) = backlog {
+                slot.waiting = Some(backlog.queues.values().map(|queued| queued.count).sum());
+                slot.active = Some(backlog.active.values().sum());
+            }
         }
     }
 
-    /// The slots of the hour that ends now, oldest first; `None` where nothing was sampled.
-    pub(super) fn slots(&self) -> Vec<Option<Slot>> {
+    /// The chart that ends now.
+    pub(super) fn chart(&self) -> Chart {
         self.until(SystemClock.now())
     }
 
-    fn until(&self, now: Time) -> Vec<Option<Slot>> {
+    fn until(&self, now: Time) -> Chart {
         let hour = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = now.as_ms() / STEP.get();
+        let age = hour.since.map_or(Millis::ZERO, |since| now.since(since));
+        let fits = |step: &Millis| age.get() < step.get() * SLOTS as u64;
+        let which = STEPS.iter().position(fits).unwrap_or(STEPS.len() - 1);
+        let number = now.as_ms() / STEPS[which].get();
         let first = number.saturating_sub(SLOTS as u64 - 1);
-        let of = |number| hour.slots.iter().find(|slot| slot.number == number).cloned();
-        (first..=number).map(of).collect()
+        let of = |number| hour.slots[which].iter().find(|slot| slot.number == number).cloned();
+        Chart { slots: (first..=number).map(of).collect(), step: STEPS[which], age }
     }
 }
 
 /// Samples with each slot until the server stops.
 pub(crate) async fn keep(state: AppState) {
-    state.dashboard.history.sample(None);
-    let step = Duration::from_millis(STEP.get());
+    let (history, shared) = (&state.dashboard.history, &state.dashboard.backlog);
+    history.sample(None);
+    let mut uncounted = Millis::ZERO;
     loop {
-        let pause = tokio::time::sleep(step);
+        let step = history.chart().step.min(COUNTED);
+        let pause = tokio::time::sleep(Duration::from_millis(step.get()));
         if state.stopping.run_until_cancelled(pause).await.is_none() {
             return;
         }
-        let count = state.dashboard.backlog.get(&state.backend);
+        uncounted = Millis::new(uncounted.get() + step.get());
+        if uncounted < COUNTED {
+            history.sample(None);
+            continue;
+        }
+        uncounted = Millis::ZERO;
+        let count = shared.get(&state.backend);
         let Some(backlog) = state.stopping.run_until_cancelled(count).await else { return };
-        state.dashboard.history.sample(backlog.ok().as_deref());
+        history.sample(backlog.ok().as_deref());
     }
 }
 
@@ -235,13 +294,24 @@ mod tests {
     fn a_slot_has_what_happened_in_it_and_an_hour_is_kept() {
         let (history, start) = (History::default(), Time::from_ms(1_800_000_000_000));
         let counters = |completed| Counters { completed, ..Counters::default() };
+        let of = |chart: &Chart| -> Vec<_> {
+            chart.slots.iter().flatten().map(|slot| slot.completed).collect()
+        };
         history.add(start, counters(100), None);
-        history.add(start + Millis::from_secs(10), counters(103), None);
+        history.add(start + Millis::from_secs(1), counters(103), None);
         history.add(start + Millis::from_secs(40), counters(104), None);
-        let slots = history.until(start + Millis::from_secs(40));
-        let completed: Vec<_> = slots.iter().flatten().map(|slot| slot.completed).collect();
-        assert_eq!((slots.len(), completed), (SLOTS, vec![3, 1]));
-        history.add(start + Millis::from_hours(2), counters(104), None);
-        assert_eq!(history.0.lock().unwrap().slots.len(), 1);
+        let young = history.until(start + Millis::from_secs(40));
+        assert_eq!((young.slots.len(), of(&young)), (SLOTS, vec![3, 1]));
+        assert_eq!(young.span(), RECENT);
+        let (recent, minutes) = young.recent();
+        assert_eq!((recent.completed, minutes), (4, 40.0 / 60.0));
+        history.add(start + Millis::from_secs(300), counters(110), None);
+        let older = history.until(start + Millis::from_secs(300));
+        assert_eq!((older.span(), of(&older)), (Millis::from_secs(600), vec![3, 1, 6]));
+        assert_eq!(older.recent().0.completed, 6);
+        let hours = start + Millis::from_hours(2);
+        history.add(hours, counters(110), None);
+        assert_eq!(history.until(hours).span(), Millis::from_hours(1));
+        assert!(history.0.lock().unwrap().slots.iter().all(|slots| slots.len() == 1));
     }
 }

@@ -107,19 +107,31 @@ struct Layout<'a> {
 }
 
 struct MenuItem {
+    icon: &'static str,
     name: &'static str,
     section: &'static str,
     link: String,
     current: bool,
 }
 
-const MENU: [(&str, &str, &str); 6] = [
-    ("overview", "Overview", "/"),
-    ("executions", "Executions", "/executions"),
-    ("approvals", "Approvals", "/approvals"),
-    ("lanes", "Lanes", "/lanes"),
-    ("workers", "Workers", "/workers"),
-    ("limits", "Limits", "/limits"),
+/// The pages of the menu: section, name, address, and the drawing of its icon.
+const MENU: [(&str, &str, &str, &str); 6] = [
+    ("overview", "Overview", "/", "M2 13V8m4 5V4m4 9V9m4 4V6"),
+    (
+        "executions",
+        "Executions",
+        "/executions",
+        "M5.5 4H14M5.5 8H14m-8.5 4H14M2 4h.01M2 8h.01M2 12h.01",
+    ),
+    ("approvals", "Approvals", "/approvals", "M2.5 8.5l3.5 3.5 7.5-8"),
+    (
+        "lanes",
+        "Lanes",
+        "/lanes",
+        "M2 5h10m0 0L9.5 2.5M12 5 9.5 7.5M14 11H4m0 0l2.5-2.5M4 11l2.5 2.5",
+    ),
+    ("workers", "Workers", "/workers", "M2.5 3h11v7h-11zM5.5 13.5h5M8 10v3.5"),
+    ("limits", "Limits", "/limits", "M2.5 12a5.5 5.5 0 1 1 11 0M8 12l2.5-4"),
 ];
 
 /// How many namespaces the menu offers.
@@ -208,7 +220,7 @@ pub(super) fn whole(
         menu: menu(&namespace, section),
         namespace: namespace.as_str(),
         namespaces: namespaces(state, visitor),
-        path: MENU.iter().find(|(known, ..)| *known == section).map_or("/", |(.., path)| path),
+        path: MENU.iter().find(|(known, ..)| *known == section).map_or("/", |(_, _, path, _)| path),
         who: who(visitor),
         session: visitor.session.is_some(),
         logout: "/logout",
@@ -221,7 +233,8 @@ pub(super) fn whole(
 }
 
 fn menu(namespace: &Namespace, section: &str) -> Vec<MenuItem> {
-    let item = |(of, name, path): (&'static str, &'static str, &str)| MenuItem {
+    let item = |(of, name, path, icon)| MenuItem {
+        icon,
         name,
         section: of,
         link: link(namespace, path),

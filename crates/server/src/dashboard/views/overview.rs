@@ -23,6 +23,8 @@ const NAMED: usize = 100;
 const COUNTED: usize = 100;
 /// How many of it are shown.
 const SHOWN: usize = 4;
+/// How many of the newest executions are shown.
+const LATEST: usize = 8;
 
 #[derive(Template)]
 #[template(path = "charts.html")]
@@ -30,16 +32,17 @@ struct Charts {
     cards: Vec<Card>,
     /// Whether figures of all namespaces may be shown.
     allowed: bool,
+    /// How long ago the charts begin.
+    span: String,
 }
 
 struct Card {
     name: &'static str,
     value: String,
     unit: &'static str,
-    note: String,
     chart: Markup,
-    /// What the lines are, if there are two.
-    legend: &'static [(&'static str, &'static str)],
+    /// What is drawn how, with its figure.
+    legend: Vec<(&'static str, String)>,
 }
 
 #[derive(Template)]
@@ -89,75 +92,92 @@ pub(in crate::dashboard) async fn render(scene: &Scene<'_>) -> Result<Rendered, 
         Part::new("charts", &charts_of(scene, &backlog)),
         Part::new("attention", &Needs { groups: attention(scene, &backlog, &lanes).await? }),
         Part::new("lanes", &lane_table(scene, &lanes)),
+        Part::new("latest", &latest(scene).await?),
     ];
     Ok(Rendered { title: "Overview".to_owned(), parts })
 }
 
+#[derive(Template)]
+#[template(path = "latest.html")]
+struct Latest {
+    rows: Vec<Row>,
+    all: String,
+}
+
+/// The newest executions.
+async fn latest(scene: &Scene<'_>) -> Result<Latest, ApiError> {
+    let namespace = scene.view.namespace.clone();
+    let listing = Listing { namespace, filter: Filter::default(), after: None, limit: LATEST };
+    let page = scene.state.backend.list(&listing).await?;
+    let row = |record| Row::of(scene, record, page.lacks_worker.contains(&record.id));
+    Ok(Latest { rows: page.executions.iter().map(row).collect(), all: scene.link("/executions") })
+}
+
 fn charts_of(scene: &Scene<'_>, backlog: &Backlog) -> Charts {
     if !scene.view.can.charts {
-        return Charts { cards: Vec::new(), allowed: false };
+        return Charts { cards: Vec::new(), allowed: false, span: String::new() };
     }
-    let slots = scene.state.dashboard.history.slots();
+    let chart = scene.state.dashboard.history.chart();
+    let slots = &chart.slots;
     let waiting: u64 = backlog.queues.values().map(|queued| queued.count).sum();
     let active: u64 = backlog.active.values().sum();
-    let (completed, failed) = slots
-        .iter()
-        .flatten()
-        .fold((0, 0), |(good, bad), slot| (good + slot.completed, bad + slot.failed));
-    // The slot that is under way is shorter than the others.
-    let whole = slots.len().saturating_sub(1);
-    let recent = slots[whole.saturating_sub(4)..whole].iter().flatten();
-    let (ended, minutes) = recent.fold((0, 0.0), |(ended, minutes), slot| {
-        (ended + slot.completed + slot.failed, minutes + 0.5)
-    });
-    let pace = match minutes > 0.0 {
-        true => rate(ended as f64 / minutes),
-        false => slots
-            .last()
-            .into_iter()
-            .flatten()
-            .map(|slot| slot.completed + slot.failed)
-            .sum::<u64>()
-            .to_string(),
-    };
+    let ended = slots.iter().flatten();
+    let (completed, failed) =
+        ended.fold((0, 0), |(good, bad), slot| (good + slot.completed, bad + slot.failed));
+    let (recent, minutes) = chart.recent();
+    let pace = rate((recent.completed + recent.failed) as f64 / minutes);
     let series = |of: &dyn Fn(&Slot) -> Option<f64>| -> Vec<Option<f64>> {
         slots.iter().map(|slot| slot.as_ref().and_then(of)).collect()
     };
     let (wait, wait_high) = (series(&|slot| slot.wait(0.5)), series(&|slot| slot.wait(0.95)));
     let (run, run_high) = (series(&|slot| slot.run(0.5)), series(&|slot| slot.run(0.95)));
     let depth = series(&|slot| slot.waiting.map(|count| count as f64));
-    let latest = |values: &[Option<f64>]| values.iter().rev().find_map(|value| *value);
-    let of_two: &[(&str, &str)] = &[("line", "median"), ("line high", "p95")];
-    let timing = |name, what, lower: Vec<Option<f64>>, upper: Vec<Option<f64>>| Card {
+    let timing = |name, what, of: &dyn Fn(f64) -> Option<f64>, drawn: [Vec<Option<f64>>; 2]| Card {
         name,
-        value: latest(&lower).map_or_else(|| "–".to_owned(), seconds),
-        unit: "",
-        note: latest(&upper)
-            .map_or_else(String::new, |high| format!("{} for the slowest 5 %", seconds(high))),
-        chart: charts::lines(what, &lower, Some(&upper)),
-        legend: of_two,
+        value: of(0.5).map_or_else(|| "–".to_owned(), seconds),
+        unit: "median",
+        chart: charts::lines(what, &drawn[0], Some(&drawn[1])),
+        legend: vec![
+            ("line", "median".to_owned()),
+            (
+                "high",
+                match of(0.95) {
+                    Some(high) => format!("{} slowest 5 %", seconds(high)),
+                    None => "slowest 5 %".to_owned(),
+                },
+            ),
+        ],
     };
     let cards = vec![
         Card {
             name: "Throughput",
             value: pace,
             unit: "/ min",
-            note: format!("{} completed, {} failed", show::count(completed), show::count(failed)),
-            chart: charts::throughput(&slots),
-            legend: &[("ok", "completed"), ("no", "failed")],
+            chart: charts::throughput(slots),
+            legend: vec![
+                ("ok", format!("{} completed", show::count(completed))),
+                ("no", format!("{} failed", show::count(failed))),
+            ],
         },
         Card {
             name: "Queue depth",
             value: show::count(waiting),
             unit: "waiting",
-            note: format!("{} active now", show::count(active)),
-            chart: charts::lines("how many waited over the last hour", &depth, None),
-            legend: &[("line", "waiting")],
+            chart: charts::lines("how many waited", &depth, None),
+            legend: vec![
+                ("line", "waiting".to_owned()),
+                ("", format!("{} active now", show::count(active))),
+            ],
         },
-        timing("Wait time", "how long executions waited over the last hour", wait, wait_high),
-        timing("Run time", "how long attempts took over the last hour", run, run_high),
+        timing(
+            "Wait time",
+            "how long executions waited",
+            &|share| recent.wait(share),
+            [wait, wait_high],
+        ),
+        timing("Run time", "how long attempts took", &|share| recent.run(share), [run, run_high]),
     ];
-    Charts { cards, allowed: true }
+    Charts { cards, allowed: true, span: show::span(chart.span()) }
 }
 
 fn rate(value: f64) -> String {
