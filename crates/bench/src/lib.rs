@@ -17,6 +17,7 @@ mod many;
 mod memory;
 mod meter;
 mod overload;
+mod pages;
 mod queue;
 mod report;
 mod samples;
@@ -92,6 +93,11 @@ pub enum Scenario {
     Step,
     /// Frames from one writer to many viewers.
     Stream,
+    /// The pages of the dashboard.
+    Pages {
+        /// How many executions are queued.
+        queued: u64,
+    },
 }
 
 /// Why a benchmark did not finish.
@@ -109,6 +115,9 @@ pub enum BenchError {
     /// A process of the benchmark did not start, or died.
     #[error("a process of the benchmark failed: {0}")]
     Child(std::io::Error),
+    /// A page of the dashboard was not shown.
+    #[error("a page of the dashboard failed: {0}")]
+    Page(std::io::Error),
     /// Some executions were never claimed.
     #[error("only {done} of {of} executions were found by the workers; is the store fresh?")]
     Missing {
@@ -174,5 +183,6 @@ pub async fn run(
         Scenario::Signal => signal::run(url, open().await?, load, progress).await,
         Scenario::Step => step::run(url, open().await?, load, progress).await,
         Scenario::Stream => stream::run(url, open().await?, load, progress).await,
+        Scenario::Pages { queued } => pages::run(url, open().await?, load, queued, progress).await,
     }
 }

@@ -33,7 +33,7 @@ pub struct Report {
     /// How long it took until all that waited could be claimed; for `overload`, how long that was.
     pub span_ms: Option<f64>,
     /// Executions per second, submit to complete; for `raise`, until they could be claimed; for `step`,
-    /// steps; for `stream`, frames.
+    /// steps; for `stream`, frames; for `pages`, pages.
     pub per_second: Option<f64>,
     /// Half of the measured times were not longer.
     pub p50_ms: Option<f64>,
@@ -61,13 +61,13 @@ pub struct Report {
     pub longest_call_ms: Option<f64>,
     /// How many claims it took at most until an urgent execution was claimed, itself included.
     pub claims_until_urgent: Option<u64>,
-    /// Calls a client made, per execution; for `stream`, per frame.
+    /// Calls a client made, per execution; for `stream`, per frame; for `pages`, per page.
     pub store_calls_per_execution: Option<f64>,
     /// Calls of a client that waits for the end of an execution and reads its result.
     pub store_calls_per_wait: Option<f64>,
     /// Calls of a client that records the result of a step.
     pub store_calls_per_step: Option<f64>,
-    /// Calls clients made, per second.
+    /// Calls clients made, per second; for `pages`, while one page is open.
     pub store_commands_per_second: Option<f64>,
     /// Processor time of a store in a separate process, per execution; for `step`, per step.
     pub store_cpu_us_per_execution: Option<f64>,

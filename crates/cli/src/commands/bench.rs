@@ -32,6 +32,7 @@ wait       from the end of an execution to those who wait for its result
 signal     suspend, signal, resume and complete
 step       results of durable steps, recorded by many workers at once
 stream     frames from one writer to many viewers
+pages      pages of the dashboard with many executions, and what an open one costs
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
 
@@ -43,7 +44,7 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     scenario: Which,
 
-    /// How many executions in total; step: how many steps; stream: how many frames.
+    /// How many executions in total; step: how many steps; stream: how many frames; pages: how many loads.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
@@ -96,7 +97,7 @@ pub(crate) struct Bench {
     #[arg(value_parser = parse::number::<u32>(0, 100_000))]
     budgets: u32,
 
-    /// How many executions are queued; backlog, many: 1000000 when absent, urgent: 10000, scarce: 1000.
+    /// How many executions are queued; backlog, many, pages: 1000000 when absent, urgent: 10000, scarce: 1000.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 100_000_000))]
     queued: Option<u64>,
 }
@@ -121,6 +122,7 @@ enum Which {
     Signal,
     Step,
     Stream,
+    Pages,
     /// One of the processes of idle: waits until its input ends.
     #[value(hide = true)]
     IdleChild,
@@ -162,6 +164,7 @@ impl Bench {
             Which::Signal => (2_000, 1, 1),
             Which::Step => (20_000, 64, 1),
             Which::Stream => (2_000, 100, 20),
+            Which::Pages => (600, 1, 1),
         };
         Load {
             executions: self.executions.unwrap_or(executions),
@@ -202,6 +205,7 @@ impl Bench {
             Which::Signal => Scenario::Signal,
             Which::Step => Scenario::Step,
             Which::Stream => Scenario::Stream,
+            Which::Pages => Scenario::Pages { queued: self.queued.unwrap_or(1_000_000) },
             Which::Idle | Which::IdleChild => Scenario::Idle {
                 span: self.span(10),
                 processes: self.processes.map(|count| self.children(count)).transpose()?,
