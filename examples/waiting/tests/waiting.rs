@@ -12,7 +12,8 @@ use ff_engine::supervisor::Supervisor;
 use ff_example_waiting::post;
 use ff_server::{Config, Server};
 use flowfabric::prelude::*;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -26,12 +27,72 @@ const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 
 /// A server over a store in memory, and the services beside it.
 async fn serve() -> (String, Supervisor) {
-    let store = ff_backends::open("memory:").await.unwrap();
+    serve_over("memory:").await
+}
+
+async fn serve_over(store: &str) -> (String, Supervisor) {
+    let store = ff_backends::open(store).await.unwrap();
     let config = Config { listen: "127.0.0.1:0".parse().unwrap(), ..Config::default() };
     let server = Server::bind(store.clone(), config).await.unwrap();
     let url = format!("http://{}", server.address());
     tokio::spawn(server.run(CancellationToken::new()));
     (url, Services::new(store).start())
+}
+
+/// A browser that is logged in nowhere: it reads pages, follows what they show, and sends their forms.
+struct Browser {
+    host: String,
+}
+
+impl Browser {
+    async fn ask(&self, request: String) -> TcpStream {
+        let mut tcp = TcpStream::connect(&self.host).await.unwrap();
+        tcp.write_all(request.as_bytes()).await.unwrap();
+        tcp
+    }
+
+    async fn page(&self, path: &str) -> String {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.host);
+        let mut tcp = self.ask(format!("{head}connection: close\r\n\r\n")).await;
+        let mut page = String::new();
+        timeout(TIMEOUT, tcp.read_to_string(&mut page)).await.unwrap().unwrap();
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        page
+    }
+
+    /// All that a page's output comes to, until the execution has ended.
+    async fn watch(self, path: String) -> String {
+        let mut tcp = self.ask(format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.host)).await;
+        let mut seen = Vec::new();
+        let ended = async {
+            while !String::from_utf8_lossy(&seen).contains("event: end") {
+                assert!(tcp.read_buf(&mut seen).await.unwrap() > 0, "it was cut off");
+            }
+        };
+        timeout(TIMEOUT * 2, ended).await.unwrap();
+        let seen = String::from_utf8(seen).unwrap();
+        let data = seen.lines().filter_map(|line| line.strip_prefix("data: "));
+        let frames = data.map(|data| serde_json::from_str::<serde_json::Value>(data).unwrap());
+        frames.filter_map(|frame| Some(frame["text"].as_str()?.to_owned())).collect()
+    }
+
+    /// Presses `Approve` in the inbox.
+    async fn approve(&self, id: ExecutionId) {
+        let inbox = self.page("/approvals").await;
+        assert!(inbox.contains("Book the 9:04 to Lyon, for 42 EUR?"), "{inbox}");
+        let (_, rest) = inbox.split_once("name=\"proof\" value=\"").unwrap();
+        let form = format!("proof={}&decision=approve", rest.split('"').next().unwrap());
+        let (host, length) = (&self.host, form.len());
+        let head = format!(
+            "POST /executions/{id}/decide HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {length}\r\n\
+             connection: close\r\n\r\n"
+        );
+        let mut answer = String::new();
+        let mut tcp = self.ask(head + &form).await;
+        timeout(TIMEOUT, tcp.read_to_string(&mut answer)).await.unwrap().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 303") && answer.contains("note=approved"), "{answer}");
+    }
 }
 
 /// A running example.
@@ -132,7 +193,7 @@ fn bill(file: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once() {
+async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once_while_a_page_shows_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("agent.ff").display().to_string();
     let start = || Example::start(AGENT, None, &["--pause", &file]);
@@ -140,6 +201,12 @@ async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once() {
     // Killed after each call of the model; the next process finds what was paid for.
     let mut example = start();
     example.until("model-0").await;
+    let (url, services) = serve_over(&format!("sqlite:{file}")).await;
+    let browser = || Browser { host: url.trim_start_matches("http://").to_owned() };
+    let listed = browser().page("/executions?kind=agent").await;
+    let (_, id) = listed.split_once("<tr data-id=\"").unwrap();
+    let id: ExecutionId = id.split('"').next().unwrap().parse().unwrap();
+    let watched = tokio::spawn(browser().watch(format!("/executions/{id}/output?from=0")));
     example.kill().await;
     let mut example = start();
     example.until("model-0").await;
@@ -154,12 +221,9 @@ async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once() {
     example.until("model-1").await;
     example.enter().await;
     let command = example.until("  ff approve ").await;
+    assert!(command.contains(&id.to_string()), "{command}");
     example.kill().await;
-    let id: ExecutionId = command.split_whitespace().nth(2).unwrap().parse().unwrap();
-    let ff = FlowFabric::open(format!("sqlite:{file}")).await.unwrap();
-    let effect = ff.handle(id).signal("approval", "approve", &()).await.unwrap();
-    assert_eq!(effect, SignalEffect::Resumed);
-    ff.close().await;
+    browser().approve(id).await;
 
     // Killed after the booking, and run to its end.
     let mut example = start();
@@ -183,4 +247,26 @@ async fn an_agent_that_is_killed_after_every_step_pays_for_each_call_once() {
     assert_eq!(paid, ["model", "model", "booking", "model"], "each call is paid for once");
     let keys: std::collections::BTreeSet<_> = calls.iter().map(|(_, key)| key).collect();
     assert_eq!(keys.len(), 4);
+
+    // One viewer has seen all of it, through every kill.
+    let story = timeout(TIMEOUT, watched).await.unwrap().unwrap();
+    let mut rest = story.as_str();
+    for part in [
+        "Monday, then. I look for trains to Lyon.\n",
+        "search: trains to Lyon on Monday\n",
+        "The 9:04 is the earlier one, and it costs money: I ask before I book.\n",
+        "book: the 9:04 to Lyon, for 42 EUR\n",
+        "It is booked.\n",
+    ] {
+        let (_, after) =
+            rest.split_once(part).unwrap_or_else(|| panic!("no {part:?} in {story:?}"));
+        rest = after;
+    }
+    let page = browser().page(&format!("/executions/{id}")).await;
+    for shown in ["completed", "model-0", "model-2", "approval-1", "book-1", "lease lost", "It is "]
+    {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert!(browser().page("/limits").await.contains("420"), "the budget shows what was used");
+    services.stop().await;
 }

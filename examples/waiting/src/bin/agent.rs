@@ -9,7 +9,13 @@
 //! cargo run -p ff-example-waiting --bin agent -- --pause       # waits for Enter after each step: kill it
 //! ```
 //!
-//! Start it again after a kill, with the same arguments, and it goes on where it was.
+//! Start it again after a kill, with the same arguments, and it goes on where it was. What the model says is
+//! streamed while it says it: watch it beside the steps, the budget and the question, on a page that reads the
+//! same file, and approve there.
+//!
+//! ```sh
+//! ff serve --store sqlite:agent.ff                              # its dashboard is at http://127.0.0.1:7272/
+//! ```
 #![allow(clippy::print_stdout, reason = "it tells what happens")]
 
 use std::fs::File;
@@ -24,6 +30,8 @@ use serde::{Deserialize, Serialize};
 const TURNS: u32 = 8;
 /// How many tokens all questions may use.
 const TOKENS: u64 = 1_000;
+/// How long the model takes for a word.
+const WORD: Duration = Duration::from_millis(40);
 
 /// What the model answers.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,17 +62,32 @@ impl Provider {
         bill.sync_all()
     }
 
-    /// The model, by its script.
-    fn ask(&self, key: &str, talk: &[String]) -> Result<Said, std::io::Error> {
+    /// The model, by its script. It says what it thinks word by word, to everybody who watches the task.
+    async fn ask(&self, task: &TaskContext, key: &str, talk: &[String]) -> Result<Said, TaskError> {
         self.charge("model", key)?;
-        let (tokens, next) = match talk {
-            [_] => (120, Next::Search("trains to Lyon on Monday".into())),
-            [_, _] => (210, Next::Book("the 9:04 to Lyon, for 42 EUR".into())),
+        let (tokens, thought, next) = match talk {
+            [_] => (
+                120,
+                "Monday, then. I look for trains to Lyon.",
+                Next::Search("trains to Lyon on Monday".into()),
+            ),
+            [_, _] => (
+                210,
+                "The 9:04 is the earlier one, and it costs money: I ask before I book.",
+                Next::Book("the 9:04 to Lyon, for 42 EUR".into()),
+            ),
             [.., last] if last.starts_with("booked") => {
-                (90, Next::Answer("You are on the 9:04 to Lyon.".into()))
+                let answer = "You are on the 9:04 to Lyon.";
+                (90, "It is booked.", Next::Answer(answer.into()))
             }
-            _ => (80, Next::Answer("I have booked nothing.".into())),
+            _ => (80, "Then I stop here.", Next::Answer("I have booked nothing.".into())),
         };
+        let mut stream = task.stream();
+        for word in thought.split_inclusive(' ').chain(["\n"]) {
+            stream.write(word).await?;
+            tokio::time::sleep(WORD).await;
+        }
+        stream.finish().await?;
         Ok(Said { tokens, next })
     }
 
@@ -87,19 +110,21 @@ async fn agent(
 ) -> Result<String, TaskError> {
     let (mut talk, provider) = (vec![question], &*provider);
     for turn in 0..TURNS {
-        let (model, so_far) = (format!("model-{turn}"), &talk);
-        let ask = |key: String| async move { provider.ask(&key, so_far) };
+        let (model, task, so_far) = (format!("model-{turn}"), &task, &talk);
+        let ask = |key: String| async move { provider.ask(task, &key, so_far).await };
         let said = task.step(&model, ask).await?;
         task.report_usage(&model, &[("tokens", said.tokens)]).await?;
         provider.done(&model).await?;
         let heard = match said.next {
             Next::Answer(answer) => return Ok(answer),
             Next::Search(what) => {
-                let found = format!("found for {what}: 9:04, 11:04");
-                let search = |_| async move { Ok::<_, TaskError>(found) };
+                let search = |_| async move {
+                    task.emit("tool", format!("search: {what}\n")).await?;
+                    Ok::<_, TaskError>(format!("found for {what}: 9:04, 11:04"))
+                };
                 task.step(&format!("search-{turn}"), search).await?
             }
-            Next::Book(what) => book(&task, provider, turn, &what).await?,
+            Next::Book(what) => book(task, provider, turn, &what).await?,
         };
         talk.push(heard);
     }
@@ -117,7 +142,11 @@ async fn book(
     if !task.wait_for_approval(&format!("approval-{turn}"), ask).await?.is_approved() {
         return Ok("a person said no".to_owned());
     }
-    let book = |key: String| async move { provider.charge("booking", &key) };
+    let book = |key: String| async move {
+        provider.charge("booking", &key)?;
+        task.emit("tool", format!("book: {what}\n")).await?;
+        Ok::<_, TaskError>(())
+    };
     task.step(&format!("book-{turn}"), book).await?;
     provider.done(&format!("book-{turn}")).await?;
     Ok(format!("booked {what}"))
