@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ff_core::Actor;
 use ff_scheduler::{Scheduler, SchedulerConfig, SchedulerError};
 use ff_store::EngineBackend;
 use tokio::sync::Semaphore;
@@ -14,8 +13,7 @@ use crate::backlog::Counting;
 use crate::callers::Callers;
 use crate::config::Config;
 use crate::dashboard::Dashboard;
-use crate::error::ApiError;
-use crate::flight::{Flight, Flights};
+use crate::flight::Flights;
 use crate::health::Health;
 use crate::rate::Rates;
 

@@ -9,16 +9,16 @@ use serde_json::Value;
 use crate::fixture::{Ff, Lines, Process, bare, finish, get, wait_for};
 
 /// A running demo. Its temporary files are in a directory of the test.
-struct Dev {
+pub(crate) struct Dev {
     process: Process,
     talk: Lines,
-    url: String,
+    pub(crate) url: String,
     store: String,
     ff: Ff,
 }
 
 impl Dev {
-    fn start(args: &[&str]) -> Dev {
+    pub(crate) fn start(args: &[&str]) -> Dev {
         let ff = Ff::nowhere();
         let mut process = Process::start(&mut command(&ff, args));
         let talk = process.stderr();
@@ -28,7 +28,7 @@ impl Dev {
     }
 
     /// The executions that meet `wanted`.
-    fn listed(&self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+    pub(crate) fn listed(&self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
         let page = self.ff.json(&["ls", "--limit", "1000"]);
         page["executions"].as_array().unwrap().iter().filter(|view| wanted(view)).cloned().collect()
     }

@@ -9,6 +9,7 @@ mod budgets;
 mod bulk;
 mod check;
 mod dev;
+mod dev_picture;
 mod docs;
 mod examples;
 mod explain;
