@@ -4,10 +4,10 @@ use ff_core::limits::Blocker;
 use ff_core::placement::Score;
 use ff_core::{Capabilities, Execution, Lane, Namespace, Refusal};
 use ff_store::backlog::Backlog;
+use ff_store::codec;
 use rusqlite::{Connection, Row};
 
 use crate::clock::StoreClock;
-use crate::codec;
 use crate::error::Fault;
 use crate::query::{self, passed_over};
 

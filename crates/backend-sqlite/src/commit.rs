@@ -5,9 +5,9 @@ use ff_core::machine::{Change, WriteSet};
 use ff_core::placement::{Entry, QueueEntry};
 use ff_core::record::Version;
 use ff_core::{Execution, ExecutionId, Time};
+use ff_store::codec;
 use rusqlite::{Connection, Params};
 
-use crate::codec;
 use crate::continuation;
 use crate::element;
 use crate::error::Fault;

@@ -5,12 +5,12 @@ use ff_core::ExecutionId;
 use ff_core::collection::{
     Collection, Content, Element, ElementKey, ElementName, ElementRange, RangeRead,
 };
-use ff_core::record::Attempt;
 use ff_store::audit::{ElementRow, Row, RowContent};
+use ff_store::codec;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Fault;
-use crate::{codec, query};
+use crate::query;
 
 type SqlRow<'a> = rusqlite::Row<'a>;
 
@@ -78,7 +78,7 @@ fn element(owner: ExecutionId, collection: Collection, row: &SqlRow<'_>) -> Resu
     let name = row.get_ref(1)?.as_blob_or_null()?.map(Bytes::copy_from_slice);
     let bytes = row.get_ref(2)?.as_blob()?;
     let content = match collection {
-        Collection::Attempts => Content::Attempt(Box::new(attempt(owner, number, bytes)?)),
+        Collection::Attempts => Content::Attempt(Box::new(codec::attempt(owner, number, bytes)?)),
         _ => Content::Bytes(Bytes::copy_from_slice(bytes)),
     };
     Ok(Element { number, name: name.map(ElementName::from_stored), content })
@@ -98,7 +98,7 @@ pub(crate) fn row(row: &SqlRow<'_>) -> Result<Row, Fault> {
     let content = match collection {
         Collection::Attempts => {
             let bytes = row.get_ref(4)?.as_blob()?;
-            RowContent::Attempt(Box::new(attempt(owner, number, bytes)?))
+            RowContent::Attempt(Box::new(codec::attempt(owner, number, bytes)?))
         }
         _ => RowContent::Bytes(row.get::<_, i64>(3)? as u64),
     };
@@ -109,13 +109,4 @@ fn number(row: &SqlRow<'_>, column: usize) -> Result<u64, Fault> {
     let number: i64 = row.get(column)?;
     u64::try_from(number)
         .map_err(|_| Fault::Unreadable(format!("{number} is not the number of an element")))
-}
-
-fn attempt(owner: ExecutionId, number: u64, bytes: &[u8]) -> Result<Attempt, Fault> {
-    let why = match codec::decode::<Attempt>(bytes) {
-        Ok(attempt) if u64::from(attempt.number) == number => return Ok(attempt),
-        Ok(_) => "has another number".to_owned(),
-        Err(why) => why,
-    };
-    Err(Fault::Unreadable(format!("attempt {number} of {owner}: {why}")))
 }

@@ -1,6 +1,7 @@
 //! Failures of SQLite, and the errors that callers get.
 
 use ff_store::StoreError;
+use ff_store::codec::Unreadable;
 use rusqlite::ErrorCode;
 
 /// A failure inside this crate.
@@ -35,6 +36,12 @@ impl From<rusqlite::Error> for Fault {
 impl From<rusqlite::types::FromSqlError> for Fault {
     fn from(error: rusqlite::types::FromSqlError) -> Fault {
         Fault::Unreadable(error.to_string())
+    }
+}
+
+impl From<Unreadable> for Fault {
+    fn from(unreadable: Unreadable) -> Fault {
+        Fault::Unreadable(unreadable.0)
     }
 }
 

@@ -8,7 +8,6 @@ mod backlog;
 mod backup;
 mod ceiling;
 mod clock;
-mod codec;
 mod commit;
 mod connection;
 mod continuation;

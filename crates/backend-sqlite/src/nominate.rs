@@ -2,9 +2,9 @@
 
 use ff_core::machine::{Loaded, Nominate};
 use ff_core::{Capabilities, ExecutionId};
+use ff_store::codec;
 use rusqlite::Connection;
 
-use crate::codec;
 use crate::error::Fault;
 use crate::query;
 
@@ -89,7 +89,7 @@ fn from_one_class(
         let Some(row) = rows.next()? else { break };
         let Some(id) = query::entry(row, 0)? else { continue };
         let bytes = row.get_ref(1)?.as_blob_or_null()?;
-        let record = bytes.map(|bytes| codec::record(id, bytes)).transpose();
+        let record = bytes.map(|bytes| Ok(codec::record(id, bytes)?)).transpose();
         loaded.records.insert(id, readable(id, record)?);
         candidates.push(id);
     }

@@ -5,11 +5,10 @@ use ff_core::limits::Blocker;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{AdmissionClass, QueueEntry, Score};
 use ff_core::{Execution, ExecutionId, Namespace, Refusal, ResourceKind, ResourceName, Time};
-use ff_store::{BlockedClass, BlockedScan, ListIndex, ListScan, Listed, Position};
+use ff_store::{BlockedClass, BlockedScan, ListIndex, ListScan, Listed, Position, codec};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql, params_from_iter};
 
-use crate::codec;
 use crate::error::Fault;
 
 /// The record of `id`.
@@ -17,7 +16,7 @@ pub(crate) fn record(connection: &Connection, id: ExecutionId) -> Result<Option<
     let mut select = connection.prepare_cached("SELECT record FROM execution WHERE id = ?1")?;
     let mut rows = select.query([id.as_bytes()])?;
     match rows.next()? {
-        Some(row) => codec::record(id, row.get_ref(0)?.as_blob()?).map(Some),
+        Some(row) => Ok(Some(codec::record(id, row.get_ref(0)?.as_blob()?)?)),
         None => Ok(None),
     }
 }
@@ -111,7 +110,7 @@ fn listed(
         let (Some(id), Ok(created)) = (entry(row, 0)?, time(row, 1)) else { continue };
         let position = Position { created, id: *id.as_bytes() };
         let record = match row.get_ref(2)?.as_blob_or_null()? {
-            Some(bytes) => codec::record(id, bytes),
+            Some(bytes) => codec::record(id, bytes).map_err(Fault::from),
             None => Err(Fault::Unreadable(format!("execution {id}: listed but absent"))),
         };
         found.push(match record {

@@ -2,10 +2,9 @@
 
 use ff_core::machine::ResourceChange;
 use ff_core::{Lane, Namespace, Partition, Resource, ResourceKey, ResourceKind, ResourceName};
-use ff_store::ResourceScan;
+use ff_store::{ResourceScan, codec};
 use rusqlite::{Connection, Row};
 
-use crate::codec;
 use crate::error::Fault;
 
 /// The resource of `key`.
@@ -15,7 +14,7 @@ pub(crate) fn get(connection: &Connection, key: &ResourceKey) -> Result<Option<R
     )?;
     let mut rows = select.query(texts(key))?;
     match rows.next()? {
-        Some(row) => decode(key, row.get_ref(0)?.as_blob()?).map(Some),
+        Some(row) => Ok(Some(codec::resource(key, row.get_ref(0)?.as_blob()?)?)),
         None => Ok(None),
     }
 }
@@ -42,7 +41,7 @@ pub(crate) fn scan(connection: &Connection, scan: &ResourceScan) -> Result<Vec<R
     let mut rows = select.query((kind, namespace, after, scan.limit as i64))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(decode(&key(row)?, row.get_ref(3)?.as_blob()?)?);
+        found.push(codec::resource(&key(row)?, row.get_ref(3)?.as_blob()?)?);
     }
     Ok(found)
 }
@@ -101,13 +100,4 @@ pub(crate) fn key(row: &Row<'_>) -> Result<ResourceKey, Fault> {
         namespace: Namespace::stored(text(1)?).map_err(|why| unreadable(why.to_string()))?,
         name: ResourceName::new(text(2)?).map_err(|why| unreadable(why.to_string()))?,
     })
-}
-
-/// What is stored for `key`.
-pub(crate) fn decode(key: &ResourceKey, bytes: &[u8]) -> Result<Resource, Fault> {
-    match codec::decode::<Resource>(bytes) {
-        Ok(resource) if resource.key == *key => Ok(resource),
-        Ok(resource) => Err(Fault::Unreadable(format!("{key:?}: says it is {:?}", resource.key))),
-        Err(why) => Err(Fault::Unreadable(format!("{key:?}: {why}"))),
-    }
 }

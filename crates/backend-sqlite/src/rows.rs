@@ -8,14 +8,14 @@ use ff_core::machine::LaneClass;
 use ff_core::payload::{BlobKey, BlobPart};
 use ff_core::placement::{Attention, Entry, QueueEntry, Score};
 use ff_core::{Capabilities, IdempotencyKey, Lane, Namespace, RequestId};
-use ff_store::StoreError;
 use ff_store::audit::{ResourceEntry, Row, Rows};
+use ff_store::{StoreError, codec};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::connection;
 use crate::error::Fault;
-use crate::{codec, continuation, element, query, resource};
+use crate::{continuation, element, query, resource};
 
 type SqlRow<'a> = rusqlite::Row<'a>;
 type Emit<'a> = dyn FnMut(Row) -> ControlFlow<()> + 'a;
@@ -147,7 +147,7 @@ fn record(row: &SqlRow<'_>) -> Result<Row, Fault> {
 
 fn resource_row(row: &SqlRow<'_>) -> Result<Row, Fault> {
     let key = resource::key(row)?;
-    let found = resource::decode(&key, row.get_ref(4)?.as_blob()?)?;
+    let found = codec::resource(&key, row.get_ref(4)?.as_blob()?)?;
     if found.version.get() as i64 != row.get::<_, i64>(3)? {
         let why = format!("{key:?}: its row has another version than what it says");
         return Err(Fault::Unreadable(why));

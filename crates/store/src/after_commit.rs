@@ -71,6 +71,11 @@ impl AfterCommit {
         }
     }
 
+    /// What waiters are woken for, for a store that wakes those of other processes too.
+    pub fn announcements(&self) -> &[Announcement] {
+        &self.announcements
+    }
+
     /// Adds what follows from other writes.
     pub fn join(&mut self, other: AfterCommit) {
         self.announcements.extend(other.announcements);

@@ -11,6 +11,7 @@ pub mod audit;
 pub mod backlog;
 mod claimers;
 pub mod clock;
+pub mod codec;
 pub mod continuations;
 pub mod ends;
 pub mod error;
