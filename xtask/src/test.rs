@@ -55,6 +55,19 @@ const STEPS: &[Step] = &[
             "fetch",
         ]),
     },
+    Step {
+        name: "postgres",
+        work: Work::Cargo(&[
+            "run",
+            "--quiet",
+            "--locked",
+            "--package",
+            "ff-testkit",
+            "--bin",
+            "ff-postgres",
+            "fetch",
+        ]),
+    },
     // The browser that pages are tested in.
     Step {
         name: "browser",
@@ -153,6 +166,7 @@ mod tests {
             names,
             [
                 "tools",
+                "postgres",
                 "browser",
                 "format",
                 "lints",

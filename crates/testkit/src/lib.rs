@@ -1,11 +1,15 @@
 //! What tests share: a manual clock, stores that override another, reports of counts,
-//! real Valkey servers, a browser, and networks that fail.
+//! real Valkey and Postgres servers, a browser, and networks that fail.
 
 pub mod chromium;
 mod clock;
 mod forwarding;
+mod port;
+pub mod postgres;
 pub mod proxy;
 pub mod report;
+mod supervisor;
+mod tools;
 pub mod valkey;
 pub mod wait;
 

@@ -90,7 +90,14 @@ impl Proxy {
         self.shared.state().cut_at = Some(text.as_bytes().to_vec());
     }
 
-    /// How many connections were cut in place of a reply by [`Proxy::cut_once`].
+    /// Cuts one connection: that of the request after the next `requests` of all connections, which runs,
+    /// before its reply comes back. Nothing else is changed.
+    pub fn cut_after(&self, requests: u64) {
+        self.shared.state().cut_after = Some(requests);
+    }
+
+    /// How many connections were cut in place of a reply by [`Proxy::cut_once`] and
+    /// [`Proxy::cut_after`].
     pub fn cuts(&self) -> u64 {
         self.shared.state().cuts
     }
@@ -144,6 +151,8 @@ struct State {
     trap: Option<(Vec<u8>, Mode)>,
     /// The text that a request must contain to lose its reply, once.
     cut_at: Option<Vec<u8>>,
+    /// How many requests pass before the one that loses its reply, once.
+    cut_after: Option<u64>,
     /// The connection whose next reply is lost.
     doomed: Option<u64>,
     cuts: u64,
@@ -248,6 +257,11 @@ impl Shared {
         let is_in = |text: &Vec<u8>| request.windows(text.len()).any(|part| part == text);
         if state.cut_at.take_if(|text| is_in(text)).is_some() {
             state.doomed = Some(number);
+        }
+        match state.cut_after.as_mut() {
+            Some(0) => (state.cut_after, state.doomed) = (None, Some(number)),
+            Some(left) => *left -= 1,
+            None => {}
         }
         if let Some((_, mode)) = state.trap.take_if(|(text, _)| is_in(text)) {
             state.mode = mode;

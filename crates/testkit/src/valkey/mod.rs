@@ -8,13 +8,11 @@ pub mod binary;
 mod cluster;
 mod config;
 mod migration;
-mod port;
 mod resp;
 mod server;
-mod supervisor;
 
+pub use crate::port::free as free_port;
 pub use cluster::Cluster;
 pub use config::Config;
-pub use port::free as free_port;
 pub use resp::{CommandError, Reply};
 pub use server::Server;

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
-use super::{CommandError, Config, Reply, port, resp, supervisor::Supervisor};
-use crate::wait;
+use super::{CommandError, Config, Reply, resp};
+use crate::supervisor::{Supervisor, has_ended};
+use crate::{port, wait};
 
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -74,7 +75,7 @@ impl Server {
             true => config.with("cluster-port", &port::free().to_string()),
             false => config,
         };
-        let mut supervisor = Supervisor::new(&folder, &config.command_line());
+        let mut supervisor = Supervisor::new(&folder, &config.command_line(), "KILL");
         let pid = supervisor.start();
         let running = Mutex::new(Running { supervisor, pid, answers: true });
         let server = Server { port, folder, running };
@@ -177,13 +178,5 @@ impl Server {
             Some(true) => Ok(()),
             _ => Err(fs::read_to_string(self.folder.join("log")).unwrap_or_default()),
         }
-    }
-}
-
-/// Whether the process is gone, or dead and not yet waited for by its parent.
-fn has_ended(pid: u32) -> bool {
-    match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat.contains(") Z "),
-        Err(_) => Path::new("/proc/self").exists(),
     }
 }

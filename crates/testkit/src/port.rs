@@ -4,6 +4,8 @@
 //! killed server's port is still free for its restart, and a client that tries a dead server
 //! never connects to itself.
 
+#![allow(clippy::expect_used, reason = "a test without a port fails")]
+
 use std::{
     hash::{BuildHasher, RandomState},
     net::{Ipv4Addr, TcpListener},
