@@ -9,9 +9,9 @@ use ff_core::{Namespace, Partition, Resource, ResourceKey, ResourceKind};
 use ff_store::events::{LogPage, LogScan, PartLog, Place, Positions};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::codec;
 use crate::error::Fault;
 use crate::resource;
+use ff_store::codec;
 
 /// How many events one call removes.
 const TRIMMED: usize = 1_000;

@@ -18,6 +18,11 @@ pub async fn backup(url: &str, to: &Path) -> Result<Copied, StoreError> {
             "is on a Valkey server, which makes copies itself: run `valkey-cli BGSAVE` or keep its \
              append-only files, on every primary; docs/backup.md says how to restore them"
         }
+        #[cfg(feature = "postgres")]
+        StoreUrl::Postgres(_) => {
+            "is in a Postgres database, which makes copies itself: run `pg_dump --schema=SCHEMA`, or use \
+             the base backups of its server; docs/backup.md says how to restore them"
+        }
         StoreUrl::Memory | StoreUrl::SqliteMemory => {
             "is in the memory of this process and has nothing to copy; give sqlite:PATH"
         }

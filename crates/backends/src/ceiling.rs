@@ -42,6 +42,8 @@ pub async fn ceiling(url: &str, plan: CeilingPlan) -> Result<Option<Ceiling>, St
             let died = |error| StoreError::Unavailable(format!("the replay died: {error}"));
             replay.map_err(died)?.map(Some)
         }
+        #[cfg(feature = "postgres")]
+        StoreUrl::Postgres(options) => postgres(&options, plan).await.map(Some),
         StoreUrl::Valkey(options) => valkey(&options, plan).await.map(Some),
     }
 }
@@ -61,6 +63,22 @@ fn sqlite(path: &Path, plan: CeilingPlan) -> Result<Ceiling, StoreError> {
     let plan = ff_backend_sqlite::CeilingPlan { executions, payload, group };
     let per_second = ff_backend_sqlite::ceiling(&directory.path().join("limit.ff"), plan)?;
     Ok(Ceiling { per_second, cpu_us_per_execution: None, baseline_per_second: None })
+}
+
+/// The bare statements and a table of jobs, in a schema next to the store's.
+#[cfg(feature = "postgres")]
+async fn postgres(
+    options: &ff_backend_postgres::Options,
+    plan: CeilingPlan,
+) -> Result<Ceiling, StoreError> {
+    let CeilingPlan { executions, payload, callers, batch, group } = plan;
+    let plan = ff_backend_postgres::CeilingPlan { executions, payload, callers, batch, group };
+    let reached = ff_backend_postgres::ceiling(options, plan).await?;
+    Ok(Ceiling {
+        per_second: reached.statements,
+        cpu_us_per_execution: None,
+        baseline_per_second: Some(reached.queue),
+    })
 }
 
 /// Bare functions and a list queue, on the same servers.

@@ -6,9 +6,10 @@
 //! | `sqlite::memory:` | SQLite in the memory of this process |
 //! | `valkey://HOST:PORT` | a Valkey server; `valkeys://` by TLS |
 //! | `valkey-cluster://HOST:PORT,...` | a Valkey cluster; `valkeys-cluster://` by TLS |
+//! | `postgres://HOST:PORT/DATABASE` | a schema of a Postgres database, made if it is missing |
 //! | `memory:` | plain maps in the memory of this process |
 //!
-//! The features `sqlite` and `valkey`, both on by default, choose the backends that are compiled. A
+//! The features `sqlite`, `valkey` and `postgres`, all on by default, choose the backends that are compiled. A
 //! URL of a backend that was left out is refused, and the refusal names the feature. Copies need
 //! SQLite, probes need Valkey, and measurements of the bare store need both.
 
@@ -17,6 +18,8 @@ mod backup;
 #[cfg(all(feature = "sqlite", feature = "valkey"))]
 mod ceiling;
 mod keys;
+#[cfg(feature = "postgres")]
+mod migrate;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(not(feature = "sqlite"))]
@@ -35,18 +38,27 @@ use ff_store::{Clock, EngineBackend, StoreError, SystemClock};
 pub use backup::backup;
 #[cfg(all(feature = "sqlite", feature = "valkey"))]
 pub use ceiling::{Ceiling, CeilingPlan, ceiling};
+#[cfg(feature = "postgres")]
+pub use ff_backend_postgres::Migrated;
 #[cfg(feature = "sqlite")]
 pub use ff_backend_sqlite::Copied;
 #[cfg(feature = "valkey")]
 pub use ff_backend_valkey::{BOUNDS as VALKEY_BOUNDS, LAYOUT as VALKEY_LAYOUT, Probe, Reading};
+/// Work that is submitted inside a transaction of the caller.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    pub use ff_backend_postgres::{Schema, Transaction, submit_in};
+}
 pub use keys::{key_file, serve_keys, use_keys};
+#[cfg(feature = "postgres")]
+pub use migrate::migrate;
 pub use url::StoreUrl;
 
 /// A store that was opened.
 pub struct Opened {
     /// The store.
     pub backend: Arc<dyn EngineBackend>,
-    /// Whether a file was created for it.
+    /// Whether a file, or tables, were created for it.
     pub new: bool,
 }
 
@@ -92,6 +104,13 @@ async fn opened(url: &str, missing: Missing) -> Result<Opened, StoreError> {
         StoreUrl::Sqlite(path) => return sqlite::file(path, missing),
         #[cfg(feature = "valkey")]
         StoreUrl::Valkey(options) => ff_backend_valkey::backend(&options).await?.erased(),
+        #[cfg(feature = "postgres")]
+        StoreUrl::Postgres(mut options) => {
+            options.migrates = missing == Missing::Make;
+            let backend = ff_backend_postgres::backend(&options).await?;
+            let new = backend.store().is_new();
+            return Ok(Opened { backend: backend.erased(), new });
+        }
     };
     Ok(Opened { backend, new: false })
 }
@@ -101,6 +120,6 @@ async fn opened(url: &str, missing: Missing) -> Result<Opened, StoreError> {
 pub async fn probe(url: &str) -> Result<Option<Probe>, StoreError> {
     match url.parse::<StoreUrl>()? {
         StoreUrl::Valkey(options) => Ok(Some(Probe::connect(*options).await?)),
-        StoreUrl::Memory | StoreUrl::SqliteMemory | StoreUrl::Sqlite(_) => Ok(None),
+        _ => Ok(None),
     }
 }

@@ -18,6 +18,9 @@ pub enum StoreUrl {
     /// A Valkey server or cluster.
     #[cfg(feature = "valkey")]
     Valkey(Box<ff_backend_valkey::Options>),
+    /// A schema of a Postgres database.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<ff_backend_postgres::Options>),
 }
 
 impl FromStr for StoreUrl {
@@ -36,6 +39,10 @@ impl FromStr for StoreUrl {
             Some((scheme, _)) if is_valkey(scheme) => Ok(StoreUrl::Valkey(Box::new(url.parse()?))),
             #[cfg(not(feature = "valkey"))]
             Some((scheme, _)) if is_valkey(scheme) => Err(left_out("valkey")),
+            #[cfg(feature = "postgres")]
+            Some(("postgres" | "postgresql", _)) => Ok(StoreUrl::Postgres(Box::new(url.parse()?))),
+            #[cfg(not(feature = "postgres"))]
+            Some(("postgres" | "postgresql", _)) => Err(left_out("postgres")),
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
                 Err(bad(&format!("has the unknown scheme {scheme:?}")))
             }
@@ -53,6 +60,8 @@ impl fmt::Display for StoreUrl {
             StoreUrl::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             #[cfg(feature = "valkey")]
             StoreUrl::Valkey(options) => options.fmt(f),
+            #[cfg(feature = "postgres")]
+            StoreUrl::Postgres(options) => options.fmt(f),
         }
     }
 }
@@ -63,7 +72,7 @@ fn is_valkey(scheme: &str) -> bool {
 }
 
 /// The refusal of a URL whose backend is not compiled into this program.
-#[cfg(not(all(feature = "sqlite", feature = "valkey")))]
+#[cfg(not(all(feature = "postgres", feature = "sqlite", feature = "valkey")))]
 pub(crate) fn left_out(feature: &str) -> Refusal {
     let why = format!("needs the feature `{feature}`, which this program was built without");
     Refusal::invalid("store", why)
@@ -72,7 +81,10 @@ pub(crate) fn left_out(feature: &str) -> Refusal {
 fn bad(what: &str) -> Refusal {
     Refusal::invalid(
         "store",
-        format!("{what}; give sqlite:PATH, for example sqlite:work.ff, or valkey://HOST:PORT"),
+        format!(
+            "{what}; give sqlite:PATH, for example sqlite:work.ff, valkey://HOST:PORT or \
+             postgres://HOST/DATABASE"
+        ),
     )
 }
 
@@ -103,6 +115,19 @@ mod tests {
             ("valkeys-cluster://a,b:7000", "valkeys-cluster://a:6379,b:7000"),
         ] {
             assert_eq!(url.parse::<StoreUrl>().unwrap().to_string(), shown, "{url}");
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn every_form_of_a_postgres_database_is_understood_without_its_password() {
+        for (url, shown) in [
+            ("postgres://localhost/app", "postgres://localhost:5432/app"),
+            ("postgresql://me:hunter2@db:1/app?schema=work", "postgres://me@db:1/app?schema=work"),
+        ] {
+            let url: StoreUrl = url.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert!(!format!("{url:?}").contains("hunter2"));
         }
     }
 

@@ -8,9 +8,9 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
-    events, explain, feed, keys, lane, link, ls, man, payload, priority, progress, quota, replay,
-    resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token, usage, version,
-    wait, waitpoints, worker, workers,
+    events, explain, feed, keys, lane, link, ls, man, migrate, payload, priority, progress, quota,
+    replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token, usage,
+    version, wait, waitpoints, worker, workers,
 };
 use crate::log::Format;
 
@@ -51,7 +51,8 @@ pub(crate) struct Global {
     #[arg(default_value = "http://127.0.0.1:7272")]
     pub(crate) url: Address,
 
-    /// Open a store directly instead of calling a server: sqlite:PATH or valkey://HOST:PORT.
+    /// Open a store directly instead of calling a server: sqlite:PATH, valkey://HOST:PORT or
+    /// postgres://HOST/DATABASE.
     #[arg(long, global = true, value_name = "URL", env = "FF_STORE", hide_env_values = true)]
     pub(crate) store: Option<Address>,
 
@@ -59,7 +60,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE", env = "FF_CA", hide_env_values = true)]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Open a Valkey store even if its server may evict keys or keeps no append-only file.
+    /// Open a store even if its server may lose data: a Valkey that may evict keys or keeps no append-only
+    /// file, a Postgres with fsync off.
     #[arg(long, global = true)]
     pub(crate) accept_data_loss: bool,
 
@@ -174,6 +176,8 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Copy a SQLite store while it is in use, and check the copy.
     Backup(backup::Backup),
+    /// Make the tables of a store in Postgres, or bring them up to date.
+    Migrate(migrate::Migrate),
     /// Benchmark a store against its own upper bound.
     Bench(bench::Bench),
     /// Print a shell completion script.

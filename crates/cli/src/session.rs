@@ -162,7 +162,8 @@ impl<'a> Session<'a> {
         let url = self.store_url()?;
         let Opened { backend, new } = ff_backends::open_or_make(url).await?;
         if new {
-            self.output.talk(format_args!("created a new store, {url}"));
+            let shown = Address::from(url.to_owned());
+            self.output.talk(format_args!("created a new store, {shown}"));
         }
         Ok(self.opened(backend))
     }

@@ -38,6 +38,7 @@ impl FlowFabric {
     /// |---|---|
     /// | `sqlite:PATH` | the SQLite file at `PATH`, made if it is missing |
     /// | `memory:` | a store in the memory of this process, which ends with it |
+    /// | `postgres://HOST/DATABASE` | a schema of a Postgres database |
     /// | `valkey://HOST:PORT` | a Valkey server; `valkeys://` by TLS |
     /// | `valkey-cluster://HOST:PORT,..` | a Valkey cluster; `valkeys-cluster://` by TLS |
     /// | `http://HOST:PORT`, `https://HOST` | a FlowFabric server |

@@ -27,6 +27,7 @@
 //! |---|---|---|
 //! | `sqlite` | yes | stores in a SQLite file |
 //! | `http` | yes | servers, plain or by TLS |
+//! | `postgres` | no | stores in Postgres |
 //! | `valkey` | no | stores on Valkey, standalone and cluster |
 //!
 //! Builders keep what they are given and check it in their last call, `open()`, `start()` or `send()`:
@@ -39,6 +40,8 @@ mod engine;
 mod flowfabric;
 mod handle;
 mod limits;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod prelude;
 mod task;
 pub mod testing;

@@ -147,12 +147,18 @@ impl TaskBuilder {
     /// Checks the task and submits it. Once this returns, the task is kept and offered to workers until
     /// it ends. After a lost reply it is repeated with the same id, so the task is created once.
     pub async fn send(self) -> Result<TaskHandle, Error> {
+        let (flowfabric, submit) = self.checked()?;
+        let submitted = flowfabric.client().send(&submit).await?;
+        Ok(TaskHandle::new(flowfabric, submitted.execution))
+    }
+
+    /// The task as it is submitted, or the first error.
+    pub(crate) fn checked(self) -> Result<(FlowFabric, Submit), Error> {
         let mut submit = self.submit?;
         if !self.requires.is_empty() {
             submit.requires = Capabilities::new(&self.requires)?;
         }
-        let submitted = self.flowfabric.client().send(&submit).await?;
-        Ok(TaskHandle::new(self.flowfabric, submitted.execution))
+        Ok((self.flowfabric, submit))
     }
 
     fn with(self, change: impl FnOnce(&mut Submit)) -> TaskBuilder {

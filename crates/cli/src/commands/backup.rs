@@ -14,7 +14,7 @@ use crate::session::Session;
 #[command(
     after_help = "The copy is a consistent snapshot, checked as by `ff check`. It is a store: open it \
                   with --store sqlite:FILE. Servers and workers may keep running.\n\nA store on Valkey \
-                  is copied by its servers; see docs/backup.md."
+                  or in Postgres is copied by its servers; see docs/backup.md."
 )]
 pub(crate) struct Backup {
     /// Where to put the copy. The file must not exist.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Verdict;
 use super::serve::{Options, Service};
+use crate::address::Address;
 use crate::dev::{demo, trickle, watch};
 use crate::error::Error;
 use crate::output::style::Style;
@@ -36,12 +37,17 @@ pub(crate) struct Dev {
 impl Dev {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         let mut signals = Signals::listen().map_err(Error::Runtime)?;
+        let given = session.store_url().ok().filter(|_| self.dir.is_none());
         let home = Home::make(self.dir).map_err(Error::Runtime)?;
-        let store = format!("sqlite:{}", home.file().display());
+        let store = match given {
+            Some(url) => url.to_owned(),
+            None => format!("sqlite:{}", home.file().display()),
+        };
         let backend = ff_backends::open(&store).await?;
         ff_backends::serve_keys(&*backend, &store, session.signing_keys.clone()).await?;
         let service = Service::start(backend.clone(), Options::at(self.listen), session).await?;
-        let started = Started { url: &service.url, store: &store };
+        let shown = Address::from(store.clone()).to_string();
+        let started = Started { url: &service.url, store: &shown };
         session.output.answer(&started, |_| String::new())?;
         welcome(session, &started, self.quiet);
         if self.quiet {

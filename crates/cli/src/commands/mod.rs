@@ -21,6 +21,7 @@ mod limits;
 pub(crate) mod link;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod migrate;
 pub(crate) mod parse;
 pub(crate) mod payload;
 pub(crate) mod policy;
@@ -124,6 +125,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Token(command) => command.run(session).await,
         Command::Check(command) => command.run(session).await,
         Command::Backup(command) => command.run(session).await,
+        Command::Migrate(command) => command.run(session).await,
         Command::Bench(command) => command.run(session).await,
         Command::Completions(command) => command.run(session),
         Command::Man(command) => command.run(session),

@@ -193,6 +193,22 @@ pub(crate) async fn a_latch_adds_its_continuation_only_when_it_is_brought_to_zer
     g.pass(TAKEOVER).await;
 }
 
+pub(crate) async fn a_latch_is_counted_before_the_same_call_removes_its_owner(g: Fixture) {
+    let held = g.held().await;
+    g.left(g.counting(held.execution, &[(0, 1)])).await;
+    g.complete(&held, "done").await.unwrap();
+    let remove = Delete { target: g.target(held.execution) };
+    let last = g.counting(held.execution, &[(0, -1)]);
+    for answer in g.store().execute(vec![mint::command(last), mint::command(remove)]).await {
+        answer.unwrap();
+    }
+    g.store().continuations().take(usize::MAX);
+    assert_eq!(g.pending().await.len(), 1);
+    assert_eq!(g.counters(held.execution).await, []);
+    g.pass(TAKEOVER).await;
+    assert_eq!(g.pending().await, []);
+}
+
 pub(crate) async fn counters_are_read_as_they_were_counted(g: Fixture) {
     let (id, process) = (g.waiting().await, g.process());
     process.run(g.counting(id, &[(0, 2), (3, -7)])).await.unwrap();

@@ -1,4 +1,4 @@
-//! The environment of a page: `ff` on the PATH, a running `ff dev`, a Valkey server, the folder of
+//! The environment of a page: `ff` on the PATH, a running `ff dev`, a Valkey or Postgres server, the folder of
 //! the repository, a certificate.
 
 use std::collections::BTreeMap;
@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
+use ff_testkit::postgres;
 use ff_testkit::valkey::{Config, Server, free_port};
 use tempfile::TempDir;
 
@@ -14,10 +15,12 @@ use super::shell::Shell;
 use crate::fixture::{Process, bare};
 
 /// Pages that start a server themselves, at the address where the others find `ff dev`.
-const OWN_SERVER: &[&str] = &["docs/backup.md", "docs/server.md", "docs/valkey.md"];
-/// Where pages find `ff dev`, and Valkey.
+const OWN_SERVER: &[&str] =
+    &["docs/backup.md", "docs/postgres.md", "docs/server.md", "docs/valkey.md"];
+/// Where pages find `ff dev`, Valkey and Postgres.
 const DEV: u16 = 7272;
 const VALKEY: u16 = 6379;
+const POSTGRES: u16 = 5432;
 /// How a page writes this machine.
 const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
 
@@ -28,6 +31,7 @@ pub(super) struct Fixture {
     ports: BTreeMap<u16, u16>,
     _dev: Option<Process>,
     _valkey: Option<Server>,
+    _postgres: Option<postgres::Server>,
 }
 
 impl Fixture {
@@ -45,7 +49,13 @@ impl Fixture {
             ports.insert(VALKEY, server.port());
             server
         });
-        Fixture { folder, ports, _dev: dev.map(|(process, _)| process), _valkey: valkey }
+        let postgres = named.contains(&POSTGRES).then(|| {
+            let server = postgres::Server::start(&[]);
+            ports.insert(POSTGRES, server.port());
+            server
+        });
+        let _dev = dev.map(|(process, _)| process);
+        Fixture { folder, ports, _dev, _valkey: valkey, _postgres: postgres }
     }
 
     /// A shell in the page's folder. By default `ff` uses the port of the test, just as it
@@ -53,7 +63,11 @@ impl Fixture {
     pub(super) fn shell(&self) -> Shell {
         let address = format!("127.0.0.1:{}", self.ports[&DEV]);
         let release = self.folder.path().join("target/release");
-        let path = format!("{}:{}", release.display(), std::env::var("PATH").unwrap());
+        let mut path = format!("{}:{}", release.display(), std::env::var("PATH").unwrap());
+        if self._postgres.is_some() {
+            // Its client may be nowhere else.
+            path = format!("{path}:{}", postgres::binary::programs().display());
+        }
         let variables = [
             ("PATH", path),
             ("FF_URL", format!("http://{address}")),
