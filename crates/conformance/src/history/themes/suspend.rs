@@ -26,7 +26,7 @@ use crate::history::pick::is_brief;
 pub(super) const THEME: Theme = Theme {
     name: "suspend",
     histories: 800,
-    least: 20,
+    least: 2,
     owns: |(from, verb, to)| {
         let verbs = [
             Verb::Suspend,
@@ -42,15 +42,15 @@ pub(super) const THEME: Theme = Theme {
     kinds: &[
         (10, |g, v| g.suspend(v)),
         (20, |g, v| g.suspend_after_signals(v)),
-        (14, |g, v| g.open_waitpoint(v)),
-        (6, |g, v| g.close_waitpoint(v)),
-        (6, |g, v| g.put_down_one_with_waitpoints(v)),
+        (18, |g, v| g.open_waitpoint(v)),
+        (9, |g, v| g.close_waitpoint(v)),
+        (3, |g, v| g.put_down_one_with_waitpoints(v)),
         (4, |g, v| g.block_one_with_waitpoints(v)),
         (8, |g, v| g.grant_one_with_waitpoints(v)),
         (24, |g, v| g.signal(v)),
         (3, |g, v| g.resume(v)),
         (6, |g, v| g.toy_with_a_suspended_follower(v)),
-        (5, |g, v| g.cancel_one_with_waitpoints(v)),
+        (7, |g, v| g.cancel_one_with_waitpoints(v)),
         (4, |g, v| g.steer_suspended(v)),
         (10, |g, v| g.tick_suspended(v)),
     ],
@@ -276,13 +276,15 @@ impl Generator {
 
     fn signal(&mut self, view: View<'_>) -> Option<Action> {
         let waits = |record: &Execution| has_waitpoints(record) && !is_suspended(record);
+        let held = |record: &Execution| record.lease().is_some() && has_waitpoints(record);
         let record = match self.rng.u8(..10) {
-            0..4 => self.some(view, is_suspended).or_else(|| self.some(view, has_waitpoints))?,
+            0..3 => self.some(view, is_suspended).or_else(|| self.some(view, has_waitpoints))?,
             4..7 => {
                 let brief = |record: &Execution| has_waitpoints(record) && is_passing(record);
                 self.some(view, brief).or_else(|| self.some(view, waits))?
             }
-            7..9 => self.some(view, waits)?,
+            3 | 7 => self.some(view, held).or_else(|| self.some(view, waits))?,
+            8 => self.some(view, waits)?,
             _ => self.some(view, |_| true)?,
         };
         let target = self.target_of(record);
