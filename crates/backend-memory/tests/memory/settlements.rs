@@ -1,6 +1,7 @@
 //! A call that ends an execution is answered when its slot is free, although a task without a caller
 //! settles it.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use ff_core::{Capabilities, Lane, Millis, Namespace, Payload, ResourceName};
 use ff_store::roles::Engine;
 use ff_store::{ClientBackend, LimitsBackend, Store, StoreError, WorkerBackend, mint};
 use ff_testkit::{Forward, Forwarding, ManualClock};
-use tokio::time::sleep;
+use tokio::time::timeout;
 
 /// Answers completions after a start was reported, and settlements much later.
 struct Slow(MemoryStore);
@@ -29,14 +30,19 @@ impl Forward for Slow {
         let has = |is: fn(&Action) -> bool| batch.iter().any(|command| is(&command.action));
         let completes = has(|action| matches!(action, Action::Complete(_)));
         if has(|action| matches!(action, Action::Admit(admit) if !admit.settlements.is_empty())) {
-            sleep(Duration::from_secs(1)).await;
+            pass(Duration::from_secs(1)).await;
         }
         let answers = self.0.execute(batch).await;
         if completes {
-            sleep(Duration::from_millis(100)).await;
+            pass(Duration::from_millis(100)).await;
         }
         answers
     }
+}
+
+/// Lets virtual time pass.
+async fn pass(time: Duration) {
+    let _ = timeout(time, pending::<()>()).await;
 }
 
 #[tokio::test(start_paused = true)]

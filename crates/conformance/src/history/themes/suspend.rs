@@ -109,7 +109,7 @@ impl Generator {
         Some(CloseWaitpoint { hold, key }.into())
     }
 
-    /// Lets go of an execution with waitpoints, so that signals find it in its queue or delayed.
+    /// Hands back or delays an execution with waitpoints, so that signals find it in its queue or delayed.
     fn put_down_one_with_waitpoints(&mut self, view: View<'_>) -> Option<Action> {
         let held = |record: &Execution| record.lease().is_some() && has_waitpoints(record);
         let record = self.some(view, held)?;
