@@ -28,7 +28,7 @@ fn takes(verb: &str, count: usize) -> bool {
         // Those over many partitions take their count and their names first.
         "due" => count == 2 + 7,
         "list" => count == 2 + 5,
-        "ahead" => count == 2 + 3,
+        "ahead" | "events" | "trim_events" => count == 2 + 3,
         "blocked" => count == 2 + 4,
         "blockers" => count == 2 + 2,
         "admission_candidates" => count >= 2 + 2,
