@@ -39,6 +39,9 @@ const OTHERS: &[&[&str]] = &[
     &["reject", ID, "gate"],
     &["link", ID, "--for", "ann"],
     &["tail", ID],
+    &["events"],
+    &["feed"],
+    &["feed", "on"],
     &["resume", ID],
     &["keys", "ls"],
     &["token", "ls"],
@@ -61,6 +64,7 @@ const NOT_HERE: &[&str] = &[
     "man",
     "version",
     "help",
+    "migrate",
 ];
 
 /// The names of all commands.

@@ -11,7 +11,7 @@ pub(super) struct Command {
 }
 
 /// Beginnings of a comment that announce an exit code other than 0.
-const FAILURES: &[&str] = &["error:", "Killed"];
+const FAILURES: &[&str] = &["error:", "ERROR:", "Killed"];
 
 impl Command {
     /// Whether the page expects the command to fail.
