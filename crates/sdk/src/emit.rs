@@ -265,6 +265,14 @@ impl TaskContext {
         }
     }
 
+    /// Waits until everything that was sent is kept: for the end of a step whose output no crash may lose.
+    pub async fn flush(&self) -> Result<(), SdkError> {
+        match &self.reports {
+            Reports::Sent(reporter) => reporter.flush().await,
+            Reports::Recorded(_) => Ok(()),
+        }
+    }
+
     /// A stream for what a model says: what is written within a moment becomes one frame of type
     /// `token`.
     pub fn stream(&self) -> TokenStream {

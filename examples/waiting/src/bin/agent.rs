@@ -88,6 +88,7 @@ impl Provider {
             tokio::time::sleep(WORD).await;
         }
         stream.finish().await?;
+        task.flush().await?; // a step that is done has said all of it
         Ok(Said { tokens, next })
     }
 
@@ -120,6 +121,7 @@ async fn agent(
             Next::Search(what) => {
                 let search = |_| async move {
                     task.emit("tool", format!("search: {what}\n")).await?;
+                    task.flush().await?;
                     Ok::<_, TaskError>(format!("found for {what}: 9:04, 11:04"))
                 };
                 task.step(&format!("search-{turn}"), search).await?
@@ -145,6 +147,7 @@ async fn book(
     let book = |key: String| async move {
         provider.charge("booking", &key)?;
         task.emit("tool", format!("book: {what}\n")).await?;
+        task.flush().await?;
         Ok::<_, TaskError>(())
     };
     task.step(&format!("book-{turn}"), book).await?;
