@@ -1,5 +1,7 @@
 //! The log of events while transactions commit in another order than they write in.
 
+use std::time::Duration;
+
 use ff_backend_postgres::{PostgresStore, Schema, submit_in};
 use ff_core::event::EventName;
 use ff_core::machine::{Delete, Submit};
@@ -7,9 +9,13 @@ use ff_core::{ExecutionId, Namespace};
 use ff_store::events::{EventFilter, EventsRequest, FeedUpdate, LogScan, Positions, StartAt};
 use ff_store::roles::Engine;
 use ff_store::{ClientBackend, EventsBackend, Store, mint};
+use ff_testkit::wait::until_async;
 
 use crate::calls::{Place, complete, new_id, submit, take, target};
 use crate::fixture::sql;
+
+/// How long a test waits for other transactions to end.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A store whose feed is on.
 async fn logging(place: &Place) -> Engine<PostgresStore> {
@@ -31,6 +37,20 @@ async fn read(
     (events.map(|one| (one.event.execution(), one.event.what.name())).collect(), page.positions)
 }
 
+/// The executions of what comes after `after`, once there are `count` events: a transaction anywhere on the
+/// server, such as that of another test, holds events back.
+async fn read_some(
+    store: &Engine<PostgresStore>,
+    after: &Positions,
+    count: usize,
+) -> Vec<ExecutionId> {
+    let all = async || {
+        let (events, _) = read(store, after).await;
+        (events.len() >= count).then(|| events.into_iter().map(|(id, _)| id).collect())
+    };
+    until_async(PATIENCE, all).await.unwrap_or_default()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_is_committed_late_is_not_skipped() {
     let place = Place::new().await;
@@ -45,8 +65,7 @@ async fn an_event_that_is_committed_late_is_not_skipped() {
     let (before, after) = read(&store, &begin).await;
     assert_eq!(before, [], "a reader that went on would never come back");
     transaction.commit().await.unwrap();
-    let (events, _) = read(&store, &after).await;
-    let found: Vec<_> = events.into_iter().map(|(id, _)| id).collect();
+    let found = read_some(&store, &after, 2).await;
     assert_eq!(found.len(), 2);
     assert!(found.contains(&late.id) && found.contains(&early));
 }
@@ -68,6 +87,7 @@ async fn a_transaction_that_began_first_and_wrote_last_comes_last() {
     // The same execution once more, by the transaction with the lowest number.
     submit_in(&old, &schema, Submit::new(id)).await.unwrap();
     old.commit().await.unwrap();
+    assert!(!read_some(&store, &begin, 4).await.is_empty());
     let (events, _) = read(&store, &begin).await;
     assert!(events.iter().all(|(of, _)| *of == id), "{events:?}");
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
@@ -101,9 +121,12 @@ async fn what_begins_after_a_feed_is_on_is_logged_whichever_process_writes() {
     for writer in writers {
         writer.await.unwrap();
     }
-    let (events, _) = read(&stores[0], &begin).await;
-    let logged: Vec<_> = events.into_iter().map(|(id, _)| id).collect();
-    assert!(mine.iter().all(|id| logged.contains(id)), "of {} some are missing", mine.len());
+    let logged = async || {
+        let (events, _) = read(&stores[0], &begin).await;
+        let logged: Vec<_> = events.into_iter().map(|(id, _)| id).collect();
+        mine.iter().all(|id| logged.contains(id)).then_some(())
+    };
+    assert!(until_async(PATIENCE, logged).await.is_some(), "of {} some are missing", mine.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,6 +164,6 @@ async fn events_that_another_server_numbered_are_removed() {
     assert_eq!(place.sql(copied).await, 1);
     let again = place.open().await;
     assert_eq!(read(&again, &Positions::default()).await.0, []);
-    submit(&again).await;
-    assert_eq!(read(&again, &Positions::default()).await.0.len(), 1);
+    let id = submit(&again).await;
+    assert_eq!(read_some(&again, &Positions::default(), 1).await, [id]);
 }
