@@ -19,5 +19,6 @@ mod stream;
 mod suspend;
 mod token;
 mod transport;
+mod webhooks;
 
 pub use transport::{HttpClient, HttpOptions};

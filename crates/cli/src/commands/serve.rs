@@ -13,6 +13,7 @@ use ff_engine::supervisor::Supervisor;
 use ff_engine::unblock::UnblockScanner;
 use ff_server::{Config, Server, Tls, Token};
 use ff_store::EngineBackend;
+use ff_store::webhooks::Reach;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +57,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     unblock_interval: Millis,
+
+    /// Let webhooks send to private addresses too, and by plain http: whoever operates a namespace then
+    /// reaches the network of this server.
+    #[arg(long, env = "FF_PRIVATE_WEBHOOKS", hide_env_values = true)]
+    private_webhooks: bool,
 }
 
 /// What a started server prints.
@@ -90,7 +96,8 @@ impl Serve {
         let interval = self.unblock_interval.within("unblock_interval", least, most)?;
         let unblock = UnblockScanner::every(Duration::from_millis(interval.get()));
         let (rate, token_rate) = (NonZeroU32::new(self.rate), NonZeroU32::new(self.token_rate));
-        Ok(Options { tls, unblock, rate, token_rate, ..Options::at(self.listen) })
+        let reach = if self.private_webhooks { Reach::Private } else { Reach::Public };
+        Ok(Options { tls, unblock, rate, token_rate, reach, ..Options::at(self.listen) })
     }
 }
 
@@ -101,13 +108,16 @@ pub(crate) struct Options {
     unblock: UnblockScanner,
     rate: Option<NonZeroU32>,
     token_rate: Option<NonZeroU32>,
+    /// What webhooks may reach.
+    pub(crate) reach: Reach,
 }
 
 impl Options {
     /// By plain HTTP at `listen`.
     pub(crate) fn at(listen: SocketAddr) -> Options {
         let Config { rate, token_rate, .. } = Config::default();
-        Options { listen, tls: None, unblock: UnblockScanner::default(), rate, token_rate }
+        let (unblock, reach) = (UnblockScanner::default(), Reach::Public);
+        Options { listen, tls: None, unblock, rate, token_rate, reach }
     }
 }
 
@@ -127,7 +137,8 @@ impl Service {
         session: &Session<'_>,
     ) -> Result<Service, Error> {
         let token = session.token.as_deref().map(Token::new).transpose()?;
-        let Options { listen, tls, unblock, rate, token_rate } = options;
+        let Options { listen, tls, unblock, rate, token_rate, reach } = options;
+        backend.set_reach(reach);
         let scheme = if tls.is_some() { "https" } else { "http" };
         let config = Config { listen, token, tls, rate, token_rate, ..Config::default() };
         let server = Server::bind(backend.clone(), config).await?;

@@ -43,3 +43,4 @@ mod tls;
 mod tokens;
 mod usage;
 mod waiting;
+mod webhooks;
