@@ -42,7 +42,7 @@ impl Dev {
         let backend = ff_backends::open(&store).await?;
         ff_backends::serve_keys(&*backend, &store, session.signing_keys.clone()).await?;
         // A program under development takes webhooks on this machine.
-        let options = Options { reach: Reach::Private, ..Options::at(self.listen) };
+        let options = Options::at(self.listen).reaching(Reach::Private);
         let service = Service::start(backend.clone(), options, session).await?;
         let started = Started { url: &service.url, store: &store };
         session.output.answer(&started, |_| String::new())?;

@@ -108,8 +108,7 @@ pub(crate) struct Options {
     unblock: UnblockScanner,
     rate: Option<NonZeroU32>,
     token_rate: Option<NonZeroU32>,
-    /// What webhooks may reach.
-    pub(crate) reach: Reach,
+    reach: Reach,
 }
 
 impl Options {
@@ -118,6 +117,11 @@ impl Options {
         let Config { rate, token_rate, .. } = Config::default();
         let (unblock, reach) = (UnblockScanner::default(), Reach::Public);
         Options { listen, tls: None, unblock, rate, token_rate, reach }
+    }
+
+    /// The same, with webhooks that may reach more.
+    pub(crate) fn reaching(self, reach: Reach) -> Options {
+        Options { reach, ..self }
     }
 }
 
