@@ -26,11 +26,18 @@ async fn a_connection_cut_at_any_request_loses_nothing_and_repeats_nothing() {
     let place = Place::new().await;
     let proxy = Proxy::to(Server::shared().port());
     let store = backend(&through(&proxy, &place)).await.unwrap();
-    let (mut cuts, mut failures) = (0, 0);
-    for requests in 0..12 {
+    let mut failures = 0;
+    // How many requests a round of work takes is up to the store; a cut that one round does not reach is
+    // reached by a later one.
+    let (mut armed, mut rounds) = (0, 0);
+    while proxy.cuts() < 12 {
+        rounds += 1;
+        assert!(rounds <= 100, "{} cuts in {rounds} rounds", proxy.cuts());
+        if proxy.cuts() == armed {
+            proxy.cut_after(armed);
+            armed += 1;
+        }
         let work = Submit::new(new_id());
-        let before = proxy.cuts();
-        proxy.cut_after(requests);
         // A call whose answer was lost is repeated as it was sent.
         let execution = loop {
             match store.submit(vec![work.clone()]).await.and_then(|mut all| all.remove(0)) {
@@ -65,9 +72,8 @@ async fn a_connection_cut_at_any_request_loses_nothing_and_repeats_nothing() {
                 }
             }
         }
-        cuts += proxy.cuts() - before;
     }
-    assert!(cuts >= 8 && failures >= 1, "{cuts} cuts, {failures} failures");
+    assert!(failures >= 1, "none of {} cuts was seen by a caller", proxy.cuts());
     let direct = place.open().await;
     assert_eq!(violations(&**direct.store()).await, Vec::<String>::new());
 }
