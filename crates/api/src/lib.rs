@@ -32,6 +32,7 @@ pub mod stream;
 pub mod submitted;
 pub mod suspension;
 pub mod timestamp;
+pub mod webhook;
 pub mod worker;
 
 pub use act::{ActView, ChangedView};
@@ -63,6 +64,7 @@ pub use suspension::{
     SignalledView, SignalsView, SuspensionView, WaitpointView, WaitpointsView,
 };
 pub use timestamp::Timestamp;
+pub use webhook::{DeadLetterView, FailingView, WebhookView, WebhooksView};
 pub use worker::WorkerReportView;
 
 #[cfg(test)]

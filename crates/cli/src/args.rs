@@ -10,7 +10,7 @@ use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
     events, explain, feed, keys, lane, link, ls, man, migrate, payload, priority, progress, quota,
     replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token, usage,
-    version, wait, waitpoints, worker, workers,
+    version, wait, waitpoints, webhook, worker, workers,
 };
 use crate::log::Format;
 
@@ -166,6 +166,8 @@ pub(crate) enum Command {
     Events(events::Events),
     /// Show or change whether the events of a namespace are logged, and for how long.
     Feed(feed::Feed),
+    /// Manage webhooks: send events to an address outside.
+    Webhook(webhook::Webhook),
     /// Manage budgets: limit how much may be used in total.
     Budget(budget::Budget),
     /// Manage quotas: limit how many start per window or run at once.

@@ -176,6 +176,31 @@ pub const EVENT_CURSOR_BYTES: usize = 8_192;
 /// Longest wait for events in one call.
 pub const EVENTS_WAIT_MAX: Millis = Millis::from_secs(30);
 
+/// Most webhooks of a namespace.
+pub const WEBHOOKS: usize = 32;
+/// Longest URL of a webhook, in bytes.
+pub const WEBHOOK_URL_BYTES: usize = 2_048;
+/// Most names of events in the filter of a webhook.
+pub const WEBHOOK_EVENTS: usize = 64;
+/// Shortest secret of a webhook, in bytes.
+pub const WEBHOOK_SECRET_BYTES_MIN: usize = 24;
+/// Longest secret of a webhook, in bytes.
+pub const WEBHOOK_SECRET_BYTES_MAX: usize = 64;
+/// Most secrets of a webhook that sign at once.
+pub const WEBHOOK_SECRETS: usize = 4;
+/// How long a secret of a webhook that is replaced signs too by default.
+pub const WEBHOOK_GRACE: Millis = Millis::from_hours(24);
+/// Longest time for which a secret of a webhook that is replaced signs too.
+pub const WEBHOOK_GRACE_MAX: Millis = Millis::from_days(7);
+/// How long a process delivers for a webhook without a sign of life.
+pub const WEBHOOK_TURN: Millis = Millis::from_secs(15);
+/// Most events of a webhook that are under way before its cursor moves.
+pub const WEBHOOK_PAGE: usize = 64;
+/// How many events that were given up a webhook keeps.
+pub const WEBHOOK_LETTERS: usize = 50;
+/// Longest reason of a failed delivery that is kept, in bytes.
+pub const LETTER_REASON_BYTES: usize = 256;
+
 /// Longest name of a signing key, in bytes.
 pub const KID_BYTES: usize = 16;
 /// Longest subject that a token is made for, in bytes.
@@ -277,6 +302,17 @@ pub const ALL: &[Limit] = &[
     limit("events that one call answers", EVENTS_PAGE as u64, "events"),
     limit("cursor of events", EVENT_CURSOR_BYTES as u64, "bytes"),
     limit("wait for events in one call", EVENTS_WAIT_MAX.get(), "ms"),
+    limit("webhooks of a namespace", WEBHOOKS as u64, "webhooks"),
+    limit("URL of a webhook", WEBHOOK_URL_BYTES as u64, "bytes"),
+    limit("names of events of a webhook", WEBHOOK_EVENTS as u64, "names"),
+    limit("secret of a webhook, shortest", WEBHOOK_SECRET_BYTES_MIN as u64, "bytes"),
+    limit("secret of a webhook, longest", WEBHOOK_SECRET_BYTES_MAX as u64, "bytes"),
+    limit("secrets of a webhook that sign at once", WEBHOOK_SECRETS as u64, "secrets"),
+    limit("time for which a replaced secret of a webhook signs", WEBHOOK_GRACE_MAX.get(), "ms"),
+    limit("time in which a dead process still delivers for a webhook", WEBHOOK_TURN.get(), "ms"),
+    limit("events of a webhook under way", WEBHOOK_PAGE as u64, "events"),
+    limit("events that were given up, of a webhook", WEBHOOK_LETTERS as u64, "events"),
+    limit("reason of a failed delivery", LETTER_REASON_BYTES as u64, "bytes"),
     limit("name of a signing key", KID_BYTES as u64, "bytes"),
     limit("subject that a token is made for", SUBJECT_BYTES as u64, "bytes"),
     limit("signing keys that verify at once", VERIFYING_KEYS as u64, "keys"),

@@ -45,6 +45,16 @@ pub enum Full {
         /// The bound.
         most: usize,
     },
+    /// The webhooks of a namespace.
+    Webhooks {
+        /// The bound.
+        most: usize,
+    },
+    /// The secrets of a webhook that sign.
+    WebhookSecrets {
+        /// The bound.
+        most: usize,
+    },
     /// The distinct capability sets that the queued work of a lane requires.
     CapabilitySets {
         /// The bound.
@@ -96,6 +106,13 @@ impl fmt::Display for Full {
             Full::Secrets { most } => {
                 write!(f, "the token already has {most} secrets that are accepted; revoke one")
             }
+            Full::Webhooks { most } => {
+                write!(f, "the namespace already has {most} webhooks; remove one first")
+            }
+            Full::WebhookSecrets { most } => write!(
+                f,
+                "{most} secrets of the webhook sign already; wait until the grace of one is over"
+            ),
             Full::CapabilitySets { most } => write!(
                 f,
                 "the lane already queues {most} distinct capability sets; reuse one, or use another \

@@ -45,6 +45,8 @@ pub mod time;
 pub mod timer;
 pub mod view;
 pub mod warning;
+pub mod webhook;
+pub mod webhook_url;
 pub mod words;
 
 pub use capability::Capabilities;

@@ -147,6 +147,12 @@ pub enum Refusal {
          without a cursor"
     )]
     CursorExpired,
+    /// A webhook may not send to its target.
+    #[error("the target {why}; give an https:// URL of a host on the public internet")]
+    TargetRefused {
+        /// Why not.
+        why: &'static str,
+    },
     /// A bounded collection is full.
     #[error("{what}")]
     LimitReached {
@@ -227,11 +233,13 @@ pub enum Code {
     KeyConflict,
     /// See [`Refusal::CursorExpired`].
     CursorExpired,
+    /// See [`Refusal::TargetRefused`].
+    TargetRefused,
 }
 
 impl Code {
     /// Every code, in the order of the reference page.
-    pub const ALL: [Code; 24] = [
+    pub const ALL: [Code; 25] = [
         Code::InvalidArgument,
         Code::TooLarge,
         Code::NotFound,
@@ -256,6 +264,7 @@ impl Code {
         Code::NoSigningKey,
         Code::KeyConflict,
         Code::CursorExpired,
+        Code::TargetRefused,
     ];
 
     /// The code as it is written everywhere: snake case, never changed.
@@ -285,6 +294,7 @@ impl Code {
             Code::NoSigningKey => "no_signing_key",
             Code::KeyConflict => "key_conflict",
             Code::CursorExpired => "cursor_expired",
+            Code::TargetRefused => "target_refused",
         }
     }
 
@@ -388,6 +398,11 @@ impl Code {
                  by time or count, the feed was off in between, or the store has lost writes. \
                  Nothing was skipped silently. Read the present state, then begin without a cursor."
             }
+            Code::TargetRefused => {
+                "A webhook may not send to this URL: it is not https, its host does not resolve, or it is \
+                 on a private, local or reserved address. An operator of the server can allow private \
+                 targets (see docs/webhooks.md)."
+            }
         }
     }
 }
@@ -444,6 +459,7 @@ impl Refusal {
             Refusal::NoSigningKey => Code::NoSigningKey,
             Refusal::KeyConflict { .. } => Code::KeyConflict,
             Refusal::CursorExpired => Code::CursorExpired,
+            Refusal::TargetRefused { .. } => Code::TargetRefused,
         }
     }
 

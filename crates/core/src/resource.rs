@@ -24,6 +24,7 @@ use crate::record::Version;
 use crate::signing::SigningKeys;
 use crate::state::Worker;
 use crate::time::{Millis, Time};
+use crate::webhook::Webhook;
 use crate::words;
 
 /// How long after an admission can no longer be used it counts as unused: so far the clocks of two
@@ -53,6 +54,8 @@ words!(
         SigningKeys = "signing_keys",
         /// What an execution holds in quotas and budgets.
         Ticket = "ticket",
+        /// Where events of a namespace are sent.
+        Webhook = "webhook",
         /// A registered worker.
         Worker = "worker",
     }
@@ -175,6 +178,8 @@ pub enum Body {
     SigningKeys(SigningKeys),
     /// What an execution holds in quotas and budgets.
     Ticket(Ticket),
+    /// Where events of a namespace are sent.
+    Webhook(Webhook),
     /// A registered worker.
     Worker(Registration),
 }
@@ -190,6 +195,7 @@ impl Resource {
             Body::Quota(quota) => quota.release_at,
             Body::SigningKeys(_) => None,
             Body::Ticket(ticket) => Some(ticket.until),
+            Body::Webhook(webhook) => Some(webhook.turn_ends),
             Body::Worker(worker) => Some(worker.until()),
         }
     }
@@ -262,6 +268,8 @@ bodies! {
     as_signing_keys: SigningKeys(SigningKeys);
     /// A ticket, if that is what it is.
     as_ticket: Ticket(Ticket);
+    /// A webhook, if that is what it is.
+    as_webhook: Webhook(Webhook);
     /// A worker, if that is what it is.
     as_worker: Worker(Registration);
 }

@@ -9,5 +9,6 @@ pub mod services;
 pub mod supervisor;
 pub mod timers;
 pub mod unblock;
+pub mod webhooks;
 
 pub use metrics::METRICS;

@@ -17,6 +17,12 @@ pub const METRICS: &[Metric] = &[
     ),
     Metric::counter("ff_timers_total", "result", "Timers that fired, were stale or failed."),
     Metric::gauge("ff_audit_violations", "rule", "Violations found by the last audit."),
+    Metric::counter(
+        "ff_webhook_tries_total",
+        "outcome",
+        "Tries to deliver an event to a webhook, by outcome.",
+    ),
+    Metric::counter("ff_webhook_dead_total", "", "Events that webhooks gave up."),
     Metric::counter("ff_restarts_total", "service", "Restarts of background services."),
 ];
 
@@ -43,6 +49,17 @@ pub(crate) fn timers(fired: u64, stale: u64, errors: u64) {
 /// What the last audit found.
 pub(crate) fn violations(rule: &'static str, count: u64) {
     metrics::gauge!("ff_audit_violations", "rule" => rule).set(count as f64);
+}
+
+/// A try to deliver an event.
+pub(crate) fn delivery(taken: bool) {
+    let outcome = if taken { "delivered" } else { "failed" };
+    metrics::counter!("ff_webhook_tries_total", "outcome" => outcome).increment(1);
+}
+
+/// An event was given up.
+pub(crate) fn given_up() {
+    metrics::counter!("ff_webhook_dead_total").increment(1);
 }
 
 /// A service was restarted this many times.

@@ -1,5 +1,5 @@
-//! The background services of a store in one process: timers, the unblock scanner, the audit and the
-//! signing keys.
+//! The background services of a store in one process: timers, the unblock scanner, the audit, the
+//! signing keys and webhooks.
 //!
 //! All of them act on one share of the partitions, so a process counts once among the others.
 
@@ -14,6 +14,7 @@ use crate::scanner::Scanning;
 use crate::supervisor::Supervisor;
 use crate::timers::{self, Timers};
 use crate::unblock::UnblockScanner;
+use crate::webhooks::{self, DeliveryOptions};
 
 /// The background services of one process.
 pub struct Services {
@@ -23,6 +24,8 @@ pub struct Services {
     pub unblock: Arc<Scanning<UnblockScanner>>,
     /// Finds violations.
     pub audit: Arc<Scanning<AuditScanner>>,
+    /// How webhooks are delivered.
+    pub deliveries: DeliveryOptions,
     shares: Arc<PartitionOwnership>,
     backend: Arc<dyn EngineBackend>,
 }
@@ -43,6 +46,7 @@ impl Services {
             timers: Arc::new(timers.sharing(shares.clone())),
             unblock: Arc::new(unblock.sharing(shares.clone())),
             audit: Arc::new(audit.sharing(shares.clone())),
+            deliveries: DeliveryOptions::default(),
             shares,
             backend,
         }
@@ -50,10 +54,14 @@ impl Services {
 
     /// Keeps them running until the supervisor is told to stop.
     pub fn start(self) -> Supervisor {
-        let Services { timers, unblock, audit, shares, backend } = self;
+        let Services { timers, unblock, audit, deliveries, shares, backend } = self;
         let supervisor = Supervisor::default();
         let signing = backend.clone();
         supervisor.start("keys", move |stop| keys::run(signing.clone(), stop));
+        let (sending, deliveries) = (backend.clone(), deliveries.clone());
+        supervisor.start("webhooks", move |stop| {
+            webhooks::run(sending.clone(), deliveries.clone(), stop)
+        });
         supervisor.start("shares", move |stop| {
             let (shares, backend) = (shares.clone(), backend.clone());
             async move { shares.run(&*backend, stop).await }

@@ -102,7 +102,7 @@ pub fn status_of_failure(failure: Failure) -> StatusCode {
 /// The HTTP status of a refusal.
 pub fn status_of_code(code: Code) -> StatusCode {
     match code {
-        Code::InvalidArgument => StatusCode::BAD_REQUEST,
+        Code::InvalidArgument | Code::TargetRefused => StatusCode::BAD_REQUEST,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::InvalidToken => StatusCode::UNAUTHORIZED,

@@ -23,7 +23,7 @@ use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
     bulk, claim, events, executions, holder, lanes, limits, meta, named_tokens, operator, registry,
-    steps, stops, streams, suspend, tokens, workers,
+    steps, stops, streams, suspend, tokens, webhooks, workers,
 };
 use crate::state::AppState;
 
@@ -44,6 +44,7 @@ use crate::state::AppState;
         (name = "quotas", description = "How many may start per window, and run at once."),
         (name = "signals", description = "Answer what suspended work waits for, by token."),
         (name = "events", description = "Follow what happens."),
+        (name = "webhooks", description = "Send what happens to an address outside."),
         (name = "tokens", description = "Who may do what."),
         (name = "meta", description = "The server itself."),
     ),
@@ -198,6 +199,8 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(named_tokens::revoke_token))
         .routes(routes!(events::events))
         .routes(routes!(events::feed, events::update_feed))
+        .routes(routes!(webhooks::list_webhooks))
+        .routes(routes!(webhooks::webhook, webhooks::put_webhook, webhooks::delete_webhook))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::openapi))
 }

@@ -42,6 +42,7 @@ mod violation;
 mod waiting;
 pub mod wakeups;
 mod warnings;
+pub mod webhooks;
 
 /// What one process does and keeps at most, for the reference page.
 pub const BOUNDS: &[(&str, usize)] = &[
@@ -61,6 +62,7 @@ pub const BOUNDS: &[(&str, usize)] = &[
     ("latest events of a namespace that one process keeps", events::tail::KEPT),
     ("calls of one process that wait for events", events::tail::WAITING),
     ("events that one call examines", events::SCANNED),
+    ("turns of webhooks that wait in one process", webhooks::turns::WAITING),
     ("workers known by their claims, and claims of theirs", claimers::MOST),
     ("namespaces of which one count tells what no worker can run", roles::ROUTED_NAMESPACES),
     ("refusals that the answer to a bulk operation names", roles::REFUSALS),
@@ -77,9 +79,10 @@ pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
-    BulkBackend, ClientAndWorker, ClientBackend, EmitBackend, EngineBackend, EventsBackend,
-    KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend, SignalBackend,
-    StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, WorkerBackend,
+    BulkBackend, ClientAndWorker, ClientBackend, DeliveryBackend, EmitBackend, EngineBackend,
+    EventsBackend, KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend,
+    SignalBackend, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, WebhooksBackend,
+    WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

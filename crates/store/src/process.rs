@@ -24,6 +24,7 @@ use crate::events::tail::Tails;
 use crate::ring::signer::Signer;
 use crate::store::Store;
 use crate::warnings::Known;
+use crate::webhooks::turns::Turns;
 
 /// A store and what this process does on it.
 pub(crate) struct Process {
@@ -41,6 +42,8 @@ pub(crate) struct Process {
     pub(crate) signer: Signer,
     /// The readers of events.
     pub(crate) tails: Tails,
+    /// The turns of webhooks that it has.
+    pub(crate) turns: Turns,
     tasks: TaskTracker,
 }
 
@@ -57,6 +60,7 @@ impl Process {
             known: Known::default(),
             signer: Signer::default(),
             tails: Tails::default(),
+            turns: Turns::default(),
             tasks: TaskTracker::new(),
         }
     }

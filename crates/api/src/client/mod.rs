@@ -19,6 +19,7 @@ mod stream;
 mod suspend;
 mod token;
 mod transport;
+mod webhooks;
 mod workers;
 
 pub use transport::{HttpClient, HttpOptions};

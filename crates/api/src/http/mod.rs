@@ -25,6 +25,7 @@ mod submit;
 mod suspend;
 mod tags;
 mod token;
+mod webhook;
 mod worker;
 
 pub use assignment::AssignmentView;
@@ -58,6 +59,7 @@ pub use suspend::{
 };
 pub use tags::{read_tags, write_tags};
 pub use token::{TokenPurpose, TokenRequest, TokenSignalRequest, TokenView};
+pub use webhook::{SecretText, WebhookRequest};
 pub use worker::{
     BeatStatus, BeatView, ClaimGrantedRequest, ClaimRequest, ClaimedView, GrantRequest, GrantView,
     GrantedView, HeartbeatView, Leases,

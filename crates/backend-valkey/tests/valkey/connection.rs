@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use ff_backend_valkey::{Options, Prefix, Secret};
-use ff_core::{ExecutionId, PublicState};
-use ff_store::ClientBackend;
+use ff_core::event::{Event, EventName};
+use ff_core::{ExecutionId, Millis, PublicState};
+use ff_store::events::{EventFilter, EventsRequest, StartAt};
+use ff_store::{ClientBackend, EventsBackend};
 use ff_testkit::valkey::{Cluster, Config, Server};
 
 use crate::fixture::{
@@ -168,13 +170,16 @@ async fn work_continues_while_slots_move() {
     options.prefix = Prefix::new("moving").unwrap();
     options.partitions = Some(4);
     let process = Home { options }.open().await;
+    let mut from = StartAt::Now;
+    let mut told = events(&process, &mut from).await;
     let ids = submit_many(&process, 100).await;
     for partition in 0..4 {
+        told.extend(events(&process, &mut from).await);
         let slot = cluster.slot_of(&format!("moving:{{p:{partition}}}"));
-        let from = cluster.primary_of(slot);
-        let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
+        let owner = cluster.primary_of(slot);
+        let to = cluster.nodes().iter().find(|node| node.port() != owner.port()).unwrap();
         let taken = take(&process, 10).await;
-        cluster.migrate_slot(slot, from, to);
+        cluster.migrate_slot(slot, owner, to);
         for assignment in &taken {
             complete(&process, assignment).await.unwrap();
         }
@@ -185,6 +190,33 @@ async fn work_continues_while_slots_move() {
     }
     assert_eq!(done, ids.len());
     check(&process).await;
+    told.extend(events(&process, &mut from).await);
+    let names = [EventName::Submitted, EventName::Claimed, EventName::Completed];
+    for id in ids {
+        let of_one = told.iter().filter(|event| event.execution() == id);
+        let of_one: Vec<_> = of_one.map(|event| event.what.name()).collect();
+        assert_eq!(of_one, names, "nothing is missed, and in its order");
+    }
+}
+
+/// Everything that has happened since.
+async fn events(process: &Process, from: &mut StartAt) -> Vec<Event> {
+    let mut all = Vec::new();
+    loop {
+        let request = EventsRequest {
+            namespace: Default::default(),
+            from: from.clone(),
+            filter: EventFilter::default(),
+            limit: 100,
+            wait: Millis::ZERO,
+        };
+        let page = process.events(request).await.unwrap();
+        *from = StartAt::After(page.cursor);
+        all.extend(page.events);
+        if !page.more {
+            return all;
+        }
+    }
 }
 
 /// Takes and completes a few.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ff_core::WorkerId;
 use ff_sdk::Client;
+use ff_store::webhooks::Reach;
 use serde::Serialize;
 
 use super::Verdict;
@@ -45,7 +46,9 @@ impl Dev {
         };
         let backend = ff_backends::open(&store).await?;
         ff_backends::serve_keys(&*backend, &store, session.signing_keys.clone()).await?;
-        let service = Service::start(backend.clone(), Options::at(self.listen), session).await?;
+        // A program under development takes webhooks on this machine.
+        let options = Options { reach: Reach::Private, ..Options::at(self.listen) };
+        let service = Service::start(backend.clone(), options, session).await?;
         let shown = Address::from(store.clone()).to_string();
         let started = Started { url: &service.url, store: &shown };
         session.output.answer(&started, |_| String::new())?;

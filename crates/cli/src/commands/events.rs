@@ -59,7 +59,7 @@ pub(crate) struct Events {
     limit: usize,
 }
 
-fn name(text: &str) -> Result<EventName, String> {
+pub(super) fn name(text: &str) -> Result<EventName, String> {
     EventName::parse(text).ok_or_else(|| {
         let all: Vec<_> = EventName::ALL.iter().map(|name| name.as_str()).collect();
         format!("give some of {}", all.join(", "))

@@ -44,6 +44,7 @@ pub(crate) mod usage;
 pub(crate) mod version;
 pub(crate) mod wait;
 pub(crate) mod waitpoints;
+pub(crate) mod webhook;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -118,6 +119,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Workers(command) => command.run(session).await,
         Command::Keys(command) => command.run(session).await,
         Command::Lane(command) => command.run(session).await,
+        Command::Webhook(command) => command.run(session).await,
         Command::Events(command) => command.run(session).await,
         Command::Feed(command) => command.run(session).await,
         Command::Budget(command) => command.run(session).await,

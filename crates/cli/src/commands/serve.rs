@@ -13,6 +13,7 @@ use ff_engine::supervisor::Supervisor;
 use ff_engine::unblock::UnblockScanner;
 use ff_server::{Config, Server, Tls, Token};
 use ff_store::EngineBackend;
+use ff_store::webhooks::Reach;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +65,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     unblock_interval: Millis,
+
+    /// Let webhooks send to private addresses too, and by plain http: whoever operates a namespace then
+    /// reaches the network of this server.
+    #[arg(long, env = "FF_PRIVATE_WEBHOOKS", hide_env_values = true)]
+    private_webhooks: bool,
 }
 
 /// What a started server prints.
@@ -103,7 +109,8 @@ impl Serve {
             token_requests: NonZeroU32::new(self.token_requests),
             token_waits: NonZeroU32::new(self.token_waits),
         };
-        Ok(Options { tls, unblock, limits, ..Options::at(self.listen) })
+        let reach = if self.private_webhooks { Reach::Private } else { Reach::Public };
+        Ok(Options { tls, unblock, limits, reach, ..Options::at(self.listen) })
     }
 }
 
@@ -113,6 +120,8 @@ pub(crate) struct Options {
     tls: Option<Tls>,
     unblock: UnblockScanner,
     limits: Limits,
+    /// What webhooks may reach.
+    pub(crate) reach: Reach,
 }
 
 /// How many requests a server takes.
@@ -128,7 +137,8 @@ impl Options {
     pub(crate) fn at(listen: SocketAddr) -> Options {
         let Config { rate, token_rate, token_requests, token_waits, .. } = Config::default();
         let limits = Limits { rate, token_rate, token_requests, token_waits };
-        Options { listen, tls: None, unblock: UnblockScanner::default(), limits }
+        let (unblock, reach) = (UnblockScanner::default(), Reach::Public);
+        Options { listen, tls: None, unblock, limits, reach }
     }
 }
 
@@ -148,8 +158,9 @@ impl Service {
         session: &Session<'_>,
     ) -> Result<Service, Error> {
         let token = session.token.as_deref().map(Token::new).transpose()?;
-        let Options { listen, tls, unblock, limits } = options;
+        let Options { listen, tls, unblock, limits, reach } = options;
         let Limits { rate, token_rate, token_requests, token_waits } = limits;
+        backend.set_reach(reach);
         let scheme = if tls.is_some() { "https" } else { "http" };
         let config = Config {
             listen,

@@ -18,6 +18,7 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod tokens;
 pub(crate) mod waitpoints;
+pub(crate) mod webhooks;
 pub(crate) mod when;
 pub(crate) mod workers;
 

@@ -158,6 +158,27 @@ pub(crate) async fn commits_at_the_same_time_are_all_told(g: Fixture) {
     assert_eq!((told, seen.len()), (ids, 40));
 }
 
+pub(crate) async fn a_submit_that_races_the_switch_is_told_once_it_is_acknowledged(g: Fixture) {
+    let racing = {
+        let g = g.clone();
+        tokio::spawn(async move {
+            for _ in 0..20 {
+                g.waiting().await;
+            }
+        })
+    };
+    // Whatever partition a submit is in, the switch is acknowledged before it or after it.
+    let start = read(&g, StartAt::Now).await.unwrap();
+    let mut ids = BTreeSet::new();
+    for _ in 0..20 {
+        ids.insert(g.waiting().await);
+    }
+    racing.await.unwrap();
+    let mut reader = Reader { g: g.clone(), cursor: start.cursor.to_string() };
+    let told: BTreeSet<_> = reader.all(100).await.iter().map(Event::execution).collect();
+    assert!(told.is_superset(&ids), "{} of 20", told.intersection(&ids).count());
+}
+
 pub(crate) async fn a_refused_command_tells_nothing(g: Fixture) {
     let mut reader = Reader::start(&g).await;
     let held = g.held().await;

@@ -1,13 +1,14 @@
 //! Feeds: off until somebody reads, kept on by who reads, trimmed by time and count.
 
+use ff_core::bounds::EVENTS_WAIT_MAX;
 use ff_core::event::{Event, EventName};
 use ff_core::feed::FeedState;
 use ff_core::machine::{CopyResource, FeedChange, SetFeed};
 use ff_core::resource::Body;
 use ff_core::{Millis, Partition, ResourceKey};
-use ff_store::events::StartAt;
+use ff_store::events::{EventsRequest, StartAt};
 
-use crate::fixture::events::{LATE, Reader, by_execution, feed, keep, read, set};
+use crate::fixture::events::{LATE, Reader, by_execution, feed, keep, read, request, set};
 use crate::fixture::{Fixture, ms};
 
 pub(crate) async fn nothing_is_logged_until_somebody_reads(g: Fixture) {
@@ -114,6 +115,19 @@ pub(crate) async fn a_cursor_ends_when_the_feed_was_off(g: Fixture) {
     g.completed().await;
     set(&g, true).await;
     assert!(reader.has_expired().await, "something may have happened in between");
+}
+
+pub(crate) async fn who_begins_after_a_switch_is_not_refused(g: Fixture) {
+    // A reader of the process follows the log, and learns of the switch later.
+    let wait = ms(20);
+    let now = || EventsRequest { wait, ..request(&g, StartAt::Now) };
+    g.backend().events(now()).await.unwrap();
+    set(&g, false).await;
+    let begun = g.backend().events(now()).await.unwrap();
+    let id = g.waiting().await;
+    let from = StartAt::After(begun.cursor);
+    let later = EventsRequest { wait: EVENTS_WAIT_MAX, ..request(&g, from) };
+    assert_eq!(g.backend().events(later).await.unwrap().events[0].execution(), id);
 }
 
 pub(crate) async fn the_oldest_event_is_the_first_since_the_feed_is_on(g: Fixture) {

@@ -68,4 +68,5 @@ pub(crate) mod token;
 pub(crate) mod wait;
 pub(crate) mod waitpoint;
 pub(crate) mod wakeup;
+pub(crate) mod webhooks;
 pub(crate) mod worker;

@@ -209,10 +209,15 @@ impl Tallies {
     }
 }
 
-/// Refusals of signing keys, tokens and cursors: those of tokens and cursors are decided outside of
+/// Refusals of signing keys, tokens, cursors and targets: those of the last three are decided outside of
 /// commands, and keys belong to no namespace of a history.
-const NOT_IN_HISTORIES: &[Code] =
-    &[Code::InvalidToken, Code::NoSigningKey, Code::KeyConflict, Code::CursorExpired];
+const NOT_IN_HISTORIES: &[Code] = &[
+    Code::InvalidToken,
+    Code::NoSigningKey,
+    Code::KeyConflict,
+    Code::CursorExpired,
+    Code::TargetRefused,
+];
 
 /// The records that differ.
 fn changed(before: &Snapshot, after: &Snapshot) -> Vec<ExecutionId> {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod admission;
+mod followers;
 mod planted;
 
 use std::sync::Arc;

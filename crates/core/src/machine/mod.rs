@@ -53,6 +53,7 @@ mod toy_steps;
 mod toy_submit;
 mod usage;
 mod waitpoint;
+mod webhook;
 mod worker;
 
 pub use admission::{
@@ -110,6 +111,7 @@ pub use toy_steps::ToySteps;
 pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;
 pub use waitpoint::{CloseWaitpoint, NewWaitpoint, OpenWaitpoint};
+pub use webhook::{ReportDelivery, SetWebhook};
 pub use worker::{Disconnect, Heartbeat, Register};
 
 use crate::id::{ExecutionId, Fence, LeaseId};
@@ -230,6 +232,8 @@ actions!(
     ResourceSpread,
     SetFeed,
     FeedEmptied,
+    SetWebhook,
+    ReportDelivery,
     TickResource,
     PutBudget,
     ResetBudget,

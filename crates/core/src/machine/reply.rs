@@ -24,6 +24,7 @@ use crate::limits::Amounts;
 use crate::quota::Quota;
 use crate::resource::LaneState;
 use crate::signing::SigningKeys;
+use crate::webhook::Webhook;
 
 /// The answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub enum Reply {
     Lane(LaneState),
     /// To a change of a feed: its new state.
     Feed(Box<FeedState>),
+    /// To a change of a webhook, or a report of its deliveries: as it is now.
+    Webhook(Box<Webhook>),
     /// To a run of a continuation.
     Continued(Continued),
     /// To a tick of a resource.

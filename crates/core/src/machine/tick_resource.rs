@@ -7,6 +7,7 @@ use crate::feed::Trim;
 use crate::refusal::Refusal;
 use crate::resource::{Body, Resource, ResourceKey, Ticket};
 use crate::time::Millis;
+use crate::webhook::Webhook;
 
 /// Does what is due to a resource, if anything is. It belongs to no tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub enum ResourceTicked {
         /// The feed is off as of this generation: once its log is empty, that must be said.
         off: Option<u64>,
     },
+    /// The turn of a webhook has begun: whoever is answered this delivers.
+    Deliver(Box<Webhook>),
     /// The period of a budget is over, and what was used is forgotten.
     BudgetReset,
     /// The engine must check whether the execution still has this ticket.
@@ -86,6 +89,12 @@ impl Decide for TickResource {
             }
             // It has no timer.
             Body::Credential(_) => Step::answer(ResourceTicked::Nothing),
+            Body::Webhook(webhook) => {
+                let mut after = webhook.clone();
+                after.next_turn(context.now);
+                let answer = ResourceTicked::Deliver(Box::new(after.clone()));
+                Step::write(context.put(&self.key, before, Body::Webhook(after)), answer)
+            }
             Body::Lane(_) => self.spread(context, resource),
             Body::Feed(_) if resource.body.spread_by().is_some_and(|by| by <= context.now) => {
                 self.spread(context, resource)

@@ -69,7 +69,7 @@ fn random_histories_see_every_refusal_but_those_of_resources_and_limits_of_colle
     let of_resources =
         [Code::WorkerAlive, Code::NotRegistered, Code::LanePaused, Code::LaneDraining];
     let of_keys = [Code::InvalidToken, Code::NoSigningKey, Code::KeyConflict];
-    let of_reads = [Code::CursorExpired];
+    let of_reads = [Code::CursorExpired, Code::TargetRefused];
     let expected = [&of_resources[..], &[Code::LimitReached], &of_keys[..], &of_reads[..]].concat();
     assert_eq!(missing, expected);
 }

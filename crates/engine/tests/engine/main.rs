@@ -7,3 +7,4 @@ mod repair;
 mod scanners;
 mod supervisor;
 mod timers;
+mod webhooks;

@@ -16,6 +16,7 @@ pub(crate) mod stops;
 pub(crate) mod streams;
 pub(crate) mod suspend;
 pub(crate) mod tokens;
+pub(crate) mod webhooks;
 pub(crate) mod workers;
 
 use ff_api::http::Problem;

@@ -28,6 +28,7 @@ const MAY: &str = "
     delete_budget            O
     delete_execution         O
     delete_quota             O
+    delete_webhook           O
     disconnect_worker        WO
     explain_execution        *
     fail_execution           WO
@@ -42,6 +43,8 @@ const MAY: &str = "
     get_quota                *
     get_summary              *
     get_waitpoints           *
+    get_webhook              O
+    get_webhooks             O
     grant_execution          WO
     list_budgets             *
     list_execution_attempts  *
@@ -57,6 +60,7 @@ const MAY: &str = "
     put_budget               O
     put_quota                O
     read_events              *
+    put_webhook              O
     read_stream              *
     record_step              WO
     register_worker          WO

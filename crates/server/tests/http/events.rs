@@ -67,6 +67,24 @@ async fn server_sent_events_come_as_they_happen_and_resume_at_the_last_id() {
     wrong.until("invalid_argument").await;
 }
 
+#[tokio::test]
+async fn a_client_that_does_not_read_delays_no_other_and_misses_nothing() {
+    let server = Fixture::start().await;
+    let mut idle = Stream::open(&server, "event=submitted", "").await;
+    idle.until("id: ").await;
+    let mut reads = Stream::open(&server, "event=submitted", "").await;
+    reads.until("id: ").await;
+    let mut ids = Vec::new();
+    for _ in 0..30 {
+        let id = server.submitted().await.to_string();
+        reads.until(&id).await;
+        ids.push(id);
+    }
+    for id in &ids {
+        idle.until(id).await;
+    }
+}
+
 async fn asked(server: &Fixture, query: &str) -> Answer {
     ask(server.address, get(&format!("/v1/events?{query}"))).await
 }

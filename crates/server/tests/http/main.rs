@@ -46,3 +46,4 @@ mod tls;
 mod tokens;
 mod usage;
 mod waiting;
+mod webhooks;

@@ -75,6 +75,7 @@ const OPERATIONS: &str = "
     delete /v1/executions/{id}               delete_execution
     delete /v1/quotas/{name}                 delete_quota
     delete /v1/tokens/{name}                 revoke_token
+    delete /v1/webhooks/{name}               delete_webhook
     get    /errors/{code}                    get_error_page
     get    /healthz                          get_health
     get    /livez                            get_liveness
@@ -102,6 +103,8 @@ const OPERATIONS: &str = "
     get    /v1/quotas/{name}                 get_quota
     get    /v1/stops                         wait_for_stops
     get    /v1/tokens                        list_tokens
+    get    /v1/webhooks                      get_webhooks
+    get    /v1/webhooks/{name}               get_webhook
     get    /v1/workers                       list_workers
     patch  /v1/feed                          update_feed
     patch  /v1/lanes/{lane}                  update_lane
@@ -140,6 +143,7 @@ const OPERATIONS: &str = "
     post   /v1/workers/{id}/register         register_worker
     put    /v1/budgets/{name}                put_budget
     put    /v1/quotas/{name}                 put_quota
+    put    /v1/webhooks/{name}               put_webhook
 ";
 
 #[test]
@@ -350,7 +354,7 @@ fn the_id_of_an_answer_is_that_of_a_path() {
         let of = match name.as_str() {
             "LeaseView" => "LeaseName",
             "WaitpointView" => "Call",
-            "EventView" => "EventId",
+            "EventView" | "DeadLetterView" => "EventId",
             _ => "Id",
         };
         assert_eq!(id["$ref"], format!("#/components/schemas/{of}"), "{name}");

@@ -220,8 +220,12 @@ impl Subscriber {
         limit: usize,
     ) -> Result<Option<LogPage>, StoreError> {
         let latest = lock(&self.tail.latest);
-        if latest.epoch != epoch {
+        if latest.epoch > epoch {
             return Err(Refusal::CursorExpired.into());
+        }
+        if latest.epoch < epoch {
+            // The feed was switched a moment ago, and the reader has not seen that.
+            return Ok(None);
         }
         if let Some(error) = &latest.failed {
             return Err(error.clone());

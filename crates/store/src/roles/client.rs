@@ -20,7 +20,7 @@ use ff_core::{
 
 use super::{
     Answer, BulkBackend, Engine, EventsBackend, LimitsBackend, NamedTokensBackend, SignalBackend,
-    StreamBackend, TokenBackend, done, only,
+    StreamBackend, TokenBackend, WebhooksBackend, done, only,
 };
 use crate::ends;
 use crate::error::StoreError;
@@ -40,6 +40,7 @@ pub trait ClientBackend:
     + StreamBackend
     + TokenBackend
     + EventsBackend
+    + WebhooksBackend
 {
     /// A new id for work with this key, or without one.
     fn new_id(&self, namespace: &Namespace, key: Option<&IdempotencyKey>) -> ExecutionId;

@@ -21,6 +21,7 @@ use crate::process::Process;
 use crate::spread;
 use crate::store::{DueCursor, DueTimers, Repaired, Stats, Store};
 use crate::wakeups::Wakeups;
+use crate::webhooks::Turn;
 
 /// In how many namespaces a count checks whether a live worker can run what waits.
 pub(crate) const ROUTED_NAMESPACES: usize = 100;
@@ -214,6 +215,9 @@ async fn tick_resource(process: &Arc<Process>, key: ResourceKey) -> Result<bool,
             settle::check_ticket(process, &namespace, &ticket).await?;
         }
         ResourceTicked::Spread(body) => spread::spread(process, &home, *body).await?,
+        ResourceTicked::Deliver(webhook) => {
+            process.turns.add(Turn { key: home, webhook: *webhook });
+        }
         ResourceTicked::Trim { trim, off } => feed::trim(process, &namespace, trim, off).await?,
     }
     Ok(true)

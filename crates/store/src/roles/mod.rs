@@ -11,6 +11,7 @@ mod named_tokens;
 mod stream;
 mod suspend;
 mod token;
+mod webhooks;
 mod worker;
 
 use std::fmt;
@@ -32,6 +33,7 @@ pub use named_tokens::{CreateToken, CreatedToken, NamedTokensBackend, Verified, 
 pub use stream::{EmitBackend, StreamBackend};
 pub use suspend::{OpenedWaitpoint, Parked, SignalBackend, SuspendBackend};
 pub use token::{MadeToken, NewToken, TokenBackend, TokenSignal};
+pub use webhooks::{DeliveryBackend, WebhooksBackend};
 pub use worker::{Registering, Session, WorkerBackend};
 
 use crate::admission::settle;
@@ -51,7 +53,7 @@ impl<T: ClientBackend + WorkerBackend + ?Sized> ClientAndWorker for T {}
 
 /// All roles: what has the store itself can do.
 pub trait EngineBackend:
-    ClientAndWorker + MaintenanceBackend + KeysBackend + VerifyBackend
+    ClientAndWorker + MaintenanceBackend + KeysBackend + VerifyBackend + DeliveryBackend
 {
     /// The same for somebody: what people do is kept under this name.
     fn acting(&self, by: Actor) -> Arc<dyn EngineBackend>;

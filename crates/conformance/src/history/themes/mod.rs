@@ -13,6 +13,7 @@ mod lifecycle;
 mod resources;
 mod streams;
 mod suspend;
+mod webhooks;
 
 use ff_core::Code;
 use ff_core::machine::Action;

@@ -33,6 +33,7 @@ pub(super) const THEME: Theme = Theme {
         (2, |g, v| Some(g.tick_resource(v))),
         (1, |g, v| Some(g.token(v))),
         (1, |g, v| Some(g.feed(v))),
+        (1, |g, v| Some(g.webhook(v))),
     ],
 };
 
