@@ -7,19 +7,20 @@ use ff_core::payload::{ContentType, PayloadShape};
 use ff_core::record::{Attempt, AttemptEnd, Description, EndReason, PastRun, Progress, Run, Spec};
 use ff_core::state::{CancelRequest, DelayReason, Failure, Grant, Lease, Outcome, State, Worker};
 use ff_core::view::AttemptStatus;
-use ff_core::{Capabilities, PublicState};
+use ff_core::{Capabilities, NodeName, PublicState};
 
 use crate::attempt::AttemptView;
 use crate::execution::{ExecutionView, FailureView, RunView};
+use crate::flow::FlowStateView;
 use crate::payload::PayloadShapeView;
 
 /// The view is not one that this release's servers write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotUnderstood(pub(crate) String);
 
-type Understood<T> = Result<T, NotUnderstood>;
+pub(crate) type Understood<T> = Result<T, NotUnderstood>;
 
-fn missing<T>(value: Option<T>, what: &str) -> Understood<T> {
+pub(crate) fn missing<T>(value: Option<T>, what: &str) -> Understood<T> {
     value.ok_or_else(|| NotUnderstood(format!("{what} is missing")))
 }
 
@@ -64,6 +65,8 @@ impl TryFrom<ExecutionView> for Description {
             attempt: view.newest_attempt.map(Attempt::try_from).transpose()?,
             used: view.used,
             acts: view.acts.into_iter().map(Act::from).collect(),
+            flow: view.flow.map(FlowStateView::flow).transpose()?.map(Box::new),
+            member: view.member.map(|member| Box::new(member.into())),
         })
     }
 }
@@ -99,6 +102,7 @@ fn state(view: &ExecutionView) -> Understood<State> {
             let suspension = missing(view.suspension.clone(), "suspension")?.suspension();
             State::Suspended { suspension: Box::new(missing(suspension, "a fingerprint")?) }
         }
+        PublicState::WaitingChildren => State::Awaiting { why: why? },
         PublicState::Active => {
             let lease = missing(view.lease.as_ref(), "lease")?;
             State::Active {
@@ -124,6 +128,7 @@ fn state(view: &ExecutionView) -> Understood<State> {
                 view.result.as_ref(),
                 view.failure.clone(),
                 view.cancel_reason.as_deref(),
+                view.skipped_because.as_ref(),
             )?,
             at: missing(view.ended, "ended")?.0,
         },
@@ -135,12 +140,16 @@ fn outcome(
     result: Option<&PayloadShapeView>,
     failure: Option<FailureView>,
     cancel_reason: Option<&str>,
+    skipped_because: Option<&NodeName>,
 ) -> Understood<Outcome> {
     Ok(match state {
         PublicState::Completed => Outcome::Success { result: shape(missing(result, "result")?)? },
         PublicState::Failed => Outcome::Failed { failure: missing(failure, "failure")?.into() },
         PublicState::Cancelled => Outcome::Cancelled { reason: cancel_reason.map(Into::into) },
         PublicState::Expired => Outcome::Expired,
+        PublicState::Skipped => {
+            Outcome::Skipped { because: missing(skipped_because, "skipped_because")?.clone() }
+        }
         other => return Err(NotUnderstood(format!("a run that ended {other}"))),
     })
 }
@@ -148,7 +157,13 @@ fn outcome(
 fn past_run(view: RunView) -> Understood<PastRun> {
     let reason = view.cancel_reason.as_deref();
     Ok(PastRun {
-        outcome: outcome(view.state, view.result.as_ref(), view.failure, reason)?,
+        outcome: outcome(
+            view.state,
+            view.result.as_ref(),
+            view.failure,
+            reason,
+            view.skipped_because.as_ref(),
+        )?,
         started: view.started.0,
         ended: view.ended.0,
     })
@@ -243,6 +258,7 @@ mod tests {
             Outcome::Cancelled { reason: None },
             Outcome::Cancelled { reason: Some("stop".into()) },
             Outcome::Expired,
+            Outcome::Skipped { because: "fetch".parse().unwrap() },
         ] {
             let past =
                 PastRun { started: sample::NOW, ended: sample::NOW, outcome: outcome.clone() };
@@ -253,6 +269,7 @@ mod tests {
         let acts =
             Deed::ALL.iter().map(|what| Act { what: *what, by: by.clone(), at: sample::NOW });
         round_trip(&Description { acts: acts.collect(), ..base.clone() });
+        states.extend(whys().map(|why| State::Awaiting { why }));
         for state in states {
             round_trip(&Description { state, ..base.clone() });
         }

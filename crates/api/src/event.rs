@@ -78,6 +78,10 @@ impl From<&Event> for EventView {
             EventKind::Woken { resumes } | EventKind::Unblocked { resumes } => {
                 view.resumes = Some(resumes);
             }
+            EventKind::Released { from, resumes } => {
+                view.not_before = from.map(Into::into);
+                view.resumes = Some(resumes);
+            }
             EventKind::Resumed { timed_out } => view.timed_out = Some(timed_out),
             EventKind::Suspended { reason } => view.reason = Some(reason),
             _ => {}
@@ -98,6 +102,9 @@ impl TryFrom<EventView> for Event {
             EventName::Delayed => EventKind::Delayed { until: at },
             EventName::Woken => EventKind::Woken { resumes: resumes.ok_or_else(wrong)? },
             EventName::Unblocked => EventKind::Unblocked { resumes: resumes.ok_or_else(wrong)? },
+            EventName::Released => {
+                EventKind::Released { from: at, resumes: resumes.ok_or_else(wrong)? }
+            }
             EventName::Resumed => {
                 EventKind::Resumed { timed_out: view.timed_out.ok_or_else(wrong)? }
             }

@@ -9,14 +9,15 @@ use ff_core::record::{Description, PastRun, Tags};
 use ff_core::state::{CancelRequest, Failure, Grant, Intent, Lease, Outcome, State};
 use ff_core::timer::{self, DueAction};
 use ff_core::{
-    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, PublicState, ResourceKind,
-    ResourceName, StateVector, StepName, Time, WorkerId, WorkerInstanceId,
+    Category, ExecutionId, IdempotencyKey, Kind, Lane, Namespace, NodeName, PublicState,
+    ResourceKind, ResourceName, StateVector, StepName, Time, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::act::ActView;
 use crate::attempt::{AttemptView, ProgressView};
+use crate::flow::{FlowStateView, MemberView};
 use crate::http::schema;
 use crate::payload::PayloadShapeView;
 use crate::policy::PolicyView;
@@ -124,6 +125,16 @@ pub struct ExecutionView {
     pub acts: Vec<ActView>,
     /// Its policy.
     pub policy: PolicyView,
+    /// The node whose end made it skipped.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    pub skipped_because: Option<NodeName>,
+    /// Its members, if it is a flow or has children.
+    #[serde(default)]
+    pub flow: Option<FlowStateView>,
+    /// Its place in a flow, if it is a member of one.
+    #[serde(default)]
+    pub member: Option<MemberView>,
 }
 
 impl From<&Description> for ExecutionView {
@@ -190,6 +201,9 @@ impl From<&Description> for ExecutionView {
             used: record.used.clone(),
             acts: record.acts.iter().map(ActView::from).collect(),
             policy: (&record.spec.policy).into(),
+            skipped_because: outcome.and_then(skipped_because),
+            flow: record.flow.as_deref().map(FlowStateView::from),
+            member: record.member.as_deref().map(MemberView::from),
         }
     }
 }
@@ -226,6 +240,13 @@ fn failure(outcome: &Outcome) -> Option<FailureView> {
 fn cancel_reason(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Cancelled { reason } => reason.as_deref().map(str::to_owned),
+        _ => None,
+    }
+}
+
+fn skipped_because(outcome: &Outcome) -> Option<NodeName> {
+    match outcome {
+        Outcome::Skipped { because } => Some(because.clone()),
         _ => None,
     }
 }
@@ -413,6 +434,10 @@ pub struct RunView {
     pub failure: Option<FailureView>,
     /// Why it was cancelled, if given.
     pub cancel_reason: Option<String>,
+    /// The node whose end made it skipped.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    pub skipped_because: Option<NodeName>,
     /// When it started.
     pub started: Timestamp,
     /// When it ended.
@@ -428,6 +453,7 @@ impl From<(u32, &PastRun)> for RunView {
             result: result(&past.outcome),
             failure: failure(&past.outcome),
             cancel_reason: cancel_reason(&past.outcome),
+            skipped_because: skipped_because(&past.outcome),
             started: past.started.into(),
             ended: past.ended.into(),
         }

@@ -4,8 +4,8 @@ use ff_core::explain::{Explanation, Reason};
 use ff_core::state::{Intent, Worker};
 use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::{
-    Capabilities, ExecutionId, Lane, PublicState, ResourceKind, ResourceName, StateVector,
-    WorkerId, WorkerInstanceId,
+    Capabilities, ExecutionId, Lane, NodeName, PublicState, ResourceKind, ResourceName,
+    StateVector, WorkerId, WorkerInstanceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -132,6 +132,13 @@ pub enum ReasonView {
         #[schema(value_type = schema::OnTimeout)]
         on_timeout: OnTimeout,
     },
+    /// Others must end first.
+    Awaiting {
+        /// How many of them it still needs.
+        needs: u32,
+        /// Those that have not ended, as far as they were read.
+        upstreams: Vec<UpstreamView>,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// The name shared by the worker's instances.
@@ -224,6 +231,13 @@ impl From<&Reason> for ReasonView {
                 until: until.map(Timestamp),
                 on_timeout: *on_timeout,
             },
+            Reason::Awaiting { needs, upstreams } => ReasonView::Awaiting {
+                needs: *needs,
+                upstreams: upstreams
+                    .iter()
+                    .map(|(name, state)| UpstreamView { name: name.clone(), state: *state })
+                    .collect(),
+            },
             Reason::Reserved { worker, until } => ReasonView::Reserved {
                 worker: worker.id.clone(),
                 instance: worker.instance.clone(),
@@ -242,6 +256,17 @@ impl From<&Reason> for ReasonView {
 
 fn tokens(set: &Capabilities) -> Vec<String> {
     set.tokens().map(str::to_owned).collect()
+}
+
+/// A node that an execution depends on and that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UpstreamView {
+    /// Its name.
+    #[schema(value_type = String)]
+    pub name: NodeName,
+    /// Its state.
+    #[schema(value_type = schema::PublicState)]
+    pub state: PublicState,
 }
 
 #[cfg(test)]

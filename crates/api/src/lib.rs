@@ -17,6 +17,8 @@ pub mod error;
 pub mod event;
 pub mod execution;
 pub mod explanation;
+pub mod flow;
+pub mod flow_page;
 pub mod http;
 pub mod lane;
 pub mod limit;
@@ -47,6 +49,10 @@ pub use execution::{
     RunView, TimerView,
 };
 pub use explanation::{ExplanationView, NearestView, ReasonView};
+pub use flow_page::{
+    FlowCancelledView, FlowCountsView, FlowMemberView, FlowSubmittedView, FlowView,
+    PendingMemberView,
+};
 pub use lane::{LanePageView, LaneView, LaneWorkView};
 pub use limit::{BudgetPageView, BudgetView, DimensionView, QuotaPageView, QuotaView};
 pub use listing::ListPageView;

@@ -24,11 +24,16 @@ impl Tables {
             let next = self.next_number(append.owner, append.collection);
             stored == Some(append.seen) && append.next == next
         });
+        let seen = write
+            .seen
+            .iter()
+            .all(|(id, seen)| self.records.get(id).is_some_and(|record| record.version == *seen));
         let continuations = write.continuations.iter().all(|change| match change {
             ContinuationChange::Add(_) => true,
             ContinuationChange::Remove(read) => self.continuations.contains_key(read),
         });
         records
+            && seen
             && appends
             && continuations
             && write.resources.iter().all(|change| version(&change.key) == change.before)

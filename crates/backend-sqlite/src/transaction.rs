@@ -60,7 +60,9 @@ impl<'a> Open<'a> {
 
     fn load_all(&self, reads: &ReadSet, loaded: &mut Loaded) -> Result<(), Fault> {
         for id in &reads.records {
-            loaded.records.insert(*id, query::record(self.connection, *id)?);
+            let record = query::record(self.connection, *id);
+            let record = if reads.tolerant { readable(*id, record)? } else { record? };
+            loaded.records.insert(*id, record);
         }
         for (namespace, key) in &reads.keys {
             let id = query::named(self.connection, namespace.as_str(), key.as_str())?;

@@ -178,6 +178,20 @@ pub(crate) const LAYOUTS: &[Layout] = &[
         fields: &[("counter", "B"), ("by", "i8")],
     },
     Layout {
+        name: "member",
+        is: "What functions read of an execution in a flow, or with members: whether its members run, then \
+             its flow, its number there, and what it needs.",
+        fields: &[
+            ("members", "B"),
+            ("flow", "c22"),
+            ("node", "I4"),
+            ("needs", "i4"),
+            ("spare", "i4"),
+            ("counted", "I4"),
+            ("flags", "B"),
+        ],
+    },
+    Layout {
         name: "exit",
         is: "How the last lease of an execution was ended.",
         fields: &[("lease", "c18"), ("digest", "c8"), ("answer", "B"), ("at", "I6")],
@@ -261,9 +275,10 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
             ("FINISHED", 4),
             ("BLOCKED", 5),
             ("SUSPENDED", 6),
+            ("AWAITING", 7),
         ],
     ),
-    ("outcome", &[("SUCCESS", 0), ("FAILED", 1), ("CANCELLED", 2), ("EXPIRED", 3)]),
+    ("outcome", &[("SUCCESS", 0), ("FAILED", 1), ("CANCELLED", 2), ("EXPIRED", 3), ("SKIPPED", 4)]),
     (
         "exit",
         &[
@@ -282,8 +297,12 @@ pub(crate) const CODES: &[(&str, &[(&str, u64)])] = &[
     ("collection", &[("ATTEMPTS", 0), ("FRAMES", 6), ("SUMMARY", 7)]),
     // Where a payload is: nowhere, in the record, under a separate key.
     ("place", &[("NONE", 0), ("HERE", 1), ("OWN_KEY", 2)]),
-    // Bits: the execution names budgets or quotas; they have admitted it.
-    ("limits", &[("NAMED", 1), ("ADMITTED", 2)]),
+    // Bits: the execution names budgets or quotas; they have admitted it; it is a member of a flow.
+    ("limits", &[("NAMED", 1), ("ADMITTED", 2), ("MEMBER", 4)]),
+    // Bits: nothing depends on a member; it cancels what it does not need; it may start only later.
+    ("member", &[("SINK", 1), ("CANCELS", 2), ("LATER", 4)]),
+    // Whether members of an execution may be claimed and released.
+    ("members", &[("NONE", 0), ("RUN", 1), ("STOP", 2)]),
     // Bits: a lane refuses claims; refuses submits; its quota must admit what is claimed; it has
     // defaults for its submits.
     ("gate", &[("PAUSED", 1), ("DRAINING", 2), ("LIMITED", 4), ("DEFAULTS", 8)]),

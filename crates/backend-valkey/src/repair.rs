@@ -27,7 +27,8 @@ pub enum PartialWrite {
     /// An entry, a registered class, a payload, an element or a counter that does not belong to its
     /// record, while that exists; an entry of a resource that has another or is gone. It is removed.
     Leftover,
-    /// A budget or quota that counts more than its tickets hold. It is recounted.
+    /// A budget or quota that counts more than its tickets hold, or a flow that does not count what its
+    /// members have come to. It is recounted.
     Uncounted,
 }
 
@@ -50,7 +51,7 @@ impl PartialWrite {
             (Rule::EntryOwned | Rule::PayloadOwned | Rule::TallyOwned, _) => Some(owned()),
             // An element too many, but never one too few.
             (Rule::ElementsInOrder, Found::Extra) => Some(owned()),
-            (Rule::Counted, _) => Some(PartialWrite::Uncounted),
+            (Rule::Counted | Rule::FlowCounted, _) => Some(PartialWrite::Uncounted),
             _ => None,
         }
     }

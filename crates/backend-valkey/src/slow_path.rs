@@ -276,9 +276,13 @@ fn note(
 ) -> Result<(), StoreError> {
     match question {
         Question::Record(id) => {
-            let record = match reply::maybe_bytes(answer)? {
-                Some(bytes) => Some(decode(id, &bytes)?.record),
-                None => None,
+            let record = reply::maybe_bytes(answer)?.map(|bytes| decode(id, &bytes));
+            let record = match record.transpose() {
+                Err(error @ StoreError::Corrupt(_)) if reads.tolerant => {
+                    tracing::error!(%error, "an unreadable execution is skipped");
+                    None
+                }
+                found => found?.map(|stored| stored.record),
             };
             loaded.records.insert(id, record);
         }

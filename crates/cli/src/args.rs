@@ -8,9 +8,9 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
-    events, explain, feed, keys, lane, link, ls, man, migrate, payload, priority, progress, quota,
-    replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token, usage,
-    version, wait, waitpoints, webhook, worker, workers,
+    events, explain, feed, flow, keys, lane, link, ls, man, migrate, payload, priority, progress,
+    quota, replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token,
+    upstream, usage, version, wait, waitpoints, webhook, worker, workers,
 };
 use crate::log::Format;
 
@@ -148,6 +148,10 @@ pub(crate) enum Command {
     Waitpoints(waitpoints::Waitpoints),
     /// Continue a suspended execution without what it waits for.
     Resume(resume::Resume),
+    /// Manage flows: submit graphs of executions, show, list, cancel and replay them.
+    Flow(flow::Flow),
+    /// Inside a program: print the result of a node that its execution depends on.
+    Upstream(upstream::Upstream),
     /// Run a program for every execution of one or more lanes.
     Worker(worker::Worker),
     /// Report progress from a program run by `ff worker`.

@@ -63,13 +63,31 @@ impl Id {
         session: &Session<'_>,
         backend: &dyn ClientAndWorker,
     ) -> Result<ExecutionId, Error> {
+        self.find_among(session, backend, Filter::default()).await
+    }
+
+    /// The flow that the id names.
+    pub(crate) async fn find_flow(
+        &self,
+        session: &Session<'_>,
+        backend: &dyn ClientAndWorker,
+    ) -> Result<ExecutionId, Error> {
+        self.find_among(session, backend, Filter { flows: true, ..Filter::default() }).await
+    }
+
+    async fn find_among(
+        &self,
+        session: &Session<'_>,
+        backend: &dyn ClientAndWorker,
+        newest: Filter,
+    ) -> Result<ExecutionId, Error> {
         let prefix = match self {
             Id::Whole(id) => return Ok(*id),
             Id::Prefix(prefix) => prefix,
         };
         let (from, to) = times(prefix);
-        let around = Filter { from: Some(from), to: Some(to), ..Filter::default() };
-        for filter in [around, Filter::default()] {
+        let around = Filter { from: Some(from), to: Some(to), ..newest.clone() };
+        for filter in [around, newest] {
             let found = search(session, backend, prefix, filter).await?;
             match (&found.ids[..], found.whole) {
                 ([only], true) => return Ok(*only),

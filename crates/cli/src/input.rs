@@ -4,12 +4,16 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use ff_api::http::Object;
 use ff_core::bounds::PAYLOAD_BYTES;
 use ff_core::payload::ContentType;
 use ff_core::{Payload, Refusal};
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::error::Error;
+
+/// Most bytes of a graph, which is what a server takes.
+const GRAPH_BYTES: usize = 8 << 20;
 
 /// JSON text, kept as the bytes it came in after a syntax check.
 pub(crate) fn json(source: &str) -> Result<Payload, Error> {
@@ -37,6 +41,20 @@ pub(crate) fn raw(source: &str, content_type: ContentType) -> Result<Payload, Er
     Ok(Payload { content_type, bytes: bytes.into() })
 }
 
+/// A graph, from a file or from stdin.
+pub(crate) fn graph<T: DeserializeOwned>(source: &str) -> Result<T, Error> {
+    const ARG: &str = "FILE";
+    let place = if source == "-" { Place::Stdin } else { Place::File(source) };
+    let bytes = read_up_to(place, ARG, GRAPH_BYTES)?;
+    if bytes.len() > GRAPH_BYTES {
+        let why = format!("FILE has more than {GRAPH_BYTES} bytes; make the inputs smaller");
+        return Err(Error::usage(ARG, why));
+    }
+    serde_json::from_slice::<Object<T>>(&bytes).map(|Object(graph)| graph).map_err(|error| {
+        Error::usage(ARG, format!("FILE is not understood: {error}; see `ff flow submit --help`"))
+    })
+}
+
 /// The syntax error of `bytes` as JSON, and where it is.
 pub(crate) fn check_json(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes)
@@ -61,8 +79,12 @@ fn located(source: &str) -> Option<Place<'_>> {
 
 /// Reads at most one byte more than is accepted.
 fn read(place: Place<'_>, flag: &'static str) -> Result<Vec<u8>, Error> {
+    read_up_to(place, flag, PAYLOAD_BYTES)
+}
+
+fn read_up_to(place: Place<'_>, flag: &'static str, most: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let most = PAYLOAD_BYTES as u64 + 1;
+    let most = most as u64 + 1;
     let (name, result) = match place {
         Place::Stdin => ("stdin", io::stdin().lock().take(most).read_to_end(&mut bytes)),
         Place::File(path) => {

@@ -90,6 +90,17 @@ pub const SIGNALS: u64 = 10_000;
 /// Most signals of one execution that wait at pending waitpoints for a suspension.
 pub const EARLY_SIGNALS: usize = 256;
 
+/// Most nodes of one flow.
+pub const FLOW_NODES: usize = 10_000;
+/// Most edges of one flow.
+pub const FLOW_EDGES: usize = 100_000;
+/// Most members of a flow that one command creates, changes or removes.
+pub const FLOW_SLICE: usize = 100;
+/// Most dependants of a member that its completion releases itself.
+pub const FLOW_INLINE: usize = 16;
+/// How long a flow may be unsealed.
+pub const FLOW_OPEN: Millis = Millis::from_hours(1);
+
 /// Longest delay, backoff or absolute distance of a timer.
 pub const DELAY: Millis = Millis::from_days(3_650);
 /// Shortest lease.
@@ -268,6 +279,8 @@ pub const ALL: &[Limit] = &[
     limit("signals to one waitpoint", SIGNALS_PER_WAITPOINT as u64, "signals"),
     limit("signals to one execution", SIGNALS, "signals"),
     limit("signals of one execution that came early", EARLY_SIGNALS as u64, "signals"),
+    limit("nodes of one flow", FLOW_NODES as u64, "nodes"),
+    limit("edges of one flow", FLOW_EDGES as u64, "edges"),
     limit("delay, backoff or timeout of a suspension", DELAY.get(), "ms"),
     limit("lease, shortest", LEASE_TTL_MIN.get(), "ms"),
     limit("lease, longest", LEASE_TTL_MAX.get(), "ms"),

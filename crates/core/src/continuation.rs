@@ -28,6 +28,27 @@ pub const COUNTER_MAX: i64 = 1 << 53;
 pub struct ContinuationKind(pub u8);
 
 impl ContinuationKind {
+    /// A member of a flow has ended: what depends on it is released or skipped.
+    pub const ENDED: ContinuationKind = ContinuationKind(1);
+    /// All members of a flow have ended: it ends too.
+    pub const SETTLE: ContinuationKind = ContinuationKind(2);
+    /// A flow is ending: its members are cancelled.
+    pub const CANCEL: ContinuationKind = ContinuationKind(3);
+    /// A member needs no more of what it depends on: what nobody else needs is cancelled.
+    pub const UNNEEDED: ContinuationKind = ContinuationKind(4);
+    /// A held member of a flow is to be run again: it is cancelled if the flow is ending.
+    pub const STRAY: ContinuationKind = ContinuationKind(5);
+    /// A flow was sealed after members had ended.
+    pub const CATCH_UP: ContinuationKind = ContinuationKind(6);
+    /// The retention of a flow is over: its members are removed, and then the flow.
+    pub const RETIRE: ContinuationKind = ContinuationKind(7);
+    /// A flow is replayed, and all that runs again is reopened: what waits for nothing is released.
+    pub const REOPENED: ContinuationKind = ContinuationKind(8);
+    /// Whether its slices read and change other executions than their owner.
+    pub const fn reaches_others(self) -> bool {
+        self.0 < 128
+    }
+
     /// Writes elements, slice by slice; for tests of stores.
     #[cfg(feature = "toy")]
     pub const TOY: ContinuationKind = ContinuationKind(255);

@@ -141,6 +141,17 @@ pub enum EventKind {
         /// Its time was over.
         timed_out: bool,
     },
+    /// It waits until others have ended.
+    Awaiting,
+    /// What it waited for has come.
+    Released {
+        /// It may start then.
+        from: Option<Time>,
+        /// It continues an attempt.
+        resumes: bool,
+    },
+    /// It never runs, because of how others have ended.
+    Skipped,
     /// Its holder is asked to stop.
     Cancelling,
     /// It was cancelled.
@@ -213,13 +224,24 @@ words!(
         Replayed = "replayed",
         /// It was removed.
         Retired = "retired",
+        /// It waits until others have ended.
+        Awaiting = "awaiting",
+        /// What it waited for has come.
+        Released = "released",
+        /// It never runs, because of how others have ended.
+        Skipped = "skipped",
     }
 );
 
 impl EventName {
     /// Those that say that an execution has ended.
-    pub const ENDS: [EventName; 4] =
-        [EventName::Completed, EventName::Failed, EventName::Cancelled, EventName::Expired];
+    pub const ENDS: [EventName; 5] = [
+        EventName::Completed,
+        EventName::Failed,
+        EventName::Cancelled,
+        EventName::Expired,
+        EventName::Skipped,
+    ];
 
     /// The number that stores keep. It never changes.
     pub const fn number(self) -> u8 {
@@ -246,6 +268,9 @@ impl EventName {
             EventName::Expired => 19,
             EventName::Replayed => 20,
             EventName::Retired => 21,
+            EventName::Awaiting => 22,
+            EventName::Released => 23,
+            EventName::Skipped => 24,
         }
     }
 }
@@ -276,6 +301,9 @@ impl EventKind {
             EventKind::Expired => EventName::Expired,
             EventKind::Replayed => EventName::Replayed,
             EventKind::Retired => EventName::Retired,
+            EventKind::Awaiting => EventName::Awaiting,
+            EventKind::Released { .. } => EventName::Released,
+            EventKind::Skipped => EventName::Skipped,
         }
     }
 
@@ -287,6 +315,8 @@ impl EventKind {
             | EventKind::Delayed { until: at } => at.map_or(0, Time::as_ms),
             EventKind::Woken { resumes } | EventKind::Unblocked { resumes } => resumes.into(),
             EventKind::Resumed { timed_out } => timed_out.into(),
+            // What starts later continues nothing.
+            EventKind::Released { from, resumes } => from.map_or(resumes.into(), Time::as_ms),
             EventKind::Claimed { attempt } => attempt.into(),
             EventKind::Suspended { reason } => match reason {
                 SuspendReason::Signal => 0,
@@ -333,6 +363,11 @@ impl EventKind {
             EventName::Expired => EventKind::Expired,
             EventName::Replayed => EventKind::Replayed,
             EventName::Retired => EventKind::Retired,
+            EventName::Awaiting => EventKind::Awaiting,
+            EventName::Released => {
+                EventKind::Released { from: at.filter(|_| !is_so), resumes: is_so }
+            }
+            EventName::Skipped => EventKind::Skipped,
         };
         (what.value() == value).then_some(what)
     }
@@ -367,6 +402,11 @@ pub fn fold(before: Option<PublicState>, what: EventKind) -> Option<PublicState>
         | EventKind::Woken { resumes: false }
         | EventKind::Reclaimed
         | EventKind::Replayed => Some(P::Waiting),
+        EventKind::Released { from: Some(_), .. } => Some(P::Delayed),
+        EventKind::Released { from: None, resumes: false } => Some(P::Waiting),
+        EventKind::Released { from: None, resumes: true } => Some(P::Resumable),
+        EventKind::Awaiting => Some(P::WaitingChildren),
+        EventKind::Skipped => Some(P::Skipped),
         EventKind::Suspended { .. } => Some(P::Suspended),
         EventKind::Delayed { until: None }
         | EventKind::Resumed { .. }

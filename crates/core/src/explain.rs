@@ -2,7 +2,7 @@
 
 use crate::capability::Capabilities;
 use crate::limits::Blocker;
-use crate::name::Lane;
+use crate::name::{Lane, NodeName};
 use crate::phrase::words;
 use crate::record::Description;
 use crate::resource::{Body, LaneState, Registration, Resource, ResourceKind};
@@ -26,6 +26,8 @@ pub struct ExplainInputs {
     pub limit: Option<Resource>,
     /// It is there and cannot be read.
     pub limit_is_unreadable: bool,
+    /// The nodes it depends on that have not ended, as far as they were read.
+    pub upstreams: Vec<(NodeName, PublicState)>,
 }
 
 /// A worker that was seen to claim, and what it offered.
@@ -160,6 +162,13 @@ pub enum Reason {
         /// What happens then.
         on_timeout: OnTimeout,
     },
+    /// Others must end first.
+    Awaiting {
+        /// How many of them it still needs.
+        needs: u32,
+        /// Those that have not ended, as far as they were read.
+        upstreams: Vec<(NodeName, PublicState)>,
+    },
     /// It is reserved for a worker.
     Reserved {
         /// For whom.
@@ -198,6 +207,7 @@ impl Reason {
             },
             Reason::LaneLimit { .. } => "lane_limit",
             Reason::Suspended { .. } => "suspended",
+            Reason::Awaiting { .. } => "awaiting",
             Reason::Reserved { .. } => "reserved",
             Reason::Held { .. } => "held",
             Reason::Finished { .. } => "finished",
@@ -210,6 +220,10 @@ pub fn explain(record: &Description, now: Time, around: &ExplainInputs) -> Expla
     let reasons = match &record.state {
         State::Queued { .. } => queued(record, around),
         State::Blocked { on, detail, .. } => vec![blocked(record, now, around, on, detail)],
+        State::Awaiting { .. } => {
+            let needs = record.member.as_ref().map_or(0, |member| member.needs.max(0) as u32);
+            vec![Reason::Awaiting { needs, upstreams: around.upstreams.clone() }]
+        }
         _ => own_reason(record).into_iter().collect(),
     };
     explanation(record, reasons, Some(now))
@@ -226,6 +240,10 @@ pub(crate) fn own_reason(record: &Description) -> Option<Reason> {
             until: suspension.until,
             on_timeout: suspension.on_timeout,
         }),
+        State::Awaiting { .. } => {
+            let needs = record.member.as_ref().map_or(0, |member| member.needs.max(0) as u32);
+            Some(Reason::Awaiting { needs, upstreams: Vec::new() })
+        }
         State::Granted { grant, .. } => {
             Some(Reason::Reserved { worker: grant.to.clone(), until: grant.until })
         }

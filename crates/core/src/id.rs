@@ -91,6 +91,12 @@ impl ExecutionId {
         ))
     }
 
+    /// An id of the same time and partition, with another number and other bits.
+    pub(crate) fn sibling(self, number: u32, bits: u64) -> ExecutionId {
+        let clock = Time::from_ms((self.0.as_u128() >> 80) as u64);
+        ExecutionId::mint(clock, self.partition(), number, bits)
+    }
+
     /// The id whose sixteen bytes these are.
     pub fn from_bytes(bytes: &[u8]) -> Result<ExecutionId, Refusal> {
         Uuid::from_slice(bytes).map_err(|_| not_an_id())?.try_into()

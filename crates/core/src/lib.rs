@@ -13,11 +13,14 @@ pub mod collection;
 pub mod condition;
 pub mod continuation;
 pub mod credential;
+pub mod critical;
 pub mod digest;
 pub mod event;
 pub mod explain;
 pub mod feed;
+pub mod flow;
 mod full;
+pub mod graph;
 pub mod id;
 pub mod journal;
 pub mod limits;
@@ -32,6 +35,7 @@ pub mod policy;
 pub mod quota;
 pub mod record;
 pub mod refusal;
+pub mod reopen;
 pub mod resource;
 pub mod setting;
 pub mod signal;
@@ -53,7 +57,7 @@ pub use capability::Capabilities;
 pub use condition::Condition;
 pub use id::{AdmissionId, ExecutionId, Fence, LeaseId, Partition, RequestId, WaitpointId};
 pub use name::{
-    Actor, Category, Dimension, FrameType, IdempotencyKey, Kid, Kind, Lane, Namespace,
+    Actor, Category, Dimension, FrameType, IdempotencyKey, Kid, Kind, Lane, Namespace, NodeName,
     ResourceName, SettingName, SignalName, Source, StepName, Subject, TagKey, TagValue, TokenName,
     WaitpointKey, WorkerId, WorkerInstanceId,
 };

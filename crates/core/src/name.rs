@@ -164,6 +164,10 @@ text!(
     TagValue, "tag value", printable
 );
 text!(
+    /// The name of a node, unique in its flow.
+    NodeName, "node", plain
+);
+text!(
     /// The name of a durable step, sleep or wait: 1 to 256 bytes of text without control characters.
     StepName, "step", step
 );
@@ -306,6 +310,20 @@ impl Default for Kind {
     }
 }
 
+impl Kind {
+    /// The kind of a flow itself.
+    pub fn flow() -> Self {
+        Self("flow".into())
+    }
+}
+
+impl NodeName {
+    /// The start of a graph, where a name is needed for it.
+    pub(crate) fn start() -> Self {
+        Self("start".into())
+    }
+}
+
 impl FrameType {
     /// What a frame is called when its sender does not say.
     pub fn output() -> Self {
@@ -329,6 +347,11 @@ impl FrameType {
 }
 
 impl Category {
+    /// What a flow failed of whose members did not all succeed.
+    pub fn flow() -> Self {
+        Self("flow".into())
+    }
+
     /// What a failure is called when its reporter does not say.
     pub fn error() -> Self {
         Self("error".into())

@@ -19,6 +19,7 @@ pub fn short_reason(record: &Description) -> Option<String> {
         }
         State::Delayed { .. }
         | State::Suspended { .. }
+        | State::Awaiting { .. }
         | State::Granted { .. }
         | State::Active { .. } => own_reason(record)?,
     };
@@ -37,6 +38,9 @@ impl Outcome {
             Outcome::Cancelled { reason: Some(reason) } => Some(reason.to_string()),
             Outcome::Cancelled { reason: None } => Some("cancelled without a reason".to_owned()),
             Outcome::Expired => Some("its deadline passed before it ended".to_owned()),
+            Outcome::Skipped { because } => {
+                Some(format!("skipped because node {because} did not succeed"))
+            }
         }
     }
 }
@@ -120,6 +124,22 @@ pub(crate) fn words(reason: &Reason, record: &Description, now: Option<Time>) ->
                 .filter(|_| now.is_some())
                 .map(|until| format!(", and {then}{} without one", within(until)));
             format!("waits for {what}{}{asked}", ends.unwrap_or_default())
+        }
+        Reason::Awaiting { upstreams: _, needs: _ } if record.is_flow() => {
+            "runs until its members have ended".to_owned()
+        }
+        Reason::Awaiting { upstreams, needs } if upstreams.is_empty() => match needs {
+            0 | 1 => "waits for what it depends on".to_owned(),
+            more => format!("waits for {more} of what it depends on"),
+        },
+        Reason::Awaiting { upstreams, needs } => {
+            let named =
+                upstreams.iter().map(|(name, state)| format!("node {name}, which is {state}"));
+            let named: Vec<_> = named.collect();
+            match *needs as usize == named.len() {
+                true => format!("waits for {}", named.join(", and for ")),
+                false => format!("waits for {needs} of its upstream nodes: {}", named.join(", ")),
+            }
         }
         Reason::Reserved { worker, until } => {
             let returns =

@@ -113,6 +113,8 @@ pub enum Attention {
     Callback = 4,
     /// It is suspended and waits for the result of a tool.
     ToolResult = 5,
+    /// It is a flow, listed among flows whatever its state.
+    Flow = 6,
     /// It is unfinished and has [an element](crate::machine::TOY_ATTENTION) that only tests write.
     #[cfg(feature = "toy")]
     Toy = 255,
@@ -126,12 +128,16 @@ impl Attention {
         Attention::Approval,
         Attention::Callback,
         Attention::ToolResult,
+        Attention::Flow,
         #[cfg(feature = "toy")]
         Attention::Toy,
     ];
 
     /// Why `record` is listed, if it is.
     fn of(record: &Execution) -> Option<Attention> {
+        if record.is_flow() {
+            return Some(Attention::Flow);
+        }
         match &record.state {
             State::Finished { outcome: Outcome::Failed { .. }, .. } => Some(Attention::Failed),
             State::Finished { .. } => None,
@@ -155,6 +161,7 @@ impl Attention {
             Attention::Approval => "approval",
             Attention::Callback => "callback",
             Attention::ToolResult => "tool_result",
+            Attention::Flow => "flow",
             #[cfg(feature = "toy")]
             Attention::Toy => "toy",
         }
@@ -179,6 +186,7 @@ impl Placement {
             State::Delayed { .. }
             | State::Blocked { .. }
             | State::Suspended { .. }
+            | State::Awaiting { .. }
             | State::Finished { .. } => (None, None),
             State::Granted { grant, .. } => (None, Some(grant.request)),
             State::Active { lease, .. } => (None, Some(lease.id.request)),

@@ -12,6 +12,7 @@ use crate::act::Act;
 use crate::capability::Capabilities;
 use crate::collection::{Collection, Counts};
 use crate::digest::Digest;
+use crate::flow::{Flow, Member, Phase};
 use crate::id::{AdmissionId, ExecutionId, Fence, LeaseId};
 use crate::journal::Journal;
 use crate::limits::{Amounts, ExecutionLimits};
@@ -114,10 +115,16 @@ pub struct Description {
     pub attempt: Option<Attempt>,
     /// What it has used over its whole life, as its holders reported.
     pub used: Amounts,
-    /// What people did to it, oldest first: the newest [`ACTS`](crate::bounds::ACTS). It stays last, so that
-    /// a record without any is stored as short as one that cannot have them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// What people did to it, oldest first: the newest [`ACTS`](crate::bounds::ACTS).
+    #[serde(default)]
     pub acts: Vec<Act>,
+    /// Its members, if it is a flow or has children.
+    #[serde(default)]
+    pub flow: Option<Box<Flow>>,
+    /// Its place in a flow, if it is a member of one. It stays last, so that a record without one is stored
+    /// as short as one that cannot have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<Box<Member>>,
 }
 
 /// What was submitted and never changes.
@@ -325,9 +332,14 @@ impl Description {
     }
 
     /// When it is removed, if it has ended: at a whole second, so that what ended close together
-    /// goes together. A retention of less than a second is kept to the millisecond.
+    /// goes together. A retention of less than a second is kept to the millisecond. A member is removed
+    /// with its flow.
     pub fn retired_at(&self) -> Option<Time> {
         let (_, at) = self.outcome()?;
+        let is_retiring = self.flow.as_ref().is_some_and(|flow| flow.phase == Phase::Retiring);
+        if self.member.is_some() || is_retiring {
+            return None;
+        }
         let due = at + self.retention();
         if self.retention() < RETIRE_STEP {
             return Some(due);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{LeaseId, RequestId};
 use crate::limits::Blocker;
-use crate::name::{Category, StepName, WorkerId, WorkerInstanceId};
+use crate::name::{Category, NodeName, StepName, WorkerId, WorkerInstanceId};
 use crate::payload::PayloadShape;
 use crate::suspension::Suspension;
 use crate::time::Time;
@@ -56,6 +56,11 @@ pub enum State {
         /// What it waits for.
         suspension: Box<Suspension>,
     },
+    /// Out of the queue until others have ended: what it depends on, or its own members.
+    Awaiting {
+        /// What it waits to do; a flow itself does nothing more.
+        why: Intent,
+    },
     /// Ended.
     Finished {
         /// How.
@@ -96,9 +101,10 @@ impl State {
     /// What an execution in it waits to do; `None` when it runs or has ended.
     pub const fn intent(&self) -> Option<Intent> {
         match self {
-            State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => {
-                Some(*why)
-            }
+            State::Queued { why }
+            | State::Granted { why, .. }
+            | State::Blocked { why, .. }
+            | State::Awaiting { why } => Some(*why),
             State::Delayed { why, .. } => Some(why.then()),
             State::Suspended { .. } => Some(Intent::Resume),
             State::Active { .. } | State::Finished { .. } => None,
@@ -198,6 +204,18 @@ pub enum Outcome {
     },
     /// Its deadline passed.
     Expired,
+    /// It never ran, because too much of what it depends on did not succeed.
+    Skipped {
+        /// The node whose end decided it.
+        because: NodeName,
+    },
+}
+
+impl Outcome {
+    /// Whether it ended with a result.
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Outcome::Success { .. })
+    }
 }
 
 /// What went wrong in an attempt.

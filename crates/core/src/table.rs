@@ -24,6 +24,8 @@ pub enum Node {
     Blocked,
     /// [`State::Suspended`].
     Suspended,
+    /// [`State::Awaiting`].
+    Awaiting,
     /// [`State::Granted`].
     Granted,
     /// [`State::Active`].
@@ -38,6 +40,8 @@ pub enum Node {
     Cancelled,
     /// Finished by its deadline.
     Expired,
+    /// Finished without having run.
+    Skipped,
 }
 
 impl Node {
@@ -51,6 +55,7 @@ impl Node {
             State::Delayed { .. } => Node::Delayed,
             State::Blocked { .. } => Node::Blocked,
             State::Suspended { .. } => Node::Suspended,
+            State::Awaiting { .. } => Node::Awaiting,
             State::Granted { .. } => Node::Granted,
             State::Active { cancel: None, .. } => Node::Active,
             State::Active { cancel: Some(_), .. } => Node::Cancelling,
@@ -59,6 +64,7 @@ impl Node {
                 Outcome::Failed { .. } => Node::Failed,
                 Outcome::Cancelled { .. } => Node::Cancelled,
                 Outcome::Expired => Node::Expired,
+                Outcome::Skipped { .. } => Node::Skipped,
             },
         }
     }
@@ -71,6 +77,7 @@ impl Node {
             Node::Delayed => "delayed",
             Node::Blocked => "blocked",
             Node::Suspended => "suspended",
+            Node::Awaiting => "awaiting",
             Node::Granted => "granted",
             Node::Active => "active",
             Node::Cancelling => "cancelling",
@@ -78,6 +85,7 @@ impl Node {
             Node::Failed => "failed",
             Node::Cancelled => "cancelled",
             Node::Expired => "expired",
+            Node::Skipped => "skipped",
         }
     }
 }
@@ -137,6 +145,8 @@ pub enum Verb {
     Usage,
     /// Keep the result of a step.
     RecordStep,
+    /// Carry out what follows for a flow.
+    Cascade,
     /// Add to the stream.
     AppendFrames,
     /// Change the summary.
@@ -194,6 +204,7 @@ impl fmt::Display for Verb {
             Verb::Unblock => "unblock",
             Verb::Usage => "report usage",
             Verb::RecordStep => "record step",
+            Verb::Cascade => "cascade",
             Verb::AppendFrames => "append frames",
             Verb::PatchSummary => "patch summary",
             Verb::Tick(DueAction::Deadline) => "deadline",
@@ -341,18 +352,90 @@ pub const ARROWS: &[Arrow] = {
     ]
 };
 
-/// The moves that no command makes yet but the one of tests: an unfinished execution changes because
-/// another did.
-#[cfg(feature = "toy")]
-pub const TOY_ARROWS: &[Arrow] = &[
-    (Node::Queued, Verb::Follow, Node::Queued),
-    (Node::Delayed, Verb::Follow, Node::Delayed),
-    (Node::Blocked, Verb::Follow, Node::Blocked),
-    (Node::Suspended, Verb::Follow, Node::Suspended),
-    (Node::Granted, Verb::Follow, Node::Granted),
-    (Node::Active, Verb::Follow, Node::Active),
-    (Node::Cancelling, Verb::Follow, Node::Cancelling),
-];
+/// The moves that only flows make, of a flow itself and of its members.
+#[rustfmt::skip]
+pub const FLOW_ARROWS: &[Arrow] = {
+    use Node::{Absent, Active, Awaiting, Blocked, Cancelled, Cancelling, Completed, Delayed, Expired, Failed, Granted, Queued, Skipped, Suspended};
+    use DueAction::{Deadline, Retention};
+    use Verb::{Cascade, Follow, Tick};
+    &[
+        (Absent, Verb::Submit, Awaiting),
+        (Awaiting, Verb::Submit, Awaiting),
+        (Absent, Follow, Awaiting),
+        (Absent, Follow, Queued),
+        (Absent, Follow, Delayed),
+
+        (Awaiting, Cascade, Awaiting),
+        (Awaiting, Cascade, Completed),
+        (Awaiting, Cascade, Failed),
+        (Awaiting, Cascade, Cancelled),
+        (Awaiting, Cascade, Expired),
+        (Awaiting, Verb::Cancel, Awaiting),
+        (Awaiting, Tick(Deadline), Awaiting),
+
+        (Awaiting, Verb::Cancel, Cancelled),
+        (Awaiting, Verb::SetPriority, Awaiting),
+        (Awaiting, Verb::SetTags, Awaiting),
+        (Awaiting, Tick(Deadline), Expired),
+        (Awaiting, Follow, Awaiting),
+        (Awaiting, Follow, Queued),
+        (Awaiting, Follow, Delayed),
+        (Awaiting, Follow, Skipped),
+        (Awaiting, Follow, Cancelled),
+
+        (Queued, Verb::Claim, Cancelled),
+        (Queued, Verb::Grant, Cancelled),
+        (Queued, Follow, Cancelled),
+        (Delayed, Follow, Cancelled),
+        (Blocked, Follow, Cancelled),
+        (Suspended, Follow, Cancelled),
+        (Granted, Follow, Cancelled),
+        (Active, Follow, Cancelled),
+        (Active, Follow, Cancelling),
+        (Cancelling, Follow, Cancelled),
+
+        (Queued, Follow, Queued),
+        (Delayed, Follow, Delayed),
+        (Blocked, Follow, Blocked),
+        (Suspended, Follow, Suspended),
+        (Granted, Follow, Granted),
+        (Active, Follow, Active),
+        (Cancelling, Follow, Cancelling),
+        (Completed, Follow, Completed),
+        (Failed, Follow, Failed),
+        (Cancelled, Follow, Cancelled),
+        (Expired, Follow, Expired),
+        (Skipped, Follow, Skipped),
+
+        (Completed, Verb::Replay, Awaiting),
+        (Failed, Verb::Replay, Awaiting),
+        (Cancelled, Verb::Replay, Awaiting),
+        (Expired, Verb::Replay, Awaiting),
+        (Awaiting, Verb::Replay, Awaiting),
+        (Failed, Follow, Awaiting),
+        (Cancelled, Follow, Awaiting),
+        (Expired, Follow, Awaiting),
+        (Skipped, Follow, Awaiting),
+
+        (Completed, Verb::Delete, Completed),
+        (Failed, Verb::Delete, Failed),
+        (Cancelled, Verb::Delete, Cancelled),
+        (Expired, Verb::Delete, Expired),
+        (Completed, Tick(Retention), Completed),
+        (Failed, Tick(Retention), Failed),
+        (Cancelled, Tick(Retention), Cancelled),
+        (Expired, Tick(Retention), Expired),
+        (Completed, Cascade, Absent),
+        (Failed, Cascade, Absent),
+        (Cancelled, Cascade, Absent),
+        (Expired, Cascade, Absent),
+        (Completed, Follow, Absent),
+        (Failed, Follow, Absent),
+        (Cancelled, Follow, Absent),
+        (Expired, Follow, Absent),
+        (Skipped, Follow, Absent),
+    ]
+};
 
 #[cfg(test)]
 mod tests {

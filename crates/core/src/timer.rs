@@ -32,7 +32,7 @@ words!(
 /// The earliest thing that time will do to `record`.
 pub fn next(record: &Description) -> Option<(Time, DueAction)> {
     let own = match &record.state {
-        State::Queued { .. } | State::Blocked { .. } => None,
+        State::Queued { .. } | State::Blocked { .. } | State::Awaiting { .. } => None,
         State::Delayed { until, .. } => Some((*until, DueAction::DelayOver)),
         State::Suspended { suspension } => {
             suspension.until.map(|until| (until, DueAction::SuspensionOver))

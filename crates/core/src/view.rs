@@ -21,6 +21,8 @@ words!(
         RateLimited = "rate_limited",
         /// Parked until signals have come or its time is over.
         Suspended = "suspended",
+        /// Not claimable before others have ended: what it depends on, or its own members.
+        WaitingChildren = "waiting_children",
         /// Held by a worker.
         Active = "active",
         /// In its queue, to continue an attempt.
@@ -33,6 +35,8 @@ words!(
         Cancelled = "cancelled",
         /// Ended by its deadline.
         Expired = "expired",
+        /// Ended without having run, because too much of what it depends on did not succeed.
+        Skipped = "skipped",
     }
 );
 
@@ -71,6 +75,8 @@ words!(
         EligibleNow = "eligible_now",
         /// Not before a moment.
         NotEligibleUntilTime = "not_eligible_until_time",
+        /// Others have not ended.
+        BlockedByDependencies = "blocked_by_dependencies",
         /// A budget has no room.
         BlockedByBudget = "blocked_by_budget",
         /// A quota has no room.
@@ -109,6 +115,8 @@ words!(
         WaitingForCallback = "waiting_for_callback",
         /// The result of a tool.
         WaitingForToolResult = "waiting_for_tool_result",
+        /// The end of others.
+        WaitingForChildren = "waiting_for_children",
         /// A worker that offers all that it requires.
         WaitingForCapableWorker = "waiting_for_capable_worker",
         /// An operator, who has paused its lane.
@@ -129,6 +137,8 @@ words!(
         Cancelled = "cancelled",
         /// By its deadline.
         Expired = "expired",
+        /// Without having run.
+        Skipped = "skipped",
     }
 );
 
@@ -297,6 +307,15 @@ impl Description {
                 attempt_state: AttemptState::AttemptInterrupted,
                 ..waiting
             },
+            State::Awaiting { why } => StateVector {
+                eligibility_state: EligibilityState::BlockedByDependencies,
+                blocking_reason: BlockingReason::WaitingForChildren,
+                attempt_state: match self.is_flow() {
+                    true => AttemptState::None,
+                    false => pending(*why),
+                },
+                ..waiting
+            },
             State::Active { .. } => StateVector {
                 lifecycle_phase: LifecyclePhase::Active,
                 ownership_state: OwnershipState::Leased,
@@ -314,6 +333,7 @@ impl Description {
                     Outcome::Failed { .. } => TerminalOutcome::Failed,
                     Outcome::Cancelled { .. } => TerminalOutcome::Cancelled,
                     Outcome::Expired => TerminalOutcome::Expired,
+                    Outcome::Skipped { .. } => TerminalOutcome::Skipped,
                 },
                 attempt_state: match self.attempt {
                     Some(_) => AttemptState::AttemptTerminal,
@@ -343,6 +363,7 @@ impl PublicState {
                 | PublicState::Failed
                 | PublicState::Cancelled
                 | PublicState::Expired
+                | PublicState::Skipped
         )
     }
 }
@@ -369,6 +390,7 @@ impl State {
             State::Delayed { .. } => PublicState::Delayed,
             State::Blocked { .. } => PublicState::RateLimited,
             State::Suspended { .. } => PublicState::Suspended,
+            State::Awaiting { .. } => PublicState::WaitingChildren,
             State::Active { .. } => PublicState::Active,
             State::Finished { outcome, .. } => outcome.public(),
         }
@@ -383,6 +405,7 @@ impl Outcome {
             Outcome::Failed { .. } => PublicState::Failed,
             Outcome::Cancelled { .. } => PublicState::Cancelled,
             Outcome::Expired => PublicState::Expired,
+            Outcome::Skipped { .. } => PublicState::Skipped,
         }
     }
 }

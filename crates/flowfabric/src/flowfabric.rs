@@ -12,6 +12,7 @@ use crate::Error;
 use crate::builder::Builder;
 use crate::connect::Connected;
 use crate::engine::Background;
+use crate::flow::{FlowBuilder, FlowHandle};
 use crate::handle::TaskHandle;
 use crate::limits::{BudgetBuilder, QuotaBuilder};
 use crate::task::TaskBuilder;
@@ -68,6 +69,16 @@ impl FlowFabric {
     /// JSON.
     pub fn task(&self, kind: &str, input: &(impl ToPayload + ?Sized)) -> TaskBuilder {
         TaskBuilder::new(self.clone(), kind, input)
+    }
+
+    /// Describes a flow: a graph of tasks, submitted as a whole.
+    pub fn flow(&self) -> FlowBuilder {
+        FlowBuilder::new(self.clone())
+    }
+
+    /// A flow that was submitted earlier, by its id. The store or server is not called yet.
+    pub fn flow_handle(&self, id: ExecutionId) -> FlowHandle {
+        FlowHandle::new(self.clone(), id)
     }
 
     /// A task that was submitted earlier, by its id. The store or server is not called yet.

@@ -37,6 +37,7 @@
 mod builder;
 mod connect;
 mod engine;
+mod flow;
 mod flowfabric;
 mod handle;
 mod limits;
@@ -49,6 +50,8 @@ mod worker;
 
 pub use builder::Builder;
 pub use ff_core::event::{Event, EventId, EventKind, EventName};
+pub use ff_core::flow::{FlowCounts, HeldMembers, OnFailure};
+pub use ff_core::machine::{FlowMember, FlowPage};
 pub use ff_core::record::Progress;
 pub use ff_core::signal::SignalEffect;
 pub use ff_core::stream::StreamFrame;
@@ -62,6 +65,7 @@ pub use ff_sdk::{
 };
 pub use ff_store::events::Cursor;
 pub use ff_store::ring::SignedToken;
+pub use flow::{FlowBuilder, FlowHandle};
 pub use flowfabric::FlowFabric;
 pub use handle::{TaskHandle, Untyped};
 pub use limits::{BudgetBuilder, QuotaBuilder};
@@ -103,6 +107,11 @@ struct Signals;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/events.md")]
 struct EventsGuide;
+
+/// The example of the guide to flows, run as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/flows.md")]
+struct Flows;
 
 /// The examples of the testing guide, run as they are.
 #[cfg(doctest)]

@@ -2,8 +2,9 @@
 
 pub use crate::{
     Approval, BudgetBuilder, Builder, Bytes, CancellationToken, Decided, Error, ExecutionId, Fence,
-    FlowFabric, FromPayload, FromTask, Handler, Handling, Json, LeaseId, NeededState, OnTimeout,
-    Payload, Progress, PublicState, QuotaBuilder, RequestId, SignalEffect, SignedToken, State,
-    StopReason, SuspendReason, Tail, TaskBuilder, TaskContext, TaskError, TaskHandle, TaskSignal,
+    FlowBuilder, FlowCounts, FlowFabric, FlowHandle, FlowMember, FlowPage, FromPayload, FromTask,
+    Handler, Handling, HeldMembers, Json, LeaseId, NeededState, OnFailure, OnTimeout, Payload,
+    Progress, PublicState, QuotaBuilder, RequestId, SignalEffect, SignedToken, State, StopReason,
+    SuspendReason, Tail, TaskBuilder, TaskContext, TaskError, TaskHandle, TaskSignal,
     TaskWaitpoint, ToPayload, TokenStream, Untyped, Vote, Wait, Waited, Worker, WorkerBuilder,
 };

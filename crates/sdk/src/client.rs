@@ -21,7 +21,7 @@ use crate::payload::{FromPayload, Json, ToPayload};
 use crate::tail::Tail;
 
 /// How often a submit is sent at most.
-const TRIES: u32 = 5;
+pub(crate) const TRIES: u32 = 5;
 
 /// Submits work, looks at it, waits for it.
 #[derive(Clone)]
@@ -179,6 +179,7 @@ fn ended(state: PublicState, outcome: &Outcome) -> SdkError {
             reason.as_deref().unwrap_or("no reason was given").to_owned()
         }
         Outcome::Expired => "its deadline passed".to_owned(),
+        Outcome::Skipped { .. } => outcome.reason().unwrap_or_default(),
         Outcome::Success { .. } => String::new(),
     };
     SdkError::Ended { state, reason }

@@ -64,6 +64,10 @@ impl TaskContext {
         TaskContext { assignment, reports, journal, stop, shared }
     }
 
+    pub(crate) fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
     pub(crate) fn journal(&self) -> &TaskJournal {
         &self.journal
     }

@@ -40,6 +40,7 @@ mod emit;
 mod error;
 mod event;
 mod extract;
+mod flows;
 mod granted;
 mod handler;
 mod heartbeat;

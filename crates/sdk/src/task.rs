@@ -10,7 +10,7 @@ use ff_core::machine::{
 };
 use ff_core::record::{Exited, Progress};
 use ff_core::state::Failure;
-use ff_core::{Category, IdempotencyKey, Payload, When};
+use ff_core::{Category, IdempotencyKey, NodeName, Payload, When};
 use ff_store::retry::{Backoff, repeated};
 use ff_store::{StoreError, WorkerBackend};
 use tokio::sync::OwnedSemaphorePermit;
@@ -423,6 +423,12 @@ impl Reporter {
         amounts: &[(&str, u64)],
     ) -> Result<Amounts, SdkError> {
         self.usage(key, amounts, true).await
+    }
+
+    /// The result of a node that the execution depends on.
+    pub(crate) async fn upstream(&self, node: &NodeName) -> Result<Payload, SdkError> {
+        let target = self.lease.hold.target.clone();
+        Ok(self.repeat(|| self.backend.upstream(&target, node)).await?)
     }
 
     async fn usage(

@@ -14,8 +14,8 @@ use ff_core::limits::Amounts;
 use ff_core::machine::{Assignment, Suspend};
 use ff_core::record::{Progress, Tags};
 use ff_core::{
-    Fence, IdempotencyKey, Kind, Lane, LeaseId, Millis, Namespace, Partition, Payload, Refusal,
-    SignalName, Source, StepName, Subject, TagKey, TagValue, Time, WaitpointKey,
+    Fence, IdempotencyKey, Kind, Lane, LeaseId, Millis, Namespace, NodeName, Partition, Payload,
+    Refusal, SignalName, Source, StepName, Subject, TagKey, TagValue, Time, WaitpointKey,
 };
 use ff_store::mint;
 use ff_store::ring::SignedToken;
@@ -80,6 +80,7 @@ impl TestTask {
             progress: None,
             steps: 0,
             generation: 0,
+            member: None,
             input: Payload::default(),
         };
         let (shared, recorder) = (Shared::new(), Arc::default());
@@ -192,6 +193,14 @@ impl TestTask {
         self
     }
 
+    /// A node of its flow that it depends on and that has completed, with its result.
+    pub fn upstream(self, node: &str, result: &(impl ToPayload + ?Sized)) -> TestTask {
+        let result = result.to_payload().unwrap_or_else(|error| wrong(&error));
+        let node = valid(NodeName::new(node)).to_string();
+        self.recorder.recorded().upstreams.insert(node, result);
+        self
+    }
+
     /// The keys of the waitpoints that the handler has opened before it waits there, and has not closed.
     pub fn waitpoints(&self) -> Vec<String> {
         self.recorder.recorded().waitpoints.clone()
@@ -238,6 +247,8 @@ struct Recorded {
     /// The numbers of the signals whose waitpoint is closed.
     spent: HashSet<u64>,
     waitpoints: Vec<String>,
+    /// Results of upstreams by their names.
+    upstreams: HashMap<String, Payload>,
     used: Amounts,
     /// Reports by their keys: a repeated report counts once.
     reports: HashMap<IdempotencyKey, (Amounts, bool)>,
@@ -259,6 +270,10 @@ impl Recorder {
 
     pub(crate) fn emit(&self, kind: &str, bytes: Bytes) {
         self.recorded().frames.push((kind.to_owned(), bytes));
+    }
+
+    pub(crate) fn upstream(&self, node: &str) -> Option<Payload> {
+        self.recorded().upstreams.get(node).cloned()
     }
 
     pub(crate) fn journal(&self) -> Vec<(StepName, journal::Recorded)> {

@@ -48,6 +48,9 @@ const TABLE: &[(&str, Who)] = &[
     ("replay_execution",         PRODUCE),
     ("set_execution_priority",   PRODUCE),
     ("set_execution_tags",       PRODUCE),
+    ("submit_flow",              PRODUCE),
+    ("cancel_flow",              PRODUCE),
+    ("replay_flow",              PRODUCE),
 
     ("list_executions",          READ),
     ("get_execution",            READ),
@@ -60,6 +63,9 @@ const TABLE: &[(&str, Who)] = &[
     ("get_summary",              READ),
     ("get_waitpoints",           READ),
     ("list_signals",             READ),
+    ("list_flows",               READ),
+    ("get_flow",                 READ),
+    ("get_upstream_result",      READ),
     ("list_workers",             READ),
     ("list_lanes",               READ),
     ("get_lane",                 READ),
@@ -286,7 +292,7 @@ pub(crate) fn namespace(uri: &Uri) -> Result<Namespace, ApiError> {
 /// What a request for another namespace is answered, whatever that namespace has: the answer for
 /// what is not there. No store is asked.
 fn absent(path: &str) -> ApiError {
-    if path.starts_with("/v1/executions/{id}") {
+    if path.starts_with("/v1/executions/{id}") || path.starts_with("/v1/flows/{id}") {
         return Refusal::NotFound.into();
     }
     let what = match path.strip_prefix("/v1/") {

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use ff_api::http::schema::Name;
 use ff_core::machine::Target;
-use ff_core::{Namespace, Refusal, ResourceName, WaitpointKey};
+use ff_core::{Namespace, NodeName, Refusal, ResourceName, WaitpointKey};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
@@ -169,6 +169,26 @@ impl FromRequestParts<AppState> for WaitpointPath {
         };
         let target = Target { namespace: scope.namespace, execution: execution.parse()? };
         Ok(WaitpointPath { target, key: key.parse()? })
+    }
+}
+
+/// The member and the node in the path, and the namespace in the query.
+pub(crate) struct UpstreamPath {
+    pub(crate) target: Target,
+    pub(crate) node: NodeName,
+}
+
+impl FromRequestParts<AppState> for UpstreamPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let Params(scope) = Params::<NamespaceQuery>::from_request_parts(parts, state).await?;
+        let path = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Ok(Path((execution, node))) = path else {
+            return Err(Refusal::invalid("path", "is not readable text; check the URL").into());
+        };
+        let target = Target { namespace: scope.namespace, execution: execution.parse()? };
+        Ok(UpstreamPath { target, node: node.parse()? })
     }
 }
 

@@ -22,8 +22,8 @@ use crate::dashboard;
 use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
-    bulk, claim, events, executions, holder, lanes, limits, meta, named_tokens, operator, registry,
-    steps, stops, streams, suspend, tokens, webhooks, workers,
+    bulk, claim, events, executions, flows, holder, lanes, limits, meta, named_tokens, operator,
+    registry, steps, stops, streams, suspend, tokens, webhooks, workers,
 };
 use crate::state::AppState;
 
@@ -36,6 +36,7 @@ use crate::state::AppState;
     ),
     tags(
         (name = "executions", description = "Submit work and read it."),
+        (name = "flows", description = "Graphs of executions."),
         (name = "operator", description = "Control work from outside."),
         (name = "holder", description = "Calls of the holder of a lease."),
         (name = "workers", description = "Register, claim work and keep it."),
@@ -162,6 +163,11 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(streams::append_frames))
         .routes(routes!(streams::stream))
         .routes(routes!(streams::summary, streams::patch_summary))
+        .routes(routes!(flows::submit_flow, flows::list_flows))
+        .routes(routes!(flows::flow))
+        .routes(routes!(flows::cancel_flow))
+        .routes(routes!(flows::replay_flow))
+        .routes(routes!(flows::upstream))
         .routes(routes!(operator::cancel))
         .routes(routes!(operator::replay))
         .routes(routes!(operator::priority))

@@ -16,13 +16,15 @@ use ff_core::continuation::Continuation;
 use ff_core::credential::TokenView;
 use ff_core::explain::Explanation;
 use ff_core::feed::FeedState;
+use ff_core::graph::FlowSubmission;
 use ff_core::limits::{Amounts, Blocker};
 use ff_core::machine::{
-    AppendFrames, AppendedFrames, Cancel, CancelHeld, Cancelled, ClaimGranted, ClaimRequest,
-    Claimed, CloseWaitpoint, Complete, Continued, Delay, Delete, Fail, GrantNext, Granted,
-    LeaseRef, OpenWaitpoint, PatchSummary, PatchedSummary, RecordStep, RecordedStep, Registered,
-    Renewed, Replay, ReportProgress, ReportUsage, Resume, Revoke, SetPriority, SetTags, Signal,
-    Signalled, Submit, Submitted, Suspend, Target, Ticked, WaitpointRef,
+    AppendFrames, AppendedFrames, Cancel, CancelFlow, CancelHeld, Cancelled, ClaimGranted,
+    ClaimRequest, Claimed, CloseWaitpoint, Complete, Continued, Delay, Delete, Fail, FlowPage,
+    FlowSubmitted, GrantNext, Granted, LeaseRef, OpenWaitpoint, PatchSummary, PatchedSummary,
+    RecordStep, RecordedStep, Registered, Renewed, Replay, ReportProgress, ReportUsage, Resume,
+    Revoke, SetPriority, SetTags, Signal, Signalled, Submit, Submitted, Suspend, Target, Ticked,
+    WaitpointRef,
 };
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
@@ -32,8 +34,8 @@ use ff_core::signing::{Fingerprint, SigningKeys};
 use ff_core::summary::Summary;
 use ff_core::suspension::Waitpoint;
 use ff_core::{
-    Actor, Description, ExecutionId, IdempotencyKey, Kid, Lane, Millis, Namespace, Payload,
-    ResourceKey, ResourceName, Time, TokenName, WorkerInstanceId,
+    Actor, Description, ExecutionId, IdempotencyKey, Kid, Lane, Millis, Namespace, NodeName,
+    Payload, ResourceKey, ResourceName, Time, TokenName, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -42,16 +44,17 @@ use ff_store::journal::JournalPage;
 use ff_store::listing::{ListPage, Listing};
 use ff_store::ring::{Claims, KeyFile, Purpose, SignedToken};
 use ff_store::roles::{
-    Answer, Bulk, BulkSlice, CreateToken, CreatedToken, Engine, LaneUpdate, LaneView, MadeToken,
-    NewToken, OpenedWaitpoint, Parked, Registering, Session, TokenSignal, Verified,
+    Answer, Bulk, BulkSlice, CreateToken, CreatedToken, Engine, FlowCancelled, LaneUpdate,
+    LaneView, MadeToken, NewToken, OpenedWaitpoint, Parked, Registering, Session, TokenSignal,
+    Verified,
 };
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
 use ff_store::{
     BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineBackend, EngineId,
-    EventsBackend, KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend,
-    PartitionSet, Repaired, SignalBackend, Stats, StoreError, StreamBackend, SuspendBackend,
-    TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
+    EventsBackend, FlowBackend, KeysBackend, LimitsBackend, MaintenanceBackend, MemberBackend,
+    NamedTokensBackend, PartitionSet, Repaired, SignalBackend, Stats, StoreError, StreamBackend,
+    SuspendBackend, TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -126,6 +129,17 @@ pass!(StreamBackend to http {
     frames(target: &Target, from: u64, limit: usize) -> FramePage;
     follow(target: &Target, from: u64) -> Box<dyn Follow>;
     summary(target: &Target) -> Option<Summary>;
+});
+
+pass!(FlowBackend to http {
+    submit_flow(flow: FlowSubmission) -> FlowSubmitted;
+    flow(target: &Target, from: u32, limit: usize) -> FlowPage;
+    cancel_flow(cancel: CancelFlow) -> FlowCancelled;
+    replay_flow(target: &Target, run: u32) -> u32;
+});
+
+pass!(MemberBackend to http {
+    upstream(target: &Target, upstream: &NodeName) -> Payload;
 });
 
 pass!(SuspendBackend to http {

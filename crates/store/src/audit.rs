@@ -14,6 +14,7 @@ use ff_core::{Execution, ExecutionId, ResourceKey};
 
 use crate::admission::audit::LimitsAudit;
 use crate::error::StoreError;
+use crate::flow_audit::FlowsAudit;
 
 pub use crate::rows::{ElementRow, ResourceEntry, Row, RowContent, Rows, TallyRow};
 pub use crate::violation::{Found, Subject, Violation};
@@ -64,7 +65,7 @@ rules!(
     /// Every class with queued work is registered, and no other.
     ClassRegistered = "class_registered",
     /// Unfinished work is placed where something finds it: in a queue, among those that wait for a budget
-    /// or a quota, behind a timer, or where a person looks.
+    /// or a quota, behind a timer, or where a person looks; a member that waits is found by its flow.
     Reachable = "reachable",
     /// Payloads are there, with the length their record says.
     PayloadThere = "payload_there",
@@ -91,6 +92,8 @@ rules!(
     Counted = "counted",
     /// Every counter belongs to a record, and is not zero.
     TallyOwned = "tally_owned",
+    /// A flow has as many members as it says, and counts what they have come to.
+    FlowCounted = "flow_counted",
 );
 
 /// Collects rows and says what is wrong with them. It remembers what a record leads it to expect until
@@ -105,6 +108,7 @@ pub struct Auditor {
     resource_entries: BTreeSet<(ResourceKey, ResourceEntry)>,
     resource_entries_seen: BTreeSet<(ResourceKey, ResourceEntry)>,
     limits: LimitsAudit,
+    flows: FlowsAudit,
 }
 
 /// What a record counts of a collection, and what has been found of it.
@@ -141,8 +145,14 @@ impl Auditor {
                 self.report.entries += 1;
                 self.resource_entries_seen.insert((key, entry));
             }
-            Row::Continuation(..) => self.report.entries += 1,
-            Row::Tally(tally) => self.tally(tally),
+            Row::Continuation(continuation, _) => {
+                self.report.entries += 1;
+                self.flows.continuation(&continuation);
+            }
+            Row::Tally(tally) => {
+                self.flows.tally(&tally);
+                self.tally(tally);
+            }
         }
     }
 
@@ -165,6 +175,9 @@ impl Auditor {
         }
         for (subject, detail) in std::mem::take(&mut self.limits).leaks() {
             self.broken(Rule::Counted, subject, Found::Wrong, detail);
+        }
+        for (id, detail) in std::mem::take(&mut self.flows).miscounted() {
+            self.broken(Rule::FlowCounted, id.into(), Found::Wrong, detail);
         }
         for (id, entry) in std::mem::take(&mut self.missing_entries) {
             let detail = format!("{entry:?} is not in its index");
@@ -197,6 +210,7 @@ impl Auditor {
     }
 
     fn record(&mut self, record: &Execution) {
+        self.flows.record(record);
         self.report.records += 1;
         let id = record.id;
         let should = Placement::of(record);
@@ -204,7 +218,8 @@ impl Auditor {
             let detail = format!("placed as {:?}, should be {should:?}", record.placed);
             self.broken(Rule::Placed, id.into(), Found::Wrong, detail);
         }
-        if record.outcome().is_none() && !is_found(&record.placed) {
+        let is_member = record.is_awaiting() && record.member.is_some();
+        if record.outcome().is_none() && !is_found(&record.placed) && !is_member {
             let detail = "neither queued nor blocked nor with a timer nor listed for attention";
             self.broken(Rule::Reachable, id.into(), Found::Missing, detail.to_owned());
         }
@@ -261,9 +276,10 @@ impl Auditor {
         }
         let open = match &record.state {
             State::Active { .. } => true,
-            State::Queued { why } | State::Granted { why, .. } | State::Blocked { why, .. } => {
-                !why.starts_attempt()
-            }
+            State::Queued { why }
+            | State::Granted { why, .. }
+            | State::Blocked { why, .. }
+            | State::Awaiting { why } => !why.starts_attempt(),
             State::Delayed { why, .. } => !why.then().starts_attempt(),
             State::Suspended { .. } => true,
             State::Finished { .. } => false,

@@ -3,7 +3,7 @@
 //!
 //! The bytes are a stored format. A test pins them; a change of the types needs a new number and a
 //! way to read the old one. Format 1 lacks the count of elements at the end of a record, format 2 what
-//! it knows of its journal, format 3 its suspensions and waitpoints.
+//! it knows of its journal, format 3 its suspensions and waitpoints, format 4 flows and their members.
 
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Resource, ResourceKey};
@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 pub struct Unreadable(pub String);
 
 /// The format that is written.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 
 /// Replaces the contents of `buffer` by the encoded `value`.
 pub fn encode(value: &impl Serialize, buffer: &mut Vec<u8>) -> Result<(), Unreadable> {
@@ -28,7 +28,7 @@ pub fn encode(value: &impl Serialize, buffer: &mut Vec<u8>) -> Result<(), Unread
 /// Decodes `bytes`; an error says why that is impossible.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.split_first() {
-        Some((1 | 2 | 3 | &FORMAT, value)) => {
+        Some((1 | 2 | 3 | 4 | &FORMAT, value)) => {
             rmp_serde::from_slice(value).map_err(|error| error.to_string())
         }
         Some((format, _)) => Err(format!("format {format} is unknown to this release")),

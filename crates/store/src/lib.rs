@@ -17,6 +17,7 @@ pub mod ends;
 pub mod error;
 pub mod events;
 pub mod failure;
+mod flow_audit;
 pub mod journal;
 mod lanes;
 pub mod listing;
@@ -80,9 +81,9 @@ pub use failure::Failure;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
     BulkBackend, ClientAndWorker, ClientBackend, DeliveryBackend, EmitBackend, EngineBackend,
-    EventsBackend, KeysBackend, LimitsBackend, MaintenanceBackend, NamedTokensBackend,
-    SignalBackend, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, WebhooksBackend,
-    WorkerBackend,
+    EventsBackend, FlowBackend, KeysBackend, LimitsBackend, MaintenanceBackend, MemberBackend,
+    NamedTokensBackend, SignalBackend, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend,
+    WebhooksBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

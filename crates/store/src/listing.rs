@@ -51,6 +51,8 @@ pub struct Filter {
     pub lacks_worker: bool,
     /// Suspended for this reason.
     pub suspended_for: Option<SuspendReason>,
+    /// Flows instead of executions that are work.
+    pub flows: bool,
     /// With all of these tags.
     pub tags: Vec<(TagKey, TagValue)>,
     /// Created at this moment or later.
@@ -73,7 +75,8 @@ impl Filter {
             State::Suspended { suspension } => Some(suspension.reason),
             _ => None,
         };
-        self.suspended_for.is_none_or(|reason| suspended_for == Some(reason))
+        self.flows == record.is_flow()
+            && self.suspended_for.is_none_or(|reason| suspended_for == Some(reason))
             && self.lane.as_ref().is_none_or(|lane| *lane == record.spec.lane)
             && self.kind.as_ref().is_none_or(|kind| *kind == record.spec.kind)
             && self.tags.iter().all(|(key, value)| record.tags.get(key) == Some(value))
@@ -82,6 +85,9 @@ impl Filter {
     }
 
     fn which(&self) -> ListIndex {
+        if self.flows {
+            return ListIndex::Attention(Attention::Flow);
+        }
         if let Some(reason) = self.suspended_for {
             return ListIndex::Attention(reason.attention());
         }

@@ -12,7 +12,7 @@ use ff_core::Time;
 use ff_core::bounds::BATCH_BYTES;
 use ff_core::continuation::Armed;
 use ff_core::machine::{
-    self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, ReadSet, Reply, Step, Subject,
+    self, Action, Claimed, Command, Item, Loaded, MAX_ROUNDS, Moves, ReadSet, Reply, Step, Subject,
     WriteSet,
 };
 
@@ -211,11 +211,16 @@ fn next_round(runs: &mut [Run]) -> Vec<&mut Run> {
 }
 
 /// Whether a command reads more than its subject and its own lane: another execution, one by its
-/// idempotency key, candidates, or how many classes a lane has. Its first reads say so.
+/// idempotency key, candidates, how many classes a lane has, or what a flow needs. Its first reads say so;
+/// one that only reads is guarded by nothing that it writes.
 fn reads_others(command: &Command) -> bool {
-    let ReadSet { records, keys, nominate, claimed_by, class, .. } = machine::reads(command);
-    let subject = command.action.facts().subject.execution();
-    records.iter().any(|id| Some(*id) != subject)
+    let ReadSet { records, keys, nominate, claimed_by, class, continuations, .. } =
+        machine::reads(command);
+    let facts = command.action.facts();
+    let subject = facts.subject.execution();
+    facts.moves == Moves::Nothing
+        || continuations.iter().any(|read| read.kind.reaches_others())
+        || records.iter().any(|id| Some(*id) != subject)
         || !keys.is_empty()
         || nominate.is_some()
         || claimed_by.is_some()

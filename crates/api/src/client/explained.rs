@@ -58,6 +58,10 @@ fn reason(view: ReasonView) -> Result<Reason, StoreError> {
             until: until.map(|at| at.0),
             on_timeout,
         },
+        ReasonView::Awaiting { needs, upstreams } => Reason::Awaiting {
+            needs,
+            upstreams: upstreams.into_iter().map(|one| (one.name, one.state)).collect(),
+        },
         ReasonView::Reserved { worker, instance, until } => {
             Reason::Reserved { worker: Worker { id: worker, instance }, until: until.0 }
         }

@@ -10,6 +10,7 @@ mod claiming;
 mod connect;
 mod events;
 mod explained;
+mod flow;
 mod journal;
 mod limits;
 mod named_tokens;

@@ -20,8 +20,8 @@ pub(super) fn page_path(
 
 pub(super) fn list_path(listing: &Listing) -> String {
     let filter = &listing.filter;
-    let mut path =
-        format!("/v1/executions?namespace={}&limit={}", listing.namespace, listing.limit);
+    let what = if filter.flows { "flows" } else { "executions" };
+    let mut path = format!("/v1/{what}?namespace={}&limit={}", listing.namespace, listing.limit);
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             path.push_str(&format!("&{name}={}", percent(&value)));

@@ -6,7 +6,8 @@ use ff_core::limits::Amounts;
 use ff_core::machine::Assignment;
 use ff_core::payload::ContentType;
 use ff_core::{
-    ExecutionId, Kind, Lane, Millis, Namespace, Payload, Refusal, ResourceName, TagKey, TagValue,
+    ExecutionId, Kind, Lane, Millis, Namespace, NodeName, Payload, Refusal, ResourceName, TagKey,
+    TagValue,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -78,6 +79,14 @@ pub struct AssignmentView {
     /// How many replays have hidden entries of its journal.
     #[serde(default)]
     pub generation: u32,
+    /// Its flow, if it is a member of one.
+    #[serde(default)]
+    #[schema(value_type = Option<schema::Id>)]
+    pub flow: Option<ExecutionId>,
+    /// Its name among the nodes of its flow.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub node: Option<NodeName>,
     /// What it was submitted with, when that is JSON: `input_base64` is null then.
     #[schema(value_type = serde_json::Value)]
     pub input: Option<Box<RawValue>>,
@@ -114,6 +123,8 @@ impl From<&Assignment> for AssignmentView {
             progress: assignment.progress.as_ref().map(ProgressView::from),
             steps: assignment.steps,
             generation: assignment.generation,
+            flow: assignment.member.as_ref().map(|(flow, _)| *flow),
+            node: assignment.member.as_ref().map(|(_, node)| node.clone()),
             input: json,
             input_base64: base64,
             content_type: assignment.input.content_type.as_str().to_owned(),
@@ -156,6 +167,7 @@ impl AssignmentView {
             progress: self.progress.map(Into::into),
             steps: self.steps,
             generation: self.generation,
+            member: self.flow.zip(self.node),
         })
     }
 }

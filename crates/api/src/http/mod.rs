@@ -7,6 +7,7 @@ mod assignment;
 mod bulk;
 mod content;
 mod event;
+mod flow;
 mod holder;
 mod lane;
 mod limit;
@@ -34,6 +35,7 @@ pub(crate) use content::Content;
 #[cfg(feature = "client")]
 pub(crate) use content::RESULT;
 pub use event::{EventsFrom, FeedRequest};
+pub use flow::{CancelFlowRequest, FlowRequest, JoinWord, NodeRequest, ReplayFlowRequest};
 pub use holder::{
     BatchComplete, CancelHeldRequest, CompleteRequest, DelayRequest, ExitAnswer, ExitAnswers,
     ExitView, FailRequest, FenceBody, HoldBody, ProgressRequest,

@@ -191,6 +191,18 @@ words! {
     EntryKind = ff_core::journal::EntryKind;
     /// How much of its journal the attempts of a replay find: all that is visible, or nothing.
     KeptJournal = super::operator::KeptJournal;
+    /// Where a flow is in its life.
+    FlowPhase = crate::flow::PhaseWord;
+    /// How a flow ends before its members have.
+    FlowEnding = crate::flow::EndingWord;
+    /// What becomes of the members that workers hold when their flow is ended.
+    HeldMembers = crate::flow::HeldWord;
+    /// What a member does when too much of what it depends on has not succeeded.
+    OnFailure = ff_core::flow::OnFailure;
+    /// How many upstreams of a node must complete before it runs.
+    Join = super::JoinWord;
+    /// What becomes of the upstreams that a member does not need any more.
+    Rest = ff_core::flow::Rest;
     /// What kind of answer a suspended execution waits for.
     SuspendReason = ff_core::suspension::SuspendReason;
     /// What happens to a suspended execution when its time is over.

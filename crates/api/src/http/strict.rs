@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use ff_core::bounds::BATCH;
+use ff_core::bounds::{BATCH, FLOW_NODES};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -124,12 +124,21 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    from.deserialize_seq(Bounded(PhantomData))
+    from.deserialize_seq(Bounded::<T, BATCH>(PhantomData))
 }
 
-struct Bounded<T>(PhantomData<T>);
+/// A list of at most [`FLOW_NODES`] objects; reading stops at the first one too many.
+pub(super) fn nodes<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    from.deserialize_seq(Bounded::<T, FLOW_NODES>(PhantomData))
+}
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
+struct Bounded<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Bounded<T, MOST> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,8 +148,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
         while let Some(Object(entry)) = entries.next_element()? {
-            if list.len() == BATCH {
-                let why = format!("has more than {BATCH} entries; send several requests");
+            if list.len() == MOST {
+                let why = format!("has more than {MOST} entries; send several requests");
                 return Err(Error::custom(why));
             }
             list.push(entry);

@@ -24,6 +24,7 @@ const FORMATS: &[[&str; 2]] = &[
     [include_str!("format/record-2.hex"), include_str!("format/attempt-2.hex")],
     [include_str!("format/record-3.hex"), include_str!("format/attempt-3.hex")],
     [include_str!("format/record-4.hex"), include_str!("format/attempt-4.hex")],
+    [include_str!("format/record-5.hex"), include_str!("format/attempt-5.hex")],
 ];
 
 fn id() -> ExecutionId {

@@ -100,7 +100,7 @@ impl Planted {
 }
 
 /// The format that records and attempts are written in: its number, then MessagePack.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 
 fn encode(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![FORMAT];

@@ -1,6 +1,7 @@
 //! The audit finds violations: each store here is sound but for one, planted past the
 //! store, and the audit names what that breaks and nothing else.
 
+use ff_core::flow::{Flow, Phase};
 use ff_core::journal::Journal;
 use ff_core::placement::Placement;
 use ff_core::record::{AttemptEnd, EndReason};
@@ -15,6 +16,11 @@ use crate::planted::{Planted, estimate};
 /// A journal of which these stretches are visible, as a store would read it.
 fn journal(kept: &[(u64, u64)]) -> Journal {
     stored(kept, 0)
+}
+
+/// A task with two children.
+fn parent() -> Box<Flow> {
+    Box::new(Flow { phase: Phase::Running, graph: false, members: 2, size: 2, sealed: true })
 }
 
 fn stored(kept: &[(u64, u64)], generation: u32) -> Journal {
@@ -261,6 +267,17 @@ plants! {
     a_counter_of_zero_is_found: TallyOwned => |planted| {
         let sql = "INSERT INTO tally (owner, counter, value) VALUES (?1, 0, 0)";
         planted.execute(sql, [planted.queued.as_bytes()]);
+    };
+
+    a_task_whose_children_are_lost_is_found: FlowCounted => |planted| {
+        planted.alter(planted.active, |record| record.flow = Some(parent()));
+    };
+    a_flow_that_counts_something_else_is_found: FlowCounted => |planted| {
+        planted.alter(planted.active, |record| {
+            record.flow = Some(Box::new(Flow { members: 0, size: 0, ..*parent() }));
+        });
+        let sql = "INSERT INTO tally (owner, counter, value) VALUES (?1, 0, 3)";
+        planted.execute(sql, [planted.active.as_bytes()]);
     };
 
     a_run_that_follows_none_is_found: RunsInOrder => |planted| {

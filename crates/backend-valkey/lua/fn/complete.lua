@@ -19,7 +19,7 @@ local function complete(k, now, logs, armed, released, packed, bytes_out)
     return 0
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
-  if not whole or ns ~= namespace or timer <= now or attention ~= C.ATTENTION_NONE then
+  if not whole or ns ~= namespace or timer <= now or attention ~= C.ATTENTION_NONE or member ~= '' then
     return 0
   end
   local record, was = ff.key.record(k, id), holder

@@ -2,7 +2,7 @@
 --
 -- args: ids.
 -- reply: for each 1 if it was removed, 2 if there was none, 0 if its timer may be for something
---       else, which the slow path decides.
+--       else, or it has members, which the slow path decides.
 
 local function retire(k, now, logs, id, closing)
   local bytes = call('GET', ff.key.record(k, id))
@@ -14,7 +14,7 @@ local function retire(k, now, logs, id, closing)
     return 0
   end
   local whole, $head, tail_at = pcall(struct.unpack, ff.record.HEAD, bytes)
-  if not whole or ff.retired_at(until_at, retention) > now then
+  if not whole or member ~= '' or ff.retired_at(until_at, retention) > now then
     return 0
   end
   local tail_whole, $tail, rest_at = pcall(struct.unpack, ff.record.TAIL, bytes, tail_at)

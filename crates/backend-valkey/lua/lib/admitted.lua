@@ -65,6 +65,9 @@ function ff.admitted.choose(k, now, max, names, ids, admitted)
         return choice
       end
       if not asks and #chosen < 3 * max then
+        if not ff.flow.lets(k, record) then
+          return choice
+        end
         bytes = bytes + input_len
         if bytes > C.BATCH_BYTES and #chosen > 0 then
           choice.cut = 1

@@ -37,6 +37,9 @@ local function claimable(k, id, place, key, now, limited)
   if string.byte(bytes, C.STATE_AT) ~= C.STATE_QUEUED or (deadline ~= 0 and deadline <= now) then
     return nil
   end
+  if not ff.flow.lets(k, bytes) then
+    return nil
+  end
   local $sizing = struct.unpack('>$SIZING', bytes, C.INPUT_PLACE_AT)
   if ff.asks(string.byte(bytes, C.LIMITS_AT), limited) then
     return bytes, false, input_len, true

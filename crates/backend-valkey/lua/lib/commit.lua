@@ -6,8 +6,8 @@
 --       on (8 bytes, '' for none), its new bytes without payloads ('' to remove it), which payload comes
 --       with it ('', 'in' or 'out'), the payload, and the elements to store next to it, packed. With
 --       'append' in the place of a payload's name the record stays as it is, and in the place of the
---       payload are the number that the next frame has, and what is removed then, packed. One of a resource has its
---       name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''. A
+--       payload are the number that the next frame has, and what is removed then, packed. With 'seen' there
+--       it only has to have that version. One of a resource has its name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''. A
 --       continuation has its owner's id, '', its bytes, 'add' or 'remove', when it is due, and ''. What
 --       is counted has its owner's id, '', the counters and what is added to each, packed, 'count', and
 --       time and bytes of the continuation that is added at zero, or '' and ''. An event has its
@@ -43,6 +43,12 @@ local function appended(k, id, seen, how, packed)
   then
     return {false, false, elements, key, below, before}
   end
+end
+
+-- A record that only has to have a version; nil if it has another.
+local function unchanged(k, id, seen)
+  local bytes = call('GET', ff.key.record(k, id))
+  return bytes and string.sub(bytes, C.VERSION_FROM, C.VERSION_TO) == seen and {} or nil
 end
 
 -- A payload is stored in the record when it is short, else under a separate key.
@@ -93,7 +99,7 @@ local function is_resource(args, at)
   return string.find(args[at], '^[%l_]+:')
 end
 
--- Events, and changes of continuations and counters.
+-- Events, changes of continuations and counters, and records that do not change.
 local LATER = {
   event = {
     examined = function(_, args, at)
@@ -102,6 +108,12 @@ local LATER = {
     write = function(k, event, _, _, logs)
       ff.events.add(k, logs, event[1], event[2])
     end,
+  },
+  seen = {
+    examined = function(k, args, at)
+      return unchanged(k, args[at], args[at + 1])
+    end,
+    write = function() end,
   },
   add = {
     examined = function(_, args, at)

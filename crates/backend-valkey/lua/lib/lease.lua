@@ -49,7 +49,7 @@ function ff.lease.take(k, logs, armed, held, id, bytes, now, by, place, name)
     attempts = attempts + 1
   end
   admission = name or ''
-  limits = bit.band(limits, C.LIMITS_NAMED) + (name and C.LIMITS_ADMITTED or 0)
+  limits = bit.band(limits, C.LIMITS_NAMED + C.LIMITS_MEMBER) + (name and C.LIMITS_ADMITTED or 0)
   holder, epoch, state, why, score, detail = lease, epoch + 1, C.STATE_ACTIVE, 0, C.NO_SCORE, ''
   until_at = ff.after(now, lease_ttl)
   timeout_at = attempt_timeout ~= 0 and ff.after(now, attempt_timeout) or 0

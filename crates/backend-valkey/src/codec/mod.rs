@@ -12,6 +12,7 @@ pub(crate) mod format;
 mod glance;
 mod held;
 mod inline;
+mod member;
 #[cfg(test)]
 mod pinned;
 mod record;

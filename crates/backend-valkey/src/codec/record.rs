@@ -6,6 +6,7 @@
 
 use ff_core::act::Act;
 use ff_core::digest::Digest;
+use ff_core::flow::Flow;
 use ff_core::journal::Journal;
 use ff_core::limits::{Amounts, ExecutionLimits};
 use ff_core::payload::PayloadShape;
@@ -14,15 +15,17 @@ use ff_core::policy::Policy;
 use ff_core::record::{Description, Execution, PastRun, Run, Spec, Tags, Version};
 use ff_core::suspension::Waits;
 use ff_core::{Capabilities, ExecutionId, Kind, Millis, State};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Packer, Short, Unpacker};
 use super::format::{self, attention, limits};
 use super::inline::Inline;
+use super::member::{self, Place};
 use super::state::StateFields;
 use super::{
     Unreadable, attempt, element, held, lease, lease_bytes, maybe_time, ms, pack_value, state,
-    text, time, value, word,
+    text, time, word,
 };
 use crate::keys;
 
@@ -61,11 +64,20 @@ struct ColdFields {
     acts: Vec<Act>,
 }
 
-/// Whether the execution names budgets or quotas, and whether they have admitted it.
+/// What follows those fields of an execution that is in a flow or has members.
+#[derive(Default, Serialize, Deserialize)]
+struct FlowFields {
+    flow: Option<Box<Flow>>,
+    place: Option<Place>,
+}
+
+/// Whether the execution names budgets or quotas, whether they have admitted it, and whether it is a
+/// member of a flow.
 fn limit_flags(record: &Execution) -> u64 {
     let named = if record.spec.limits.is_empty() { 0 } else { limits::NAMED };
     let admitted = if record.admitted_under().is_some() { limits::ADMITTED } else { 0 };
-    named | admitted
+    let member = if record.member.is_some() { limits::MEMBER } else { 0 };
+    named | admitted | member
 }
 
 /// A record as bytes, with its short payloads.
@@ -117,8 +129,7 @@ pub(crate) fn encode(
         blocked: blocked.as_bytes(),
         admission: admission.as_ref().map_or(&[][..], |name| &name[..]),
         counts: &element::pack_counts(&record.counts),
-        // Reserved for the place of an execution in a flow.
-        member: &[],
+        member: &member::encode(record),
         priority: record.priority.into(),
         created: record.created.as_ms(),
         started: record.run.started.as_ms(),
@@ -147,7 +158,18 @@ pub(crate) fn encode(
         acts: record.acts.clone(),
     };
     packer.raw(&pack_value(Some(&rest))?);
+    if record.flow.is_some() || record.member.is_some() {
+        let place = record.member.as_deref().map(Place::of);
+        packer.raw(&pack_value(Some(&FlowFields { flow: record.flow.clone(), place }))?);
+    }
     Ok(packer.0)
+}
+
+/// The first value in bytes, and what is behind it.
+fn first_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Unreadable> {
+    let mut behind = bytes;
+    let read = rmp_serde::decode::from_read(&mut behind);
+    read.map(|value| (value, behind)).map_err(|error| Unreadable::new(error.to_string()))
 }
 
 /// `read` applied to bytes, if there are any.
@@ -171,7 +193,11 @@ impl Stored {
         }
         let mut from = Unpacker(bytes);
         let fields = format::Record::unpack(&mut from)?;
-        let rest: ColdFields = value(from.0)?.ok_or(Short)?;
+        let (rest, behind) = first_value::<ColdFields>(from.0)?;
+        let in_flow: FlowFields = match behind {
+            [] => FlowFields::default(),
+            behind => first_value(behind)?.0,
+        };
         let blocked = maybe(fields.blocked, |name| Ok(keys::parse_blocked(name).ok_or(Short)?))?;
         let newest = maybe(fields.attempt, attempt::decode)?;
         let holder = maybe(fields.holder, lease)?;
@@ -215,6 +241,8 @@ impl Stored {
             attempt: newest,
             used: rest.used,
             acts: rest.acts,
+            flow: in_flow.flow,
+            member: member::decode(fields.member, in_flow.place)?,
         };
         let record = Execution {
             version: version(&fields),

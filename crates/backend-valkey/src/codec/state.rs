@@ -67,6 +67,11 @@ impl StateFields {
                 detail: pack_value(Some(suspension))?,
                 ..StateFields::default()
             },
+            State::Awaiting { why } => StateFields {
+                state: state::AWAITING,
+                why: number_of(&WHYS, why)?,
+                ..StateFields::default()
+            },
             State::Granted { grant, why } => StateFields {
                 state: state::GRANTED,
                 why: number_of(&WHYS, why)?,
@@ -99,6 +104,9 @@ impl StateFields {
                         (outcome::CANCELLED, pack_value(reason.as_ref())?)
                     }
                     Outcome::Expired => (outcome::EXPIRED, Vec::new()),
+                    Outcome::Skipped { because } => {
+                        (outcome::SKIPPED, because.as_str().as_bytes().to_vec())
+                    }
                 };
                 StateFields {
                     state: state::FINISHED,
@@ -138,6 +146,7 @@ pub(super) fn decode(
             detail: text(fields.detail)?.into(),
         },
         (state::SUSPENDED, None) => State::Suspended { suspension: needed(fields.detail)? },
+        (state::AWAITING, None) => State::Awaiting { why: why()? },
         (state::GRANTED, Some(held)) => State::Granted {
             grant: Grant { request: held.request, to: needed::<Worker>(fields.detail)?, until },
             why: why()?,
@@ -165,6 +174,7 @@ fn ended(why: u64, detail: &[u8]) -> Result<Outcome, Unreadable> {
         outcome::FAILED => Outcome::Failed { failure: needed(detail)? },
         outcome::CANCELLED => Outcome::Cancelled { reason: value(detail)? },
         outcome::EXPIRED => Outcome::Expired,
+        outcome::SKIPPED => Outcome::Skipped { because: word(detail)? },
         other => return Err(Unreadable::new(format!("an outcome has the number {other}"))),
     })
 }

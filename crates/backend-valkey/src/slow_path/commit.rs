@@ -77,7 +77,7 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn of(set: &WriteSet) -> Places {
         let changes = set.events.len() + added(set).count();
-        let records = set.changes.len() + set.appends.len();
+        let records = set.changes.len() + set.seen.len() + set.appends.len();
         let tallies = changes + records + set.resources.len() + set.guards.len();
         Places { changes, tallies, count: tallies + set.tallies.len() + removed(set).count() }
     }
@@ -112,6 +112,10 @@ pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
     }
     for change in &set.changes {
         push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
+    }
+    for (id, seen) in &set.seen {
+        args.extend([owned(keys::id(*id)), version(*seen), text("")]);
+        args.extend(["seen", "", ""].map(text));
     }
     for append in &set.appends {
         args.extend([owned(keys::id(append.owner)), version(append.seen), text("")]);

@@ -20,8 +20,8 @@ use crate::signals::Signals;
 /// `ff ls`.
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
-    /// Only in these states, separated by commas: waiting, delayed, rate_limited, suspended, active,
-    /// resumable, completed, failed, cancelled, expired; or waiting_for_capable_worker, queued while no
+    /// Only in these states, separated by commas: waiting, delayed, rate_limited, waiting_children,
+    /// suspended, active, resumable, completed, failed, cancelled, expired, skipped; or waiting_for_capable_worker, queued while no
     /// live worker can run it.
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<StateFilter>,

@@ -15,6 +15,7 @@ pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod feed;
+pub(crate) mod flow;
 pub(crate) mod keys;
 pub(crate) mod lane;
 mod limits;
@@ -40,6 +41,7 @@ pub(crate) mod submit;
 pub(crate) mod tags;
 pub(crate) mod tail;
 pub(crate) mod token;
+pub(crate) mod upstream;
 pub(crate) mod usage;
 pub(crate) mod version;
 pub(crate) mod wait;
@@ -112,6 +114,8 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Signal(command) => command.run(session).await,
         Command::Waitpoints(command) => command.run(session).await,
         Command::Resume(command) => command.run(session).await,
+        Command::Flow(command) => command.run(session).await,
+        Command::Upstream(command) => command.run(session).await,
         Command::Worker(command) => command.run(session).await,
         Command::Progress(command) => command.run(session).await,
         Command::Usage(command) => command.run(session).await,

@@ -46,7 +46,9 @@ impl Show {
                 format!("worker --lane {} --exec cat", view.lane)
             }
             PublicState::Suspended => answer(&record, id),
-            PublicState::RateLimited => format!("explain {}", id),
+            PublicState::RateLimited | PublicState::WaitingChildren | PublicState::Skipped => {
+                format!("explain {}", id)
+            }
             PublicState::Completed => format!("result {}", id),
             PublicState::Failed | PublicState::Expired => format!("attempts {}", id),
             PublicState::Cancelled => format!("replay {}", id),

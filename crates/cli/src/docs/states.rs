@@ -7,10 +7,10 @@ use ff_core::machine::{Command, Loaded, Step, Submit, apply};
 use ff_core::record::Attempt;
 use ff_core::state::{DelayReason, Failure, Grant, Intent, Lease, Outcome, State, Worker};
 use ff_core::suspension::{OnTimeout, SuspendReason, Suspension};
-use ff_core::table::{ARROWS, Node};
+use ff_core::table::{ARROWS, Arrow, FLOW_ARROWS, Node};
 use ff_core::{
-    Category, Description, ExecutionId, Lane, LeaseId, Partition, Payload, PublicState, Refusal,
-    RequestId, ResourceKind, Time, WorkerId, WorkerInstanceId,
+    Category, Description, ExecutionId, Lane, LeaseId, NodeName, Partition, Payload, PublicState,
+    Refusal, RequestId, ResourceKind, Time, WorkerId, WorkerInstanceId,
 };
 
 use super::{code, heading, table};
@@ -23,10 +23,14 @@ pub(crate) fn page() -> String {
     );
     page.push_str(&diagram());
     page.push_str("\n## Moves\n\n");
-    let rows = ARROWS
-        .iter()
-        .map(|(from, verb, to)| [code(from.as_str()), verb.to_string(), code(to.as_str())]);
-    page.push_str(&table(["from", "by", "to"], rows));
+    page.push_str(&moves(ARROWS));
+    page.push_str("\n## Moves of flows\n\n");
+    page.push_str(
+        "A flow is an execution that waits for its members and never runs itself. What another's end, or \
+         the end of the flow, does to a member is called `follow`; what follow-up work does to the flow is \
+         called `cascade`.\n\n",
+    );
+    page.push_str(&moves(FLOW_ARROWS));
     page.push_str("\n## How a state is shown\n\n");
     page.push_str(
         "`state` is the public word; the six columns after it are the `state_vector`. All are \
@@ -37,6 +41,13 @@ pub(crate) fn page() -> String {
     let words = PublicState::ALL.iter().map(code).collect::<Vec<_>>().join(", ");
     page.push_str(&format!("{words}.\n"));
     page
+}
+
+fn moves(arrows: &[Arrow]) -> String {
+    let rows = arrows
+        .iter()
+        .map(|(from, verb, to)| [code(from.as_str()), verb.to_string(), code(to.as_str())]);
+    table(["from", "by", "to"], rows)
 }
 
 fn diagram() -> String {
@@ -154,6 +165,8 @@ fn records() -> Result<Vec<(&'static str, Description)>, Refusal> {
         ("failed", after(finished(Outcome::Failed { failure }))),
         ("cancelled", after(finished(Outcome::Cancelled { reason: None }))),
         ("expired", after(finished(Outcome::Expired))),
+        ("awaiting others", before(State::Awaiting { why: Intent::Fresh })),
+        ("skipped", before(finished(Outcome::Skipped { because: NodeName::new("a")? }))),
         ("cancelled before an attempt", before(finished(Outcome::Cancelled { reason: None }))),
         ("expired before an attempt", before(finished(Outcome::Expired))),
     ]);
@@ -194,7 +207,7 @@ mod tests {
     #[test]
     fn the_page_shows_every_move_and_every_public_state() {
         let page = page();
-        for (from, verb, to) in ARROWS {
+        for (from, verb, to) in ARROWS.iter().chain(FLOW_ARROWS) {
             let row = format!("| `{}` | {verb} | `{}` |", from.as_str(), to.as_str());
             assert!(page.contains(&row), "{row}");
         }

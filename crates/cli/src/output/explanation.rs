@@ -59,6 +59,10 @@ fn details(reason: &ReasonView, now: Time) -> (&'static str, String) {
             let (asked, ends) = (asked.unwrap_or_default(), ends.unwrap_or_default());
             ("suspended", format!("waits for {waits_for}{asked}{ends}"))
         }
+        ReasonView::Awaiting { needs, upstreams } => {
+            let upstreams = upstreams.iter().map(|one| format!("\n{} is {}", one.name, one.state));
+            ("awaiting", format!("needs {needs} more{}", upstreams.collect::<String>()))
+        }
         ReasonView::Reserved { worker, instance, until } => {
             let until = when::full(*until, now);
             ("reserved", format!("for {instance} of worker {worker} until {until}"))

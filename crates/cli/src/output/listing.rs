@@ -52,6 +52,24 @@ pub(crate) fn wide(page: &ListPageView, now: Time, style: Style) -> String {
     table.show(style)
 }
 
+/// One flow a line; nothing is cut.
+pub(crate) fn flows(page: &ListPageView, now: Time, style: Style) -> String {
+    if page.executions.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["FLOW", "STATE", "NODES", "CREATED", "REASON"], 1).numbers(&[2]);
+    for view in &page.executions {
+        table.row([
+            view.id.to_string(),
+            view.state.to_string(),
+            view.flow.as_ref().map_or(0, |flow| flow.members).to_string(),
+            when::relative(view.created, now),
+            reason(view, now),
+        ]);
+    }
+    table.show(style)
+}
+
 fn reason(view: &ExecutionView, now: Time) -> String {
     let until = view.delayed_until.map(|until| format!("{}: ", when::relative(until, now)));
     let reason = view.reason.as_deref().unwrap_or_default();

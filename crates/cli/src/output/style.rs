@@ -45,7 +45,7 @@ impl Style {
             "failed" | "expired" | "timed_out" | "lease_lost" | "full" => "31",
             "active" | "open" => "36",
             "delayed" | "rate_limited" | "cancelled" | "cancelling" | "resumable" | "paused"
-            | "draining" | "paused, draining" | "warned" => "33",
+            | "draining" | "paused, draining" | "warned" | "skipped" => "33",
             _ => "0",
         };
         self.paint(colour, word)

@@ -32,6 +32,10 @@ pub(super) fn of(assignment: &Assignment, url: &str) -> Vec<(&'static str, Strin
         ("FF_STEPS", assignment.steps.to_string()),
         ("FF_GENERATION", assignment.generation.to_string()),
     ];
+    if let Some((flow, node)) = &assignment.member {
+        variables.push(("FF_FLOW", flow.to_string()));
+        variables.push(("FF_NODE", node.to_string()));
+    }
     let progress = assignment.progress.as_ref();
     if let Some(percent) = progress.and_then(|progress| progress.percent) {
         variables.push(("FF_PROGRESS", percent.to_string()));

@@ -1,5 +1,6 @@
 //! The endpoint through which a worker's programs reach the store: they report progress and usage of
-//! the execution they run, keep and read its steps, and can do nothing else.
+//! the execution they run, keep and read its steps, read the results that it depends on, and can do
+//! nothing else.
 //!
 //! It is an HTTP endpoint on a free port of loopback, whatever the worker itself works with. A call
 //! must carry the fence of an execution that runs here now, which is random and given to its program
@@ -21,7 +22,7 @@ use ff_api::{ErrorView, StepsView};
 use ff_core::bounds::PAGE;
 use ff_core::machine::{LeaseRef, RecordedStep};
 use ff_core::refusal::Stale;
-use ff_core::{ExecutionId, Refusal};
+use ff_core::{ExecutionId, Payload, Refusal};
 use ff_store::{ClientAndWorker, StoreError};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -41,6 +42,8 @@ use tokio::task::AbortHandle;
 const CONNECTIONS: usize = 256;
 /// Most bytes of a body: the longest result of a step, in base64.
 const BODY: usize = 2 << 20;
+/// Where the results of nodes are read.
+const UPSTREAMS: &str = "upstreams/";
 /// How long a caller may take to send a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -147,12 +150,12 @@ impl Calls {
         let (id, call) = (path.next().unwrap_or(""), path.next().unwrap_or(""));
         let is_served = match head.method {
             Method::POST => matches!(call, "progress" | "usage" | "steps"),
-            Method::GET => call == "steps",
+            Method::GET => call == "steps" || call.starts_with(UPSTREAMS),
             _ => false,
         };
         if !is_served {
             let why = "is not served to programs; POST /v1/executions/ID/progress, .../usage or \
-                       .../steps, or GET .../steps";
+                       .../steps, or GET .../steps or .../upstreams/NODE";
             return Err(Refusal::invalid("path", why).into());
         }
         let hold = self.held.all().get(&id.parse::<ExecutionId>()?).cloned();
@@ -160,6 +163,10 @@ impl Calls {
         let target = hold.target.clone();
         if head.method == Method::GET {
             shown(&head, &hold)?;
+            if let Some(node) = call.strip_prefix(UPSTREAMS) {
+                let result = self.backend.upstream(&target, &node.parse()?).await?;
+                return Ok(payload(result));
+            }
             let page = self.backend.journal(&target, cursor(&head)?, PAGE).await?;
             return Ok(json(StatusCode::OK, &StepsView::from(&page)));
         }
@@ -240,6 +247,15 @@ fn json(status: StatusCode, body: &impl Serialize) -> Response<Full<Bytes>> {
     response
         .headers_mut()
         .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The bytes of a payload, with its media type.
+fn payload(payload: Payload) -> Response<Full<Bytes>> {
+    let mut response = plain(StatusCode::OK, payload.bytes);
+    if let Ok(media) = payload.content_type.as_str().parse() {
+        response.headers_mut().insert(CONTENT_TYPE, media);
+    }
     response
 }
 

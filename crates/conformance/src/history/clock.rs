@@ -113,7 +113,11 @@ impl Watch {
     ) -> Result<(), String> {
         let gone = before.records.values().filter(|record| after.record(record.id).is_none());
         for record in gone {
-            let due = record.retired_at().ok_or("an unfinished execution was removed")?;
+            if record.outcome().is_none() {
+                return Err("an unfinished execution was removed".into());
+            }
+            // A member goes with its flow, and a flow once its removal has begun.
+            let Some(due) = record.retired_at() else { continue };
             let unconfirmed =
                 self.jump.filter(|(_, at)| self.passed.get() - at.get() < LATER.get());
             let certain = unconfirmed.map_or(self.clock, |(from, _)| from + JUMP);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ff_core::collection::Content;
-use ff_core::machine::{Action, Assignment, ClaimRequest, Command, Reply};
+use ff_core::machine::{Action, Assignment, ClaimRequest, Command, FlowMember, FlowPage, Reply};
 use ff_core::state::State;
 use ff_core::{Execution, ExecutionId, LeaseId, Time, timer};
 use ff_store::{Listed, StoreError};
@@ -61,13 +61,25 @@ impl Agreement {
         let any = |fits: fn(&Execution, &ClaimRequest, Time) -> bool, claim: &ClaimRequest| {
             view.held.records.values().any(|record| fits(record, claim, view.now))
         };
-        let several = |claim: &ClaimRequest| claim.max > 1 && (!alone || any(expired_in, claim));
+        let withdrawn = |record: &Execution, claim: &ClaimRequest| {
+            let flow = record.member.as_ref().and_then(|member| view.held.record(member.flow));
+            let is_here =
+                (&record.spec.namespace, &record.spec.lane) == (&claim.namespace, &claim.lane);
+            is_here && record.member.is_some() && flow.is_none_or(|flow| !flow.runs_members())
+        };
+        let withdraws = |claim: &ClaimRequest| {
+            view.held.records.values().any(|record| withdrawn(record, claim))
+        };
+        let several = |claim: &ClaimRequest| {
+            claim.max > 1 && (!alone || any(expired_in, claim) || withdraws(claim))
+        };
         let again = |claim: &ClaimRequest| {
             let finds = claim.retry && alone && any(held_by, claim);
             view.leased.contains(&claim.request) && !finds
         };
         self == Agreement::Exact
             || (requests.len() == claims.len()
+                && concern_different_flows(op, view)
                 && !claims.into_iter().any(|claim| several(claim) || again(claim)))
     }
 
@@ -77,6 +89,15 @@ impl Agreement {
             (Ok(Reply::Claimed(ours)), Ok(Reply::Claimed(theirs))) => {
                 (ours.again, ours.withheld) == (theirs.again, theirs.withheld)
                     && self.assignments(&ours.assignments) == self.assignments(&theirs.assignments)
+            }
+            (Ok(Reply::FlowPage(ours)), Ok(Reply::FlowPage(theirs))) => {
+                // What its members are is compared with the rest of what both hold.
+                let shown = |page: &FlowPage| {
+                    let members = page.members.iter();
+                    let members = members.map(|m| FlowMember { execution: None, ..m.clone() });
+                    FlowPage { members: members.collect(), ..page.clone() }
+                };
+                shown(ours) == shown(theirs)
             }
             (Ok(ours), Ok(theirs)) => ours == theirs,
             (Err(StoreError::Refused(ours)), Err(StoreError::Refused(theirs))) => ours == theirs,
@@ -167,6 +188,17 @@ fn expired_in(record: &Execution, claim: &ClaimRequest, now: Time) -> bool {
     matches!(record.state, State::Queued { .. })
         && (&record.spec.namespace, &record.spec.lane) == (&claim.namespace, &claim.lane)
         && timer::due(record, now).is_some()
+}
+
+/// Whether no two commands concern one flow: a conflict lets a later one of two overtake the other.
+fn concern_different_flows(op: &Op, view: View<'_>) -> bool {
+    let flow_of = |command: &Command| {
+        let record = view.held.record(command.action.facts().subject.execution()?)?;
+        let member = record.member.as_ref().map(|member| member.flow);
+        member.or_else(|| record.flow.is_some().then_some(record.id))
+    };
+    let flows: Vec<_> = op.commands().iter().filter_map(flow_of).collect();
+    flows.iter().collect::<HashSet<_>>().len() == flows.len()
 }
 
 /// Whether the claim holds `record`, and would find it again.

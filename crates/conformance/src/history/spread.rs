@@ -111,7 +111,9 @@ impl<'a> Waiting<'a> {
     fn is_plain(&self) -> bool {
         let ready = |record: &&Execution| {
             let is_paused = self.lane(record).is_some_and(|lane| lane.paused);
-            timer::due(record, self.view.now).is_none() && !is_paused
+            let flow = record.member.as_ref().map(|member| self.view.held.record(member.flow));
+            let may_run = flow.is_none_or(|flow| flow.is_some_and(|flow| flow.runs_members()));
+            timer::due(record, self.view.now).is_none() && !is_paused && may_run
         };
         self.records.iter().all(ready) && !self.needs_admission()
     }

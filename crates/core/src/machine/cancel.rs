@@ -6,6 +6,7 @@ use crate::act::Deed;
 use crate::bounds;
 use crate::digest::Digest;
 use crate::event::EventKind;
+use crate::flow::{Ending, HeldMembers, Phase};
 use crate::id::LeaseId;
 use crate::record::Execution;
 use crate::refusal::Refusal;
@@ -51,6 +52,75 @@ impl Decide for CancelHeld {
     }
 }
 
+/// An operator cancels a flow. From then on none of its members is claimed, released or added; they end
+/// one after the other, and the flow after them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelFlow {
+    /// Which flow.
+    pub target: Target,
+    /// What becomes of members that a worker holds.
+    pub held: HeldMembers,
+    /// Why, for people.
+    pub reason: Option<Box<str>>,
+}
+
+impl Decide for CancelFlow {
+    fn facts(&self) -> Facts<'_> {
+        Facts::execution(self.target.execution, Verb::Cancel)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        if let HeldMembers::Grace(grace) = self.held {
+            grace.within("grace", bounds::SPAN_MIN, bounds::GRACE_MAX)?;
+        }
+        check_message("reason", self.reason.as_deref().unwrap_or(""))
+    }
+
+    fn reads(&self) -> ReadSet {
+        ReadSet::record(self.target.execution)
+    }
+
+    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
+        let record = context.found(&self.target)?;
+        match &record.state {
+            _ if !record.is_flow() => Err(Refusal::NoSuch { what: "flow" }),
+            State::Finished { outcome: Outcome::Cancelled { .. }, .. } => {
+                Ok(Step::answer(Cancelled::Finished))
+            }
+            State::Finished { .. } => Err(Refusal::WrongState {
+                command: "cancel",
+                state: record.public_state(),
+                needs: "unfinished",
+            }),
+            _ => Ok(context.cancel_flow(record, self.held, self.reason.clone())),
+        }
+    }
+}
+
+impl Context<'_> {
+    /// Ends a flow. One that is ending already keeps its outcome; its held members are given no more time
+    /// than before.
+    fn cancel_flow(&self, record: &Execution, held: HeldMembers, reason: Option<Box<str>>) -> Step {
+        let answer = match held {
+            HeldMembers::Grace(grace) => Cancelled::Cancelling { by: self.now + grace },
+            HeldMembers::Cancel | HeldMembers::Finish => Cancelled::Cancelling { by: self.now },
+        };
+        let earlier = match record.flow.as_deref().map(|flow| &flow.phase) {
+            Some(Phase::Ending(ending)) => Some(ending.clone()),
+            _ => None,
+        };
+        let ending = match earlier.clone() {
+            Some(earlier) if held == HeldMembers::Cancel => Ending { held, ..earlier },
+            Some(earlier) => earlier,
+            None => Ending { outcome: Outcome::Cancelled { reason }, held },
+        };
+        match earlier.as_ref() == Some(&ending) {
+            true => Step::answer(answer),
+            false => Step::write(self.end_flow(record, ending), answer),
+        }
+    }
+}
+
 /// An operator cancels: at once, or leaving a holder some time to stop by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancel {
@@ -91,6 +161,10 @@ impl Decide for Cancel {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let record = context.found(&self.target)?;
+        if record.is_flow() && record.outcome().is_none() {
+            let held = self.grace.map_or(HeldMembers::Cancel, HeldMembers::Grace);
+            return Ok(context.cancel_flow(record, held, self.reason.clone()));
+        }
         match (&record.state, self.grace) {
             (State::Finished { outcome: Outcome::Cancelled { .. }, .. }, _) => {
                 Ok(Step::answer(Cancelled::Finished))

@@ -1,11 +1,11 @@
-//! Claim: take the best work a worker can run, or the work reserved for it.
+//! Claim: take the best work a worker can run.
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use super::{
     Action, Admissions, Admitted, Claimed, Context, Decide, Facts, Item, NeedsAdmission, Nominate,
-    Phase, ReadSet, Reply, Settlement, Step, TICKET_TTL, Target, Transition, Withheld,
+    ReadSet, Reply, Step, Transition, Withheld,
 };
 use crate::bounds;
 use crate::capability::Capabilities;
@@ -15,9 +15,8 @@ use crate::payload::{BlobKey, BlobPart};
 use crate::record::Execution;
 use crate::refusal::Refusal;
 use crate::resource::LaneState;
-use crate::state::{Intent, State, Worker};
+use crate::state::{State, Worker};
 use crate::table::Verb;
-use crate::time::Millis;
 use crate::timer;
 
 /// How many candidates are read when some must be admitted first. Those that are refused leave the
@@ -167,6 +166,10 @@ impl Claim {
             if let Some(due) = timer::due(record, context.now) {
                 let (write, _) = context.fire(record, due);
                 items.push(moved_on(Some(write)));
+                continue;
+            }
+            if let Some(flow) = context.ending_flow(record) {
+                items.push(moved_on(context.withdraw(flow, record)));
                 continue;
             }
             let record = match context.admit_or_defer(record, &self.admissions) {
@@ -363,12 +366,22 @@ impl<'a> Context<'a> {
         let records = candidates.iter().filter_map(|id| self.loaded.record(*id));
         records
             .filter(|record| self.loaded.blobs.get(&input_of(record)).is_none_or(Option::is_some))
+            .filter(|record| self.is_flow_readable(record))
             .collect()
     }
 
-    /// Those of `records` whose inputs are loaded.
+    /// Whether the flow of `record`, if it is a member of one, was read or not asked for.
+    fn is_flow_readable(&self, record: &Execution) -> bool {
+        let flow = record.member.as_ref().and_then(|member| self.loaded.records.get(&member.flow));
+        flow.is_none_or(Option::is_some)
+    }
+
+    /// Those of `records` whose inputs are loaded, and their flows.
     fn ready(&self, records: &[&'a Execution]) -> Vec<&'a Execution> {
-        let loaded = |record: &&Execution| self.loaded.blobs.contains_key(&input_of(record));
+        let loaded = |record: &&Execution| {
+            self.loaded.blobs.contains_key(&input_of(record))
+                && self.missing_flows([*record].into_iter()).is_empty()
+        };
         records.iter().copied().filter(loaded).collect()
     }
 
@@ -406,90 +419,19 @@ impl<'a> Context<'a> {
 
     /// What must be read before `records` can be handed out, if anything.
     fn missing_inputs<'r>(&self, records: impl Iterator<Item = &'r Execution>) -> Option<ReadSet> {
-        let keys = records.map(input_of);
+        let all: Vec<_> = records.collect();
+        let keys = all.iter().copied().map(input_of);
         let blobs: Vec<_> = keys.filter(|key| !self.loaded.blobs.contains_key(key)).collect();
-        (!blobs.is_empty()).then(|| ReadSet { blobs, ..ReadSet::default() })
+        let flows = self.missing_flows(all.iter().copied());
+        (!blobs.is_empty() || !flows.is_empty()).then(|| ReadSet {
+            blobs,
+            records: flows,
+            tolerant: true,
+            ..ReadSet::default()
+        })
     }
 }
 
 fn input_of(record: &Execution) -> BlobKey {
     BlobKey { execution: record.id, part: BlobPart::Input }
-}
-
-/// Turns a grant into a lease, which is named after the grant's request, so that a repeated call finds
-/// it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimGranted {
-    /// The execution that was reserved.
-    pub target: Target,
-    /// The request that reserved it.
-    pub request: RequestId,
-    /// Who claims: the worker it was reserved for.
-    pub worker: Worker,
-}
-
-impl ClaimGranted {
-    fn why(&self, record: &Execution, context: &Context<'_>) -> Result<Intent, Refusal> {
-        match &record.state {
-            State::Granted { grant, why }
-                if grant.request == self.request && timer::due(record, context.now).is_none() =>
-            {
-                if grant.to == self.worker {
-                    Ok(*why)
-                } else {
-                    Err(Refusal::WrongWorker)
-                }
-            }
-            _ => Err(Refusal::StaleGrant),
-        }
-    }
-
-    fn already_held(&self, record: &Execution, context: &Context<'_>) -> bool {
-        let mine = |request| request == self.request;
-        timer::due(record, context.now).is_none()
-            && record
-                .lease()
-                .is_some_and(|held| mine(held.id.request) && held.worker == self.worker)
-    }
-}
-
-impl Decide for ClaimGranted {
-    fn facts(&self) -> Facts<'_> {
-        Facts::execution(self.target.execution, Verb::ClaimGranted)
-    }
-
-    fn check(&self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn reads(&self) -> ReadSet {
-        let blobs = vec![BlobKey { execution: self.target.execution, part: BlobPart::Input }];
-        ReadSet { blobs, ..ReadSet::record(self.target.execution) }
-    }
-
-    fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        let record = context.found(&self.target)?;
-        if self.already_held(record, context) {
-            let assignments = context.assignment(record).into_iter().collect();
-            return Ok(Step::answer(Claimed { assignments, ..Claimed::default() }));
-        }
-        let why = self.why(record, context)?;
-        let lane = (record.spec.namespace.clone(), record.spec.lane.clone());
-        if context.loaded.lane.is_none() {
-            return Ok(Step::NeedMore(ReadSet { lane: Some(lane), ..ReadSet::default() }));
-        }
-        if context.withheld().is_some() {
-            return Err(Refusal::LanePaused);
-        }
-        let lease = LeaseId::new(self.request, 0, record.epoch);
-        let (mut write, after) = context.hold(record, why, &self.worker, lease);
-        if let Some(admission) = after.admitted_under() {
-            let at_least = Millis::new(after.spec.policy.lease_ttl.get() + TICKET_TTL.get());
-            let phase = Phase::Running { started: Some(context.now), at_least };
-            write.settlements.push(Settlement::of(&after, admission, phase));
-        }
-        let assignment = context.assignment(&after).ok_or(Refusal::StaleGrant)?;
-        let claimed = Claimed { assignments: vec![assignment], ..Claimed::default() };
-        Ok(Step::write(context.guarded(write), claimed))
-    }
 }

@@ -51,7 +51,7 @@ impl Decide for Complete {
     }
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
-        context.exit(&self.hold, self.digest(), |held| {
+        let step = context.exit(&self.hold, self.digest(), |held| {
             let outcome = Outcome::Success { result: self.result.shape() };
             Leave {
                 after: context.finished(held.record, outcome, EndReason::Completed),
@@ -60,6 +60,7 @@ impl Decide for Complete {
                 result: Some((BlobPart::Result(held.record.run.number), self.result.bytes.clone())),
                 entry: None,
             }
-        })
+        })?;
+        Ok(context.cascade_at_once(context.found(&self.hold.target)?, step))
     }
 }

@@ -43,6 +43,14 @@ pub(super) trait Work: Sync {
 
 /// The kinds that this release knows.
 const KINDS: &[(ContinuationKind, &dyn Work)] = &[
+    (ContinuationKind::ENDED, &super::cascade::EndedWork),
+    (ContinuationKind::SETTLE, &super::flow_ends::Settle),
+    (ContinuationKind::CANCEL, &super::flow_ends::CancelMembers),
+    (ContinuationKind::UNNEEDED, &super::flow_ends::Unneeded),
+    (ContinuationKind::STRAY, &super::flow_ends::Stray),
+    (ContinuationKind::CATCH_UP, &super::flow_ends::CatchUp),
+    (ContinuationKind::RETIRE, &super::flow_ends::Retire),
+    (ContinuationKind::REOPENED, &super::replay_flow::Reopened),
     #[cfg(feature = "toy")]
     (ContinuationKind::TOY, &super::toy_later::Elements),
 ];

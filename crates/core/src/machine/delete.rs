@@ -28,7 +28,18 @@ impl Decide for Delete {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let record = context.found(&self.target)?;
+        if record.member.is_some() {
+            return Err(Refusal::invalid("id", "is of a member of a flow; delete the flow"));
+        }
         match record.state {
+            State::Finished { .. } if record.flow.is_some() => {
+                let is_retiring = record.outcome().is_some() && record.retired_at().is_none();
+                let write = (!is_retiring).then(|| context.retire_flow(record));
+                Ok(write.map_or_else(
+                    || Step::answer(Reply::Done),
+                    |write| Step::write(write, Reply::Done),
+                ))
+            }
             State::Finished { .. } => Ok(Step::write(context.remove(record), Reply::Done)),
             _ => Err(Refusal::WrongState {
                 command: "delete",

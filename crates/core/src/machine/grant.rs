@@ -138,6 +138,15 @@ impl Decide for GrantNext {
             let reply = Granted { again: true, ..Granted::default() }.into();
             return Ok(Step::Done(Transition { items: vec![Item { write: Some(write), reply }] }));
         }
+        let records = context.missing_flows([record].into_iter());
+        if !records.is_empty() {
+            return Ok(Step::NeedMore(ReadSet { records, tolerant: true, ..ReadSet::default() }));
+        }
+        if let Some(flow) = context.ending_flow(record) {
+            let reply = Granted { again: true, ..Granted::default() }.into();
+            let write = context.withdraw(flow, record);
+            return Ok(Step::Done(Transition { items: vec![Item { write, reply }] }));
+        }
         let record = match context.admit_or_defer(record, &self.admissions) {
             Ok(record) => record,
             Err(needs) => {
@@ -150,7 +159,8 @@ impl Decide for GrantNext {
         let offer = self.offer(&record, &grant);
         let mut after = record.clone().into_owned();
         after.state = State::Granted { grant, why };
-        let write = context.guarded(context.update(&record, after, EventKind::Granted));
+        let write = context.update(&record, after, EventKind::Granted);
+        let write = context.guarded(context.guarded_by_flow(&record, write));
         Ok(Step::write(write, Granted { offer: Some(offer), ..Granted::default() }))
     }
 }

@@ -1,10 +1,12 @@
 //! How a worker comes to hold an execution, by whatever route it claims.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 
 use super::{Assignment, Context, LeaseRef, Target, WriteSet};
 use crate::event::EventKind;
-use crate::id::LeaseId;
+use crate::id::{ExecutionId, LeaseId};
 use crate::payload::{BlobKey, BlobPart, Payload};
 use crate::record::{Attempt, Execution};
 use crate::refusal::Refusal;
@@ -55,7 +57,31 @@ impl Context<'_> {
         }
         let attempt = after.attempt.as_ref().map_or(0, |attempt| attempt.number);
         let write = self.update(before, after.clone(), EventKind::Claimed { attempt });
-        (write.with_past_attempt(past), after)
+        (self.guarded_by_flow(before, write.with_past_attempt(past)), after)
+    }
+
+    /// `write`, on the condition that the flow of `record`, if it is a member of one, is unchanged.
+    pub(super) fn guarded_by_flow(&self, record: &Execution, mut write: WriteSet) -> WriteSet {
+        let flow = record.member.as_ref().and_then(|member| self.loaded.record(member.flow));
+        write.seen.extend(flow.map(|flow| (flow.id, flow.version)));
+        write
+    }
+
+    /// The flows of `records` that were not read.
+    pub(super) fn missing_flows<'r>(
+        &self,
+        records: impl Iterator<Item = &'r Execution>,
+    ) -> Vec<ExecutionId> {
+        let flows = records.filter_map(|record| record.member.as_ref().map(|member| member.flow));
+        let missing: BTreeSet<_> =
+            flows.filter(|flow| !self.loaded.records.contains_key(flow)).collect();
+        missing.into_iter().collect()
+    }
+
+    /// The flow of `record` if that keeps it from being dispatched.
+    pub(super) fn ending_flow(&self, record: &Execution) -> Option<&Execution> {
+        let flow = self.loaded.record(record.member.as_ref()?.flow)?;
+        (!flow.runs_members()).then_some(flow)
     }
 
     /// The assignment of `record`'s holder, if it is leased and its input is loaded.
@@ -90,6 +116,7 @@ impl Assignment {
             progress: record.attempt.as_ref().and_then(|attempt| attempt.progress.clone()),
             steps: record.journal.visible() as u32,
             generation: record.journal.generation(),
+            member: record.member.as_ref().map(|member| (member.flow, member.name.clone())),
             input: Payload { content_type: record.spec.input.content_type.clone(), bytes: input },
         })
     }

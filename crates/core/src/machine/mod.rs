@@ -7,7 +7,9 @@
 
 mod admission;
 mod cancel;
+mod cascade;
 mod claim;
+mod claim_granted;
 mod complete;
 mod continue_;
 mod credential;
@@ -17,6 +19,7 @@ mod ending;
 mod facts;
 mod fail;
 mod feed;
+mod flow_ends;
 mod frames;
 mod grant;
 mod guard;
@@ -27,10 +30,12 @@ mod lane;
 mod limit;
 mod priority;
 mod progress;
+mod read_flow;
 mod readwrite;
 mod record_step;
 mod renew;
 mod replay;
+mod replay_flow;
 mod reply;
 mod resume;
 mod revoke;
@@ -38,6 +43,7 @@ mod signal;
 mod signing;
 mod spread;
 mod submit;
+mod submit_flow;
 mod summary;
 mod suspend;
 mod tags;
@@ -61,8 +67,9 @@ pub use admission::{
     Block, Decision, Held, Home, NeedsAdmission, Phase, Recount, SetWaiters, Settlement,
     SettlementEffects, Shortfall, TICKET_TTL, Unblock,
 };
-pub use cancel::{Cancel, CancelHeld};
-pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimGranted, ClaimRequest};
+pub use cancel::{Cancel, CancelFlow, CancelHeld};
+pub use claim::{ADMISSION_LOOKAHEAD, Claim, ClaimRequest};
+pub use claim_granted::ClaimGranted;
 pub use complete::Complete;
 pub use continue_::{Continue, Continued, Slice};
 pub use credential::{IssueToken, NoteTokenUse, RevokeToken};
@@ -78,6 +85,7 @@ pub use lane::SetLane;
 pub use limit::{Discard, PutBudget, PutQuota, ResetBudget};
 pub use priority::SetPriority;
 pub use progress::ReportProgress;
+pub use read_flow::{FlowMember, FlowPage, ReadFlow, ReadUpstream};
 pub use readwrite::{
     Change, Item, LaneClass, Loaded, MAX_ROUNDS, Nominate, ReadSet, ResourceChange, Step,
     Transition, WriteSet,
@@ -85,10 +93,11 @@ pub use readwrite::{
 pub use record_step::RecordStep;
 pub use renew::Renew;
 pub use replay::Replay;
+pub use replay_flow::{ReopenMembers, ReopenedMember, ReplayFlow};
 pub use reply::{
-    AppendedFrames, Assignment, Cancelled, Claimed, GrantOffer, Granted, PatchedSummary,
-    RecordedStep, Registered, Renewed, Reply, Signalled, Submitted, Suspended, Used,
-    WaitpointOpened, Withheld,
+    AppendedFrames, Assignment, Cancelled, Claimed, FlowSubmitted, GrantOffer, Granted,
+    PatchedSummary, RecordedStep, Registered, Renewed, Reply, Signalled, Submitted, Suspended,
+    Used, WaitpointOpened, Withheld,
 };
 pub use resume::Resume;
 pub use revoke::Revoke;
@@ -96,6 +105,7 @@ pub use signal::{Signal, WaitpointRef};
 pub use signing::{RegisterKey, RetireKey, RotateKey};
 pub use spread::{CopyResource, ResourceSpread};
 pub use submit::Submit;
+pub use submit_flow::{FlowNode, FlowSpec, SubmitFlow};
 pub use summary::PatchSummary;
 pub use suspend::Suspend;
 pub use tags::SetTags;
@@ -249,6 +259,12 @@ actions!(
     AppendFrames,
     PatchSummary,
     Continue,
+    SubmitFlow,
+    CancelFlow,
+    ReplayFlow,
+    ReopenMembers,
+    ReadFlow,
+    ReadUpstream,
     RegisterKey,
     RotateKey,
     RetireKey,

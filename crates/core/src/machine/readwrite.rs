@@ -52,7 +52,7 @@ pub struct ReadSet {
     pub tallies: Vec<ExecutionId>,
     /// Resources, by key.
     pub resources: Vec<ResourceKey>,
-    /// A resource that cannot be read costs itself alone, instead of failing the command.
+    /// A record or a resource that cannot be read costs itself alone, instead of failing the command.
     pub tolerant: bool,
     /// The settings of a lane, as the command's partition has them.
     pub lane: Option<(Namespace, Lane)>,
@@ -231,6 +231,8 @@ pub struct Item {
 pub struct WriteSet {
     /// The records that change.
     pub changes: Vec<Change>,
+    /// Records that must still have the version decided on, and do not change.
+    pub seen: Vec<(ExecutionId, Version)>,
     /// Elements that are added without a change of their record.
     pub appends: Vec<Append>,
     /// Follow-up work that is added or removed.
@@ -311,6 +313,7 @@ impl Context<'_> {
         }
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
+        self.follow(before, &after, &mut write);
         WriteSet {
             events: what
                 .into()
@@ -318,6 +321,8 @@ impl Context<'_> {
                 .into_iter()
                 .collect(),
             settlements: write.settlements,
+            continuations: write.continuations,
+            tallies: write.tallies,
             changes: vec![Change {
                 id: after.id,
                 before: Some(before.version),
@@ -384,6 +389,30 @@ fn resource_change(change: ResourceChange) -> WriteSet {
 }
 
 impl WriteSet {
+    /// Both writes as one. What they count for one owner is counted at once.
+    pub(super) fn join(mut self, other: WriteSet) -> WriteSet {
+        self.changes.extend(other.changes);
+        self.seen.extend(other.seen);
+        self.appends.extend(other.appends);
+        self.continuations.extend(other.continuations);
+        for change in other.tallies {
+            match self.tallies.iter_mut().find(|known| known.owner == change.owner) {
+                Some(known) => {
+                    for (counter, by) in change.add {
+                        *known.add.entry(counter).or_default() += by;
+                    }
+                    known.at_zero = known.at_zero.or(change.at_zero);
+                }
+                None => self.tallies.push(change),
+            }
+        }
+        self.resources.extend(other.resources);
+        self.guards.extend(other.guards);
+        self.settlements.extend(other.settlements);
+        self.events.extend(other.events);
+        self
+    }
+
     /// Stores bytes beside the one record of this write.
     pub(super) fn with_blob(mut self, part: BlobPart, bytes: Bytes) -> WriteSet {
         self.changes[0].blob = Some((part, bytes));

@@ -40,6 +40,11 @@ impl Decide for Replay {
 
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let record = context.found(&self.target)?;
+        if record.member.is_some() || record.flow.is_some() {
+            let why =
+                "is of a flow or a node of one; replay the flow, which runs what did not complete";
+            return Err(Refusal::invalid("id", why));
+        }
         let current = record.run.number;
         if self.run.checked_add(1) == Some(current) {
             return Ok(Step::answer(Reply::Replayed(current)));

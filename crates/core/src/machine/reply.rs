@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::id::{ExecutionId, Fence, RequestId};
-use crate::name::{Kind, Lane, Namespace, ResourceName};
+use crate::name::{Kind, Lane, Namespace, NodeName, ResourceName};
 use crate::payload::Payload;
 use crate::record::{Exited, Progress, Tags};
 use crate::signal::SignalEffect;
@@ -15,6 +15,7 @@ use crate::words;
 
 use super::admission::{AdmitReply, NeedsAdmission};
 use super::continue_::Continued;
+use super::read_flow::FlowPage;
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
@@ -43,6 +44,12 @@ pub enum Reply {
     Cancelled(Cancelled),
     /// To a replay: the number of the new run.
     Replayed(u32),
+    /// To the submit of a flow, or of a slice of it.
+    FlowSubmitted(FlowSubmitted),
+    /// To a read of a flow.
+    FlowPage(Box<FlowPage>),
+    /// To a read of a payload.
+    Payload(Payload),
     /// To a tick.
     Ticked(Ticked),
     /// To a worker that registers or says that it is alive.
@@ -105,6 +112,7 @@ from_answers!(
     Exited,
     Cancelled,
     Ticked,
+    FlowSubmitted,
     Continued,
     Registered,
     ResourceTicked,
@@ -208,6 +216,17 @@ pub struct Submitted {
     pub warnings: Vec<Warning>,
 }
 
+/// The flow that a submit made or found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowSubmitted {
+    /// Its id, which is that of an earlier submit with the same key.
+    pub flow: ExecutionId,
+    /// `false` when an earlier submit with the same id or key and the same body made it.
+    pub created: bool,
+    /// How many members it has by now.
+    pub members: u32,
+}
+
 /// A reservation, if there was work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
@@ -300,6 +319,8 @@ pub struct Assignment {
     pub steps: u32,
     /// How many replays have hidden entries of its journal.
     pub generation: u32,
+    /// Its flow, and its name among the nodes of that.
+    pub member: Option<(ExecutionId, NodeName)>,
     /// What it was submitted with.
     pub input: Payload,
 }

@@ -83,7 +83,7 @@ impl Submit {
 
     /// The fingerprint of everything the caller chose but the id. What its lane says is not in it: the same
     /// call is the same whatever the lane's settings are by then.
-    fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest::of(|fields| {
             fields.text(self.namespace.as_str());
             fields.text(self.lane.as_str());
@@ -103,6 +103,16 @@ impl Submit {
         })
     }
 
+    /// Refuses what no state could accept.
+    pub(crate) fn check_input(&self) -> Result<(), Refusal> {
+        self.input.check("input")?;
+        Refusal::cap("tags", self.tags.len(), bounds::TAGS, "tags")?;
+        super::priority::check(self.priority)?;
+        self.start.check("start")?;
+        self.limits.check()?;
+        self.policy.check(self.key.is_some())
+    }
+
     fn again(&self, record: &Execution, conflict: Refusal) -> Result<Step, Refusal> {
         if record.digest != self.digest() {
             return Err(conflict);
@@ -114,52 +124,59 @@ impl Submit {
             warnings: Vec::new(),
         }))
     }
+}
 
-    fn record(&self, context: &Context<'_>) -> Execution {
-        let now = context.now;
-        let state = match self.start.resolve(now) {
-            Some(until) => State::Delayed { until, why: DelayReason::Start, step: None },
-            None => State::Queued { why: Intent::Fresh },
-        };
-        let lane = context.loaded.lane_state().and_then(|lane| lane.defaults.as_deref());
-        let policy = self.policy.policy(lane, self.key.is_some());
-        let run = Run::start(0, now, &policy);
-        let description = Description {
-            id: self.id,
-            spec: Spec {
-                namespace: self.namespace.clone(),
-                lane: self.lane.clone(),
-                kind: self.kind.clone(),
-                requires: self.requires.clone(),
-                input: self.input.shape(),
-                policy,
-                key: self.key.clone(),
-                limits: self.limits.clone(),
-            },
-            created: now,
-            priority: self.priority,
-            tags: self.tags.clone(),
-            queued_at: now,
-            state,
-            epoch: 0,
-            run,
-            past_runs: Vec::new(),
-            attempt: None,
-            used: Amounts::new(),
-            acts: Vec::new(),
-        };
-        Execution {
-            version: Version::first(context.salt),
-            digest: self.digest(),
-            last_exit: None,
-            placed: Placement::default(),
-            admission: None,
-            reports: Vec::new(),
-            description,
-            counts: Counts::default(),
-            journal: Journal::default(),
-            waits: Waits::default(),
-        }
+/// The record that `submit` makes, in a lane with these defaults.
+pub(super) fn new_record(
+    context: &Context<'_>,
+    submit: &Submit,
+    lane: Option<&PolicyOverrides>,
+    digest: Digest,
+) -> Execution {
+    let now = context.now;
+    let state = match submit.start.resolve(now) {
+        Some(until) => State::Delayed { until, why: DelayReason::Start, step: None },
+        None => State::Queued { why: Intent::Fresh },
+    };
+    let policy = submit.policy.policy(lane, submit.key.is_some());
+    let run = Run::start(0, now, &policy);
+    let description = Description {
+        id: submit.id,
+        spec: Spec {
+            namespace: submit.namespace.clone(),
+            lane: submit.lane.clone(),
+            kind: submit.kind.clone(),
+            requires: submit.requires.clone(),
+            input: submit.input.shape(),
+            policy,
+            key: submit.key.clone(),
+            limits: submit.limits.clone(),
+        },
+        created: now,
+        priority: submit.priority,
+        tags: submit.tags.clone(),
+        queued_at: now,
+        state,
+        epoch: 0,
+        run,
+        past_runs: Vec::new(),
+        attempt: None,
+        used: Amounts::new(),
+        acts: Vec::new(),
+        flow: None,
+        member: None,
+    };
+    Execution {
+        version: Version::first(context.salt),
+        digest,
+        last_exit: None,
+        placed: Placement::default(),
+        admission: None,
+        reports: Vec::new(),
+        description,
+        counts: Counts::default(),
+        journal: Journal::default(),
+        waits: Waits::default(),
     }
 }
 
@@ -173,12 +190,7 @@ impl Decide for Submit {
     }
 
     fn check(&self) -> Result<(), Refusal> {
-        self.input.check("input")?;
-        Refusal::cap("tags", self.tags.len(), bounds::TAGS, "tags")?;
-        super::priority::check(self.priority)?;
-        self.start.check("start")?;
-        self.limits.check()?;
-        self.policy.check(self.key.is_some())
+        self.check_input()
     }
 
     fn reads(&self) -> ReadSet {
@@ -217,7 +229,8 @@ impl Decide for Submit {
             let most = bounds::CLASSES_PER_LANE as u64;
             return Err(Refusal::LimitReached { what: Full::CapabilitySets { most } });
         }
-        let record = self.record(context);
+        let lane = loaded.lane_state().and_then(|lane| lane.defaults.as_deref());
+        let record = new_record(context, self, lane, self.digest());
         let answer = Submitted {
             execution: record.id,
             created: true,

@@ -3,6 +3,7 @@
 use super::{Context, Decide, Facts, ReadSet, Step, WriteSet};
 use crate::collection::Element;
 use crate::event::EventKind;
+use crate::flow::{Ending, HeldMembers, Phase};
 use crate::id::ExecutionId;
 use crate::journal::Recorded;
 use crate::name::Category;
@@ -65,11 +66,34 @@ impl Context<'_> {
 
     /// The write that does what is due to `record`, and when time next does something to it.
     pub(super) fn fire(&self, record: &Execution, due: DueAction) -> (WriteSet, Option<Time>) {
+        if let Some(write) = self.fire_flow(record, due) {
+            return (write, None);
+        }
         let Some((after, what, entry)) = self.fired(record, due) else {
             return (self.remove(record), None);
         };
         let next = timer::next(&after).map(|(at, _)| at);
         (self.update(record, after, what).with_entry(entry), next)
+    }
+
+    /// The write that does what is due to a flow, if that is not what it is to any execution: its members
+    /// end before it, and are removed before it.
+    fn fire_flow(&self, record: &Execution, due: DueAction) -> Option<WriteSet> {
+        let flow = record.flow.as_deref()?;
+        match due {
+            DueAction::Retention => Some(self.retire_flow(record)),
+            DueAction::Deadline if flow.graph => {
+                let outcome = match flow.phase {
+                    Phase::Open => {
+                        let reason = Some("its graph was not completed in time".into());
+                        Outcome::Cancelled { reason }
+                    }
+                    _ => Outcome::Expired,
+                };
+                Some(self.end_flow(record, Ending { outcome, held: HeldMembers::Cancel }))
+            }
+            _ => None,
+        }
     }
 
     /// `record` after what is due, what happened, and the entry of its journal that this writes; `None`

@@ -323,7 +323,7 @@ fn relative(record: &Execution, now: Time) -> Execution {
     record.past_runs.clear();
     record.run.deadline = record.run.deadline.map(shift);
     match &mut record.state {
-        State::Queued { .. } | State::Blocked { .. } => {}
+        State::Queued { .. } | State::Blocked { .. } | State::Awaiting { .. } => {}
         State::Delayed { until, .. } => *until = shift(*until),
         State::Suspended { suspension } => {
             suspension.number = 0;

@@ -6,6 +6,7 @@ mod backoff;
 mod cancelling;
 mod exploration;
 mod fixture;
+mod flows;
 mod lifecycle_exits;
 mod pitfalls;
 mod properties;

@@ -67,7 +67,11 @@ impl From<PublicState> for Badge {
             PublicState::Active => "live",
             PublicState::Suspended => "ask",
             PublicState::RateLimited | PublicState::Delayed => "warn",
-            PublicState::Waiting | PublicState::Resumable | PublicState::Cancelled => "calm",
+            PublicState::Waiting
+            | PublicState::WaitingChildren
+            | PublicState::Resumable
+            | PublicState::Cancelled
+            | PublicState::Skipped => "calm",
         };
         Badge { class, text: words(state.as_str()) }
     }

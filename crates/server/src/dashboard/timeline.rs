@@ -85,6 +85,7 @@ impl Timeline<'_> {
             }
             State::Delayed { until, .. } => ("delay", *until, "delayed"),
             State::Blocked { .. } => ("blocked", self.now, "blocked on a limit"),
+            State::Awaiting { .. } => ("wait", self.now, "waits for others"),
             State::Suspended { suspension } => {
                 since = suspension.since;
                 ("asks", self.now, "suspended")

@@ -206,7 +206,7 @@ pub(crate) async fn result(
     Ok(bytes(state.backend.result(&target, query.run).await?))
 }
 
-fn bytes(payload: Payload) -> Response {
+pub(super) fn bytes(payload: Payload) -> Response {
     let mut response = Response::new(Body::from(payload.bytes));
     let headers = response.headers_mut();
     if let Ok(media) = payload.content_type.as_str().parse() {
@@ -292,7 +292,7 @@ impl Repeatable for ListQuery {
 }
 
 impl ListQuery {
-    fn listing(self) -> Result<Listing, Refusal> {
+    pub(super) fn listing(self) -> Result<Listing, Refusal> {
         let tags = self.tags.as_deref().map(read_tags).transpose()?;
         Ok(Listing {
             namespace: self.namespace,

@@ -4,6 +4,7 @@ pub(crate) mod bulk;
 pub(crate) mod claim;
 pub(crate) mod events;
 pub(crate) mod executions;
+pub(crate) mod flows;
 pub(crate) mod holder;
 pub(crate) mod lanes;
 pub(crate) mod limits;

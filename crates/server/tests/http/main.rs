@@ -26,6 +26,7 @@ mod events;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod flows;
 mod lanes;
 mod limits;
 mod lost_claims;

@@ -55,7 +55,10 @@ impl Counted {
         let ended = attempt.and_then(|attempt| attempt.end.as_ref()).filter(|end| end.at == at);
         let reason = ended.map(|end| &end.reason);
         let step = match what {
-            EventKind::Submitted { .. } => Step::Submitted,
+            // A task that waits for its children was submitted before.
+            EventKind::Awaiting if attempt.is_some() => Step::Returned("awaiting"),
+            EventKind::Submitted { .. } | EventKind::Awaiting => Step::Submitted,
+            EventKind::Skipped => Step::Finished("skipped"),
             EventKind::Replayed => Step::Replayed,
             EventKind::Claimed { .. } => {
                 // An execution that was handed back is in its old place, from before it was claimed.
@@ -77,6 +80,7 @@ impl Counted {
             EventKind::Revoked => Step::Returned("revoked"),
             EventKind::Woken { .. }
             | EventKind::Signalled
+            | EventKind::Released { .. }
             | EventKind::Resumed { .. }
             | EventKind::Granted
             | EventKind::GrantExpired

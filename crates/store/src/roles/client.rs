@@ -19,8 +19,8 @@ use ff_core::{
 };
 
 use super::{
-    Answer, BulkBackend, Engine, EventsBackend, LimitsBackend, NamedTokensBackend, SignalBackend,
-    StreamBackend, TokenBackend, WebhooksBackend, done, only,
+    Answer, BulkBackend, Engine, EventsBackend, FlowBackend, LimitsBackend, NamedTokensBackend,
+    SignalBackend, StreamBackend, TokenBackend, WebhooksBackend, done, only,
 };
 use crate::ends;
 use crate::error::StoreError;
@@ -30,11 +30,15 @@ use crate::listing::{self, ListPage, Listing};
 use crate::mint;
 use crate::store::{ResourceScan, Store};
 
+/// How many of the nodes that a member waits for an explanation names.
+const UPSTREAMS: usize = 5;
+
 /// Submits, inspects and controls executions.
 #[async_trait]
 pub trait ClientBackend:
-    LimitsBackend
-    + BulkBackend
+    BulkBackend
+    + FlowBackend
+    + LimitsBackend
     + NamedTokensBackend
     + SignalBackend
     + StreamBackend
@@ -361,6 +365,10 @@ impl<S: Store + ?Sized> ClientBackend for Engine<S> {
                 found => ExplainInputs { limit: found?, ..Default::default() },
             };
             return Ok(explain(&record, now, &around));
+        }
+        if let (State::Awaiting { .. }, Some(member)) = (&record.state, &record.member) {
+            let upstreams = self.unfinished_upstreams(member.flow, member.node, UPSTREAMS).await?;
+            return Ok(explain(&record, now, &ExplainInputs { upstreams, ..Default::default() }));
         }
         if !matches!(record.state, State::Queued { .. }) {
             return Ok(explain(&record, now, &ExplainInputs::default()));

@@ -15,7 +15,7 @@ use ff_core::record::Exited;
 use ff_core::state::Worker;
 use ff_core::{Capabilities, Lane, Millis, Namespace, RequestId, ResourceKey, WorkerInstanceId};
 
-use super::{Answer, EmitBackend, Engine, SuspendBackend, TokenBackend, done, only};
+use super::{Answer, EmitBackend, Engine, MemberBackend, SuspendBackend, TokenBackend, done, only};
 use crate::admission::{claim, settle};
 use crate::error::StoreError;
 use crate::journal::{self, JournalPage, Which};
@@ -25,7 +25,7 @@ use crate::{metrics, waiting};
 
 /// Take work, keep it, end it.
 #[async_trait]
-pub trait WorkerBackend: EmitBackend + SuspendBackend + TokenBackend {
+pub trait WorkerBackend: EmitBackend + MemberBackend + SuspendBackend + TokenBackend {
     /// Whether the store answers.
     async fn ping(&self) -> Result<(), StoreError>;
 

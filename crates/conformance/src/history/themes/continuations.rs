@@ -1,5 +1,6 @@
 //! Random continuations and counters.
 
+use ff_core::Execution;
 use ff_core::continuation::{Continuation, ContinuationKind};
 use ff_core::machine::{Action, Continue, Target, ToyLater};
 
@@ -24,11 +25,16 @@ impl Generator {
         let changes = self.rng.bool();
         let (execution, namespace) = match changes || chance(&mut self.rng, 80) {
             true => {
-                let owner = self.some(view, |record| !changes || record.outcome().is_none())?;
+                let may_be = |record: &Execution| !changes || record.outcome().is_none();
+                // The counters of a flow are its own.
+                let owner = self.some(view, |record| record.flow.is_none() && may_be(record))?;
                 (owner.id, owner.spec.namespace.clone())
             }
             false => (self.any_id(view), make::namespace(&mut self.rng)),
         };
+        if view.held.record(execution).is_some_and(|record| record.flow.is_some()) {
+            return None;
+        }
         let kinds = [ContinuationKind::TOY, ContinuationKind::TOY, ContinuationKind(200)];
         let rng = &mut self.rng;
         let add = (0..rng.usize(..3)).map(|_| (one(rng, &kinds), one(rng, &[0, 1, 3]))).collect();

@@ -34,7 +34,9 @@ impl Generator {
         // Often one whose state does not last can follow it.
         let brief: Vec<_> = view.held.records.values().filter(|record| is_brief(record)).collect();
         let leads = |record: &Execution| {
-            record.outcome().is_none() && brief.iter().any(|brief| follows(brief, record.id, view))
+            record.outcome().is_none()
+                && record.flow.is_none()
+                && brief.iter().any(|brief| follows(brief, record.id, view))
         };
         let leader = chance(&mut self.rng, 50).then(|| self.some(view, leads)).flatten();
         let unfinished = leader.or_else(|| self.some(view, |record| record.outcome().is_none()))?;

@@ -8,6 +8,7 @@
 mod admission;
 mod continuations;
 mod elements;
+mod flow;
 mod interrupt;
 mod lifecycle;
 mod resources;
@@ -17,13 +18,14 @@ mod webhooks;
 
 use ff_core::Code;
 use ff_core::machine::Action;
-use ff_core::table::{ARROWS, Arrow, TOY_ARROWS};
+use ff_core::table::{ARROWS, Arrow, FLOW_ARROWS};
 
 use super::generate::Generator;
 use super::pair::View;
 
 /// All themes. The lifecycle comes last: its moves are those that no other theme has.
 pub(crate) static THEMES: &[&Theme] = &[
+    &flow::THEME,
     &streams::THEME,
     &suspend::THEME,
     &interrupt::THEME,
@@ -109,7 +111,7 @@ impl Theme {
 
 /// Every move that an execution can make.
 pub(crate) fn every_move() -> impl Iterator<Item = &'static Arrow> {
-    ARROWS.iter().chain(TOY_ARROWS)
+    ARROWS.iter().chain(FLOW_ARROWS)
 }
 
 impl Generator {
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn every_move_is_of_one_theme() {
         let moves: Vec<_> = THEMES.iter().flat_map(|theme| theme.moves()).collect();
-        assert_eq!(moves.len(), ARROWS.len() + TOY_ARROWS.len());
+        assert_eq!(moves.len(), ARROWS.len() + FLOW_ARROWS.len());
         assert!(every_move().all(|arrow| moves.contains(&arrow)));
     }
 

@@ -194,6 +194,11 @@ impl Generator {
 
     fn suspend(&mut self, view: View<'_>) -> Option<Action> {
         let hold = self.hold(view)?;
+        self.suspend_hold(hold, view)
+    }
+
+    /// A suspension of what is held so.
+    pub(super) fn suspend_hold(&mut self, hold: LeaseRef, view: View<'_>) -> Option<Action> {
         let mut waitpoints = vec![self.waitpoint_of(&hold, view)];
         let other = self.waitpoint();
         if other.key != waitpoints[0].key && self.rng.bool() {
