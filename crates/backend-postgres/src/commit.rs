@@ -73,6 +73,7 @@ impl Pending {
             continuations,
             tallies,
             resources,
+            seen: _,
             guards: _,
             settlements: _,
             events,

@@ -33,6 +33,7 @@ use ff_core::signal::ReceivedSignal;
 use ff_core::signing::{Fingerprint, SigningKeys};
 use ff_core::summary::Summary;
 use ff_core::suspension::Waitpoint;
+use ff_core::webhook::{DeliveryReport, Webhook};
 use ff_core::{
     Actor, Description, ExecutionId, IdempotencyKey, Kid, Lane, Millis, Namespace, NodeName,
     Payload, ResourceKey, ResourceName, Time, TokenName, WorkerInstanceId,
@@ -50,11 +51,13 @@ use ff_store::roles::{
 };
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
+use ff_store::webhooks::{NamedWebhook, Reach, Turn, WebhookUpdate};
 use ff_store::{
-    BulkBackend, ClientBackend, DueCursor, DueTimers, EmitBackend, EngineBackend, EngineId,
-    EventsBackend, FlowBackend, KeysBackend, LimitsBackend, MaintenanceBackend, MemberBackend,
-    NamedTokensBackend, PartitionSet, Repaired, SignalBackend, Stats, StoreError, StreamBackend,
-    SuspendBackend, TokenBackend, VerifyBackend, Wakeups, WorkerBackend,
+    BulkBackend, ClientBackend, DeliveryBackend, DueCursor, DueTimers, EmitBackend, EngineBackend,
+    EngineId, EventsBackend, FlowBackend, KeysBackend, LimitsBackend, MaintenanceBackend,
+    MemberBackend, NamedTokensBackend, PartitionSet, Repaired, SignalBackend, Stats, StoreError,
+    StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, Wakeups, WebhooksBackend,
+    WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -184,6 +187,41 @@ pass!(EventsBackend to http {
     feed(namespace: &Namespace) -> FeedState;
     set_feed(update: FeedUpdate) -> FeedState;
 });
+
+pass!(WebhooksBackend to http {
+    set_webhook(update: WebhookUpdate) -> NamedWebhook;
+    webhook(namespace: &Namespace, name: &ResourceName) -> NamedWebhook;
+    webhooks(namespace: &Namespace) -> Vec<NamedWebhook>;
+    delete_webhook(namespace: &Namespace, name: &ResourceName) -> ();
+});
+
+#[async_trait]
+impl DeliveryBackend for OverHttp {
+    async fn next_turn(&self) -> Turn {
+        self.store.next_turn().await
+    }
+
+    async fn report_delivery(
+        &self,
+        key: &ResourceKey,
+        turn: u64,
+        report: DeliveryReport,
+    ) -> Result<Webhook, StoreError> {
+        self.store.report_delivery(key, turn, report).await
+    }
+
+    fn reach(&self) -> Reach {
+        self.store.reach()
+    }
+
+    fn set_reach(&self, reach: Reach) {
+        self.store.set_reach(reach);
+    }
+
+    async fn store_time(&self) -> Result<Time, StoreError> {
+        self.store.store_time().await
+    }
+}
 
 pass!(BulkBackend to http {
     delete(delete: Delete) -> ();

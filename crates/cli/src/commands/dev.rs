@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 use ff_core::WorkerId;
 use ff_sdk::Client;
-use ff_store::webhooks::Reach;
 use serde::Serialize;
 
 use super::Verdict;
@@ -46,8 +45,7 @@ impl Dev {
         };
         let backend = ff_backends::open(&store).await?;
         ff_backends::serve_keys(&*backend, &store, session.signing_keys.clone()).await?;
-        // A program under development takes webhooks on this machine.
-        let options = Options { reach: Reach::Private, ..Options::at(self.listen) };
+        let options = Options::for_development(self.listen);
         let service = Service::start(backend.clone(), options, session).await?;
         let shown = Address::from(store.clone()).to_string();
         let started = Started { url: &service.url, store: &shown };

@@ -121,7 +121,7 @@ pub(crate) struct Options {
     unblock: UnblockScanner,
     limits: Limits,
     /// What webhooks may reach.
-    pub(crate) reach: Reach,
+    reach: Reach,
 }
 
 /// How many requests a server takes.
@@ -133,8 +133,13 @@ struct Limits {
 }
 
 impl Options {
+    /// For development: by plain HTTP at `listen`, and webhooks may go to programs on this machine.
+    pub(crate) fn for_development(listen: SocketAddr) -> Options {
+        Options { reach: Reach::Private, ..Options::at(listen) }
+    }
+
     /// By plain HTTP at `listen`.
-    pub(crate) fn at(listen: SocketAddr) -> Options {
+    fn at(listen: SocketAddr) -> Options {
         let Config { rate, token_rate, token_requests, token_waits, .. } = Config::default();
         let limits = Limits { rate, token_rate, token_requests, token_waits };
         let (unblock, reach) = (UnblockScanner::default(), Reach::Public);

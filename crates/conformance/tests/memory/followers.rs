@@ -9,7 +9,7 @@ use ff_core::machine::Submit;
 use ff_core::{Millis, Namespace};
 use ff_store::events::{EventFilter, EventsRequest, LogPage, LogScan, StartAt};
 use ff_store::roles::Engine;
-use ff_store::{ClientBackend, EventsBackend, Store, StoreError};
+use ff_store::{Store, StoreError};
 use ff_testkit::{Forward, Forwarding, ManualClock};
 
 const FOLLOWERS: usize = 1_000;

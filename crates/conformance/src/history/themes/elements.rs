@@ -16,7 +16,7 @@ use crate::history::pick::is_brief;
 /// Elements are written and read, together with other executions that change in the same write.
 pub(super) const THEME: Theme = Theme {
     name: "elements",
-    histories: 300,
+    histories: 450,
     least: 20,
     owns: |(_, verb, _)| matches!(verb, Verb::Follow),
     refusals: &[],

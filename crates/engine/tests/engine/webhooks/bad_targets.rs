@@ -7,7 +7,6 @@ use std::time::Duration;
 use ff_core::Code;
 use ff_core::{Millis, Namespace};
 use ff_engine::webhooks::{DeliveryOptions, Trust};
-use ff_store::WebhooksBackend;
 use ff_store::webhooks::{Reach, WebhookUpdate};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;

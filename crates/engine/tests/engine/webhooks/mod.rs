@@ -18,8 +18,8 @@ use ff_engine::supervisor::Supervisor;
 use ff_engine::webhooks::{DeliveryOptions, Trust};
 use ff_store::roles::Engine;
 use ff_store::webhooks::{Reach, WebhookUpdate};
-use ff_store::{ClientBackend, DeliveryBackend, EngineBackend, Store, WebhooksBackend};
-use ff_testkit::{Forward, Forwarding, ManualClock};
+use ff_store::{EngineBackend, Store};
+use ff_testkit::{Forward, Forwarding, ManualClock, wait};
 use receiver::{Answer, Receiver};
 
 /// A store, and the roles of one process on it.
@@ -100,16 +100,8 @@ impl Fixture {
 
     /// Waits until the webhook is as it should be.
     async fn until(&self, name: &str, right: impl Fn(&Webhook) -> bool) -> Webhook {
-        let waiting = async {
-            loop {
-                let webhook = self.webhook(name).await;
-                if right(&webhook) {
-                    return webhook;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(receiver::LIMIT, waiting).await.unwrap()
+        let now = async || Some(self.webhook(name).await).filter(&right);
+        wait::until_async(receiver::LIMIT, now).await.unwrap()
     }
 }
 
