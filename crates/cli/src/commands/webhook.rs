@@ -47,6 +47,8 @@ enum What {
 #[derive(Debug, Args)]
 struct Set {
     /// Where to send.
+    // Every command has a flag `url`, which names the server.
+    #[arg(id = "target", value_name = "URL")]
     url: WebhookUrl,
 
     /// Its name [default: one made from the URL].
