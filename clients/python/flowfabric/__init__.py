@@ -27,6 +27,7 @@ from .errors import (
     ExecutionEnded,
     ExecutionExpired,
     ExecutionFailed,
+    ExecutionSkipped,
     FlowFabricError,
     InvalidRequest,
     NotFound,
@@ -41,11 +42,13 @@ from .errors import (
     TaskExit,
     WaitTimeout,
 )
+from .flow import AsyncFlowHandle, Flow, FlowNode
 from .payload import Payload
-from .plain import Client, Handle
+from .plain import Client, FlowHandle, Handle
 from .task import AsyncTask, AsyncTokenStream, Task, TokenStream
 from .views import Attempt, Execution, Explanation, Frame, Signal, Step
 from .wait import Decision, Vote, Wait, Waited
+from .work import Work, work
 
 __version__ = "0.1.0"
 
@@ -53,6 +56,7 @@ __all__ = [
     "AccessDenied",
     "App",
     "AsyncClient",
+    "AsyncFlowHandle",
     "AsyncHandle",
     "AsyncTask",
     "AsyncTokenStream",
@@ -67,8 +71,12 @@ __all__ = [
     "ExecutionEnded",
     "ExecutionExpired",
     "ExecutionFailed",
+    "ExecutionSkipped",
     "Explanation",
+    "Flow",
     "FlowFabricError",
+    "FlowHandle",
+    "FlowNode",
     "Frame",
     "Handle",
     "InvalidRequest",
@@ -91,4 +99,6 @@ __all__ = [
     "Wait",
     "WaitTimeout",
     "Waited",
+    "Work",
+    "work",
 ]

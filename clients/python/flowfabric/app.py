@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from .background import Background
-from .client import AsyncClient, Duration, millis
+from .client import AsyncClient
 from .plain import Client
 from .task import AsyncTask, Task
+from .work import Duration, millis
 from .worker import Handler, Settings, Worker
 
 __all__ = ["App"]

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
-import secrets
-import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from datetime import timedelta
-from typing import Any, Final, Literal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Concatenate, Final, Literal, ParamSpec
 
-from .errors import ExecutionCancelled, ExecutionExpired, ExecutionFailed, FlowFabricError, WaitTimeout
+from .errors import ExecutionCancelled, ExecutionExpired, ExecutionFailed, ExecutionSkipped, FlowFabricError, WaitTimeout
+from .flow import AsyncFlowHandle, Flow
 from .http import TIMEOUT, Answer, Http, segment
 from .payload import Payload, encode
 from .views import Attempt, Execution, Explanation, Frame, Signal, State, Step, payload_of
+from .work import Duration, Work, millis, new_id, present
+from .work import work as describe_work
 
-__all__ = ["AsyncClient", "AsyncHandle", "Duration", "Effect"]
+__all__ = ["AsyncClient", "AsyncHandle", "Effect"]
 
-Duration = float | timedelta
-"""Seconds, or a `timedelta`."""
+P = ParamSpec("P")
+
 Effect = Literal["resumed", "recorded", "duplicate", "too_late"]
 """What a signal did."""
 
@@ -27,22 +28,23 @@ WAIT: Final = 30.0
 PAGE: Final = 100
 
 
-def millis(duration: Duration) -> int:
-    """A duration as the API takes it."""
-    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
-    return max(0, round(seconds * 1000))
+def _submits(
+    describe: Callable[P, Work],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, AsyncHandle]]:
+    """A method that describes work and submits it."""
 
+    @functools.wraps(describe)
+    async def submit(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle:
+        work = describe(*args, **kwargs)
+        # Without a key of the caller's, the id makes a repeated call find what the first one has created.
+        named = {"idempotency_key": work.key} if work.key else {"id": new_id()}
+        answer = await self.call("POST", "/v1/executions", {**work.body, **named})
+        return self.handle(answer.json()["id"])
 
-def new_id() -> str:
-    """The id of a new execution: a UUIDv7."""
-    bits = (time.time_ns() // 1_000_000) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
-    text = f"{bits:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    submit.__doc__ = f"""Submits work. Once this returns, it is kept and offered to workers until it ends.
 
-
-def present(**fields: Any) -> dict[str, Any]:
-    """The fields that are given."""
-    return {name: value for name, value in fields.items() if value is not None}
+        {describe.__doc__}"""
+    return submit
 
 
 class AsyncClient:
@@ -82,55 +84,16 @@ class AsyncClient:
         query = {"namespace": self.namespace, **(query or {})}
         return await self.http.call(method, path, body, query=query, timeout=timeout)
 
-    async def submit(
-        self,
-        kind: str,
-        input: object = None,
-        *,
-        lane: str | None = None,
-        key: str | None = None,
-        priority: int | None = None,
-        delay: Duration | None = None,
-        tags: Mapping[str, str] | None = None,
-        requires: Iterable[str] = (),
-        budgets: Iterable[str] = (),
-        quotas: Iterable[str] = (),
-        estimate: Mapping[str, int] | None = None,
-        max_attempts: int | None = None,
-        backoff: tuple[Duration, Duration] | None = None,
-        attempt_timeout: Duration | None = None,
-        deadline: Duration | None = None,
-        lease_ttl: Duration | None = None,
-        retention: Duration | None = None,
-    ) -> AsyncHandle:
-        """Submits work. Once this returns, it is kept and offered to workers until it ends.
+    submit = _submits(describe_work)
 
-        The input is a JSON value, `bytes`, or a `Payload`. The same `key` with the same work is the same execution,
-        however often it is submitted. Without one, the call has an id of its own, so that it creates one execution
-        even if it is repeated after a lost answer. `backoff` is the wait after the first failure, and the longest.
-        """
-        policy = present(
-            max_attempts=max_attempts,
-            backoff=present(base_ms=millis(backoff[0]), cap_ms=millis(backoff[1])) if backoff else None,
-            attempt_timeout_ms=None if attempt_timeout is None else millis(attempt_timeout),
-            deadline_ms=None if deadline is None else millis(deadline),
-            lease_ttl_ms=None if lease_ttl is None else millis(lease_ttl),
-            retention_ms=None if retention is None else millis(retention),
-        )
-        body = present(
-            id=None if key else new_id(),
-            idempotency_key=key,
-            kind=kind,
-            lane=lane,
-            priority=priority,
-            delay_ms=None if delay is None else millis(delay),
-            tags=dict(tags or {}),
-            requires=list(requires),
-            limits={"budgets": list(budgets), "quotas": list(quotas), "estimate": dict(estimate or {})},
-            policy=policy,
-        )
-        answer = await self.call("POST", "/v1/executions", body | encode(input).fields("input"))
-        return self.handle(answer.json()["id"])
+    async def submit_flow(self, flow: Flow) -> AsyncFlowHandle:
+        """Submits a graph as a whole: all of it is accepted, or nothing. A lost answer creates no second one."""
+        answer = await self.call("POST", "/v1/flows", flow.body())
+        return self.flow(answer.json()["id"])
+
+    def flow(self, id: str) -> AsyncFlowHandle:
+        """The flow of this id; nothing is called."""
+        return AsyncFlowHandle(self, id)
 
     def handle(self, id: str) -> AsyncHandle:
         """The execution of this id; nothing is called."""
@@ -241,6 +204,8 @@ class AsyncHandle:
             raise ExecutionCancelled(self.id, why, code="cancelled")
         if view.state == "expired":
             raise ExecutionExpired(self.id, why, code="expired")
+        if view.state == "skipped":
+            raise ExecutionSkipped(self.id, why, code="skipped")
         answer = await self._get("/result", query={"run": view.run})
         return payload_of(answer.headers, answer.body)
 

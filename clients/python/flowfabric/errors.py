@@ -20,6 +20,7 @@ __all__ = [
     "ExecutionEnded",
     "ExecutionExpired",
     "ExecutionFailed",
+    "ExecutionSkipped",
     "FlowFabricError",
     "InvalidRequest",
     "NotFound",
@@ -143,6 +144,10 @@ class ExecutionCancelled(ExecutionEnded):
 
 class ExecutionExpired(ExecutionEnded):
     """It was not done before its deadline."""
+
+
+class ExecutionSkipped(ExecutionEnded):
+    """It is a node of a flow, and too few of those that it depends on have completed."""
 
 
 class TaskError(Exception):

@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .client import AsyncClient, Duration, millis, present
+from .client import AsyncClient
 from .emit import Emitter
 from .errors import FlowFabricError, Parked, PermanentError, RetryableError, Stopped, StopReason
 from .http import Backoff, pause_unless, segment
 from .payload import encode
-from .views import Signal, Step, moment
+from .views import Signal, Step, moment, payload_of
 from .wait import Decision, OnTimeout, Reason, Wait, Waited
+from .work import Duration, millis, present
 
 __all__ = ["Hold"]
 
@@ -164,6 +165,13 @@ class Hold:
         """Waits, for a bounded time, until all frames are acknowledged: they need the lease."""
         if self.emitter is not None:
             await self.emitter.flush()
+
+    # The flow.
+
+    async def upstream(self, node: str) -> Any:
+        """The result of a node that this one depends on, by its name. One that did not complete has none."""
+        answer = await self._get(f"/upstreams/{segment(node)}")
+        return payload_of(answer.headers, answer.body).value()
 
     # The journal.
 

@@ -8,8 +8,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from .background import Background
 from .client import AsyncClient, AsyncHandle
+from .flow import AsyncFlowHandle, Flow
 
-__all__ = ["Client", "Handle"]
+__all__ = ["Client", "FlowHandle", "Handle"]
 
 A = TypeVar("A")
 P = ParamSpec("P")
@@ -101,6 +102,14 @@ class Client(_Plain[AsyncClient]):
         """The execution of this id; nothing is called."""
         return Handle(self._background, self._target.handle(id))
 
+    def flow(self, id: str) -> FlowHandle:
+        """The flow of this id; nothing is called."""
+        return FlowHandle(self._background, self._target.flow(id))
+
+    def submit_flow(self, flow: Flow) -> FlowHandle:
+        """Submits a graph as a whole: all of it is accepted, or nothing. A lost answer creates no second one."""
+        return self.flow(self._background.run(self._target.submit_flow(flow)).id)
+
     submit = _hands(AsyncClient.submit)
     executions = _iterates(AsyncClient.executions)
     workers = _waits(AsyncClient.workers)
@@ -144,3 +153,28 @@ class Handle(_Plain[AsyncHandle]):
     summary = _waits(AsyncHandle.summary)
     tail = _iterates(AsyncHandle.tail)
     delete = _waits(AsyncHandle.delete)
+
+
+class FlowHandle(_Plain[AsyncFlowHandle]):
+    """A flow that was submitted."""
+
+    @property
+    def id(self) -> str:
+        """Its id. Keep it to find the flow again with `Client.flow`."""
+        return self._target.id
+
+    def __repr__(self) -> str:
+        return repr(self._target)
+
+    def node(self, name: str) -> Handle:
+        """The execution that a node is."""
+        id = self._background.run(self._target.node_id(name))
+        return Handle(self._background, self._target._client.handle(id))
+
+    describe = _waits(AsyncFlowHandle.describe)
+    wait = _waits(AsyncFlowHandle.wait)
+    nodes = _waits(AsyncFlowHandle.nodes)
+    result = _waits(AsyncFlowHandle.result)
+    node_id = _waits(AsyncFlowHandle.node_id)
+    cancel = _waits(AsyncFlowHandle.cancel)
+    replay = _waits(AsyncFlowHandle.replay)

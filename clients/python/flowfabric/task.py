@@ -158,6 +158,7 @@ class Task(TaskInfo):
     wait_for_approval = _waits(Hold.wait_for_approval)
     open_waitpoint = _waits(Hold.open_waitpoint)
     close_waitpoint = _waits(Hold.close_waitpoint)
+    upstream = _waits(Hold.upstream)
 
 
 class AsyncTask(TaskInfo):
@@ -211,6 +212,7 @@ class AsyncTask(TaskInfo):
     wait_for_approval = _awaits(Hold.wait_for_approval)
     open_waitpoint = _awaits(Hold.open_waitpoint)
     close_waitpoint = _awaits(Hold.close_waitpoint)
+    upstream = _awaits(Hold.upstream)
 
 
 class TokenStream:

@@ -12,11 +12,22 @@ from .payload import Payload, decode, decode_text
 __all__ = ["Attempt", "Execution", "Explanation", "Frame", "Signal", "State", "Step"]
 
 State = Literal[
-    "waiting", "delayed", "rate_limited", "suspended", "active", "resumable", "completed", "failed", "cancelled", "expired"
+    "waiting",
+    "waiting_children",
+    "delayed",
+    "rate_limited",
+    "suspended",
+    "active",
+    "resumable",
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+    "skipped",
 ]
-"""The public state of an execution; the last four are ends."""
+"""The public state of an execution; the last five are ends."""
 
-ENDS = frozenset(("completed", "failed", "cancelled", "expired"))
+ENDS = frozenset(("completed", "failed", "cancelled", "expired", "skipped"))
 
 
 def moment(text: str) -> datetime:

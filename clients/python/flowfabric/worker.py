@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from .background import Background
-from .client import AsyncClient, millis
+from .client import AsyncClient
 from .errors import (
     CancelTask,
     DelayTask,
@@ -33,6 +33,7 @@ from .hold import MESSAGE_BYTES, Hold
 from .http import TIMEOUT, Backoff, pause_unless, segment
 from .payload import encode
 from .task import AsyncTask, Task
+from .work import millis
 
 __all__ = ["Handler", "Settings", "Worker"]
 

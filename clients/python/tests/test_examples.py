@@ -54,6 +54,11 @@ class Examples(ServerTestCase):
                     pass
             self.assertEqual(example.stdout.readline(), "1.6 is out, approved by ann and bo\n")
 
+    def test_a_hundred_mappers_and_a_reducer(self) -> None:
+        with self.start("map_reduce.py") as example:
+            printed, _ = example.communicate(timeout=TIMEOUT)
+        self.assertEqual((printed, example.returncode), ("4950 words\n", 0))
+
     def test_a_killed_agent_repeats_no_paid_call(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             bill = str(Path(directory) / "bill")
