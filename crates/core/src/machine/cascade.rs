@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use super::continue_::{Slice, Work};
 use super::{Context, Moves, ReadSet, Step, WriteSet};
-use crate::bounds::{FLOW_INLINE, FLOW_SLICE};
+use crate::bounds::{FLOW_INLINE, FLOW_NODES, FLOW_SLICE};
 use crate::collection::{Collection, Content, Element, ElementRange};
 use crate::continuation::{
     Armed, Continuation, ContinuationChange, ContinuationKind, LATCH, TallyChange,
@@ -224,13 +224,15 @@ pub(super) fn next_range(owner: ExecutionId, from: u64) -> ElementRange {
     ElementRange { owner, collection: Collection::Next, from, limit: 1 }
 }
 
-/// The nodes that a chunk lists, each once.
+/// The nodes that a chunk lists, each once. A number that no node has, as in a damaged chunk, could have the
+/// id of another node.
 pub(super) fn nodes(elements: &[Element]) -> Vec<u32> {
     let bytes = elements.iter().filter_map(|element| match &element.content {
         Content::Bytes(bytes) => Some(flow::unpack(bytes)),
         Content::Attempt(_) => None,
     });
-    let mut nodes: Vec<_> = bytes.flatten().take(FLOW_SLICE).collect();
+    let exists = |node: &u32| (*node as usize) < FLOW_NODES;
+    let mut nodes: Vec<_> = bytes.flatten().take(FLOW_SLICE).filter(exists).collect();
     nodes.sort_unstable();
     nodes.dedup();
     nodes
