@@ -226,7 +226,7 @@ class Workers(ServerTestCase):
         work = self.client.submit("slow", 0.5)
         worker = program("slow.py", "10", url=self.server.url, namespace=self.client.namespace)
         with worker:
-            until(lambda: work.state() == "active")
+            self._starts(worker)
             more = self.client.submit("slow", 0)
             worker.send_signal(signal.SIGTERM)
             self.assertEqual(worker.wait(TIMEOUT), 0)
@@ -237,7 +237,7 @@ class Workers(ServerTestCase):
         work = self.client.submit("slow", TIMEOUT)
         worker = program("slow.py", "0.1", url=self.server.url, namespace=self.client.namespace)
         with worker:
-            until(lambda: work.state() == "active")
+            self._starts(worker)
             worker.send_signal(signal.SIGTERM)
             self.assertEqual(worker.wait(TIMEOUT), 0, "a thread that blocks does not keep the process")
         self.assertEqual(work.state(), "resumable")
@@ -247,10 +247,14 @@ class Workers(ServerTestCase):
         work = self.client.submit("slow", TIMEOUT)
         worker = program("slow.py", str(TIMEOUT), url=self.server.url, namespace=self.client.namespace)
         with worker:
-            until(lambda: work.state() == "active")
+            self._starts(worker)
             worker.send_signal(signal.SIGINT)
             until(lambda: self._gives_up(worker))
         self.assertEqual(work.state(), "resumable")
+
+    def _starts(self, worker: subprocess.Popen[str]) -> None:
+        assert worker.stdout
+        self.assertEqual(worker.stdout.readline(), "started\n")
 
     @staticmethod
     def _gives_up(worker: subprocess.Popen[str]) -> bool:

@@ -51,15 +51,29 @@ pub(crate) fn violations(rule: &'static str, count: u64) {
     metrics::gauge!("ff_audit_violations", "rule" => rule).set(count as f64);
 }
 
+/// Shows the counters of webhooks from the start, so that the first failure is a change of a value.
+pub(crate) fn webhooks_start() {
+    delivery_counter("delivered").increment(0);
+    delivery_counter("failed").increment(0);
+    given_up_counter().increment(0);
+}
+
 /// A try to deliver an event.
 pub(crate) fn delivery(taken: bool) {
-    let outcome = if taken { "delivered" } else { "failed" };
-    metrics::counter!("ff_webhook_tries_total", "outcome" => outcome).increment(1);
+    delivery_counter(if taken { "delivered" } else { "failed" }).increment(1);
+}
+
+fn delivery_counter(outcome: &'static str) -> metrics::Counter {
+    metrics::counter!("ff_webhook_tries_total", "outcome" => outcome)
 }
 
 /// An event was given up.
 pub(crate) fn given_up() {
-    metrics::counter!("ff_webhook_dead_total").increment(1);
+    given_up_counter().increment(1);
+}
+
+fn given_up_counter() -> metrics::Counter {
+    metrics::counter!("ff_webhook_dead_total")
 }
 
 /// A service was restarted this many times.

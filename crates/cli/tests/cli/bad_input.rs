@@ -203,8 +203,8 @@ fn a_bad_cursor_is_refused() {
 
 #[test]
 fn an_unknown_state_is_refused_with_the_list_of_states() {
-    let words = "waiting, delayed, rate_limited, suspended, active, resumable, completed, failed, cancelled, \
-                 expired";
+    let words = "waiting, delayed, rate_limited, suspended, waiting_children, active, resumable, completed, \
+                 failed, cancelled, expired, skipped";
     for bad in ["running", "", "Waiting"] {
         let value = format!("--state={bad}");
         refused(&["ls", &value], 2, &["--state", words]);

@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use send::Sender;
 pub use send::Trust;
 
+use crate::metrics;
+
 /// How many webhooks a process delivers at once; others wait for their next turn.
 const TURNS: usize = 1_024;
 
@@ -63,6 +65,7 @@ pub async fn run(
     options: DeliveryOptions,
     stop: CancellationToken,
 ) {
+    metrics::webhooks_start();
     let sender = Arc::new(Sender::new(&options));
     let options = Arc::new(options);
     let mut tasks = JoinSet::new();

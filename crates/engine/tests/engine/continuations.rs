@@ -101,7 +101,7 @@ async fn one_that_fails_or_is_unknown_costs_itself_alone() {
     let one = |kind| vec![(kind, 1)];
     let all = [
         (broken, one(ContinuationKind::TOY)),
-        (strange, one(ContinuationKind(1))),
+        (strange, one(ContinuationKind(250))),
         (sound, one(ContinuationKind::TOY)),
     ];
     let backend = left(&clock, broken, &all).await;

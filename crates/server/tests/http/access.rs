@@ -16,6 +16,7 @@ const MAY: &str = "
     append_frames            WO
     bulk_executions          O
     cancel_execution         PO
+    cancel_flow              PO
     cancel_held_execution    WO
     claim_executions         WO
     claim_granted_execution  WO
@@ -37,11 +38,13 @@ const MAY: &str = "
     get_execution_input      *
     get_execution_result     *
     get_feed                 *
+    get_flow                 *
     get_lane                 *
     get_metrics              OR!
     get_openapi              *
     get_quota                *
     get_summary              *
+    get_upstream_result      *
     get_waitpoints           *
     get_webhook              O
     get_webhooks             O
@@ -50,6 +53,7 @@ const MAY: &str = "
     list_execution_attempts  *
     list_executions          *
     list_execution_steps     *
+    list_flows               *
     list_lanes               *
     list_quotas              *
     list_signals             *
@@ -65,6 +69,7 @@ const MAY: &str = "
     record_step              WO
     register_worker          WO
     replay_execution         PO
+    replay_flow              PO
     report_progress          WO
     report_usage             WO
     reset_budget             O
@@ -77,6 +82,7 @@ const MAY: &str = "
     signal_execution         AO
     submit_execution         PO
     submit_executions        PO
+    submit_flow              PO
     suspend_execution        WO
     update_feed              O
     update_lane              O
@@ -103,7 +109,9 @@ fn letter(role: Role) -> char {
 fn filled(path: &str) -> String {
     let id = "01900000-0000-7000-8000-000000000000";
     let path = path.replace("/v1/executions/{id}", &format!("/v1/executions/{id}"));
+    let path = path.replace("/v1/flows/{id}", &format!("/v1/flows/{id}"));
     path.replace("{id}", "w")
+        .replace("{node}", "n")
         .replace("{key}", "k")
         .replace("{name}", "n")
         .replace("{lane}", "l")

@@ -66,6 +66,7 @@ async fn no_route_that_changes_something_takes_what_a_form_can_send() {
     let mut posts = 0;
     for route in routes().iter().filter(|route| route.method == "POST") {
         let path = route.path.replace("/executions/a/", &format!("/executions/{id}/"));
+        let path = path.replace("/flows/a/", &format!("/flows/{id}/"));
         for form in forms {
             let answer =
                 answer_to(&server, "POST", &path, &format!("host: localhost\r\n{form}")).await;

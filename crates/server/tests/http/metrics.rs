@@ -93,8 +93,10 @@ async fn live(server: &Fixture) -> String {
     let supervisor = services.start();
     ask(server.address, "MADEUP /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     within(async {
-        while !scraped(server).await.contains("ff_timers_total") {
-            tokio::task::yield_now().await;
+        for name in ["ff_timers_total", "ff_webhook_dead_total"] {
+            while !scraped(server).await.contains(name) {
+                tokio::task::yield_now().await;
+            }
         }
     })
     .await;

@@ -96,7 +96,10 @@ const OPERATIONS: &str = "
     get    /v1/executions/{id}/stream        read_stream
     get    /v1/executions/{id}/summary       get_summary
     get    /v1/executions/{id}/waitpoints    get_waitpoints
+    get    /v1/executions/{id}/upstreams/{node} get_upstream_result
     get    /v1/feed                          get_feed
+    get    /v1/flows                         list_flows
+    get    /v1/flows/{id}                    get_flow
     get    /v1/lanes                         list_lanes
     get    /v1/lanes/{lane}                  get_lane
     get    /v1/quotas                        list_quotas
@@ -131,8 +134,11 @@ const OPERATIONS: &str = "
     post   /v1/executions/{id}/usage         report_usage
     post   /v1/executions/{id}/waitpoints    open_waitpoint
     post   /v1/executions/{id}/waitpoints/{key}/close close_waitpoint
-    post   /v1/tokens                        create_token
     post   /v1/executions/{id}/waitpoints/{key}/token create_waitpoint_token
+    post   /v1/flows                         submit_flow
+    post   /v1/flows/{id}/cancel             cancel_flow
+    post   /v1/flows/{id}/replay             replay_flow
+    post   /v1/tokens                        create_token
     post   /v1/signals                       signal_by_token
     post   /v1/workers/{id}/claim            claim_executions
     post   /v1/workers/{id}/claim-granted    claim_granted_execution
@@ -168,8 +174,9 @@ fn a_page_is_continued_by_its_cursor_in_every_listing() {
         let listing = operation["operationId"].as_str().unwrap().starts_with("list_");
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let names: Vec<_> = parameters.filter_map(|parameter| parameter["name"].as_str()).collect();
-        // The log of events has no last page.
-        let continues = listing || operation["operationId"] == "read_events";
+        // The log of events has no last page, and a flow is shown with a page of its nodes.
+        let others = ["read_events", "get_flow"];
+        let continues = listing || others.iter().any(|name| operation["operationId"] == *name);
         assert_eq!(names.contains(&"cursor"), continues, "{name}");
         if listing {
             let page = &operation["responses"]["200"]["content"]["application/json"]["schema"];

@@ -1,6 +1,7 @@
 //! The commands of an `sh` block, and what they print according to the page.
 
-/// A command as a reader pastes it: one line, or several that a backslash or an open quote joins.
+/// A command as a reader pastes it: one line, or several that a backslash, an open quote or a here-document
+/// joins.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Command {
     /// How many lines of the block come before it.
@@ -26,7 +27,17 @@ pub(super) fn split(block: &str) -> Vec<Command> {
     let mut commands = Vec::new();
     let mut quote = Quote::None;
     let mut open: Option<Command> = None;
+    let mut document: Option<&str> = None;
     for (offset, line) in block.lines().enumerate() {
+        if let (Some(end), Some(command)) = (document, open.as_mut()) {
+            command.text.push_str(line);
+            command.text.push('\n');
+            if line == end {
+                document = None;
+                commands.extend(open.take());
+            }
+            continue;
+        }
         let continued = open.is_some();
         if !continued && (line.trim().is_empty() || line.trim_start().starts_with('#')) {
             continue;
@@ -39,7 +50,8 @@ pub(super) fn split(block: &str) -> Vec<Command> {
         command.text.push_str(code);
         command.text.push('\n');
         command.prints = prints.map(|prints| prints.trim().to_owned());
-        if quote != Quote::None || code.ends_with('\\') {
+        document = here_document(code);
+        if quote != Quote::None || code.ends_with('\\') || document.is_some() {
             open = Some(command);
         } else {
             commands.push(command);
@@ -47,6 +59,12 @@ pub(super) fn split(block: &str) -> Vec<Command> {
     }
     commands.extend(open);
     commands
+}
+
+/// The line that ends the here-document that a line begins.
+fn here_document(code: &str) -> Option<&str> {
+    let (_, word) = code.rsplit_once("<<'")?;
+    word.trim_end().strip_suffix('\'')
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,4 +118,12 @@ fn a_backslash_and_an_open_quote_join_lines() {
     assert_eq!(texts, ["curl a \\\n  -d 'x\n # y' \n", "ls \n"]);
     assert_eq!(commands[0].prints.as_deref(), Some("z"));
     assert_eq!((commands[0].fails(), commands[1].fails()), (false, true));
+}
+
+#[test]
+fn a_here_document_is_part_of_its_command() {
+    let commands = split("cat > a <<'END'\n# it's \\\n\nEND\nls # a\n");
+    let texts: Vec<_> = commands.iter().map(|command| command.text.as_str()).collect();
+    assert_eq!(texts, ["cat > a <<'END'\n# it's \\\n\nEND\n", "ls \n"]);
+    assert_eq!((commands[0].offset, commands[1].offset), (0, 4));
 }
