@@ -13,7 +13,6 @@ pub mod collection;
 pub mod condition;
 pub mod continuation;
 pub mod credential;
-pub mod critical;
 pub mod digest;
 pub mod event;
 pub mod explain;

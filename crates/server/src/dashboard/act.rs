@@ -7,8 +7,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use ff_api::ApprovalView;
 use ff_core::approval::Decision;
 use ff_core::bounds::MESSAGE_BYTES;
+use ff_core::flow::HeldMembers;
 use ff_core::journal::ReplayJournal;
-use ff_core::machine::{Cancel, Delete, Replay, Resume, Revoke, Signal, Target, WaitpointRef};
+use ff_core::machine::{
+    Cancel, CancelFlow, Delete, Replay, Resume, Revoke, Signal, Target, WaitpointRef,
+};
 use ff_core::signal::SignalEffect;
 use ff_core::state::State as ExecutionState;
 use ff_core::{Lane, Millis, Patch, Refusal, ResourceName, WaitpointKey};
@@ -20,6 +23,9 @@ use super::visitor::Posted;
 use crate::error::ApiError;
 use crate::metrics;
 use crate::state::AppState;
+
+/// How long a worker may still work on what is cancelled, if it may.
+const GRACE: Millis = Millis::from_secs(30);
 
 /// Does something to one execution.
 pub(super) async fn execution(
@@ -46,7 +52,7 @@ async fn act(state: &AppState, posted: &Posted, id: &str) -> Result<Response, Ap
     let backend = posted.acting(state);
     let (done, note) = match action {
         "cancel" => {
-            let grace = posted.fields.get("grace").map(|_| Millis::from_secs(30));
+            let grace = posted.fields.get("grace").map(|_| GRACE);
             let cancel = Cancel { target, grace, reason: reason(posted)? };
             (backend.cancel(cancel).await.map(drop), Note::Cancelled)
         }
@@ -65,6 +71,44 @@ async fn act(state: &AppState, posted: &Posted, id: &str) -> Result<Response, Ap
     done.inspect_err(metrics::refused)?;
     tell(posted, action, id);
     let back = if note == Note::Deleted { "/executions".to_owned() } else { back };
+    onward(posted, &back, note)
+}
+
+/// Does something to a flow.
+pub(super) async fn flow(
+    State(state): State<AppState>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    page::posted(&state, request, async |posted| act_on_flow(&state, &posted, &id).await).await
+}
+
+async fn act_on_flow(state: &AppState, posted: &Posted, id: &str) -> Result<Response, ApiError> {
+    let target = Target { namespace: posted.namespace()?, execution: id.parse()? };
+    let back = format!("/flows/{}", target.execution);
+    let action = posted.fields.get("action").unwrap_or_default();
+    let note = match action {
+        "cancel" => {
+            posted.check(state, &Method::POST, "/v1/flows/{id}/cancel")?;
+            let held = match posted.fields.get("held") {
+                Some("grace") => HeldMembers::Grace(GRACE),
+                Some("finish") => HeldMembers::Finish,
+                _ => HeldMembers::Cancel,
+            };
+            let cancel = CancelFlow { target, held, reason: reason(posted)? };
+            posted.acting(state).cancel_flow(cancel).await.inspect_err(metrics::refused)?;
+            Note::FlowCancelled
+        }
+        "replay" => {
+            posted.check(state, &Method::POST, "/v1/flows/{id}/replay")?;
+            let run = number(posted, "run")?;
+            let replayed = posted.acting(state).replay_flow(&target, run).await;
+            replayed.inspect_err(metrics::refused)?;
+            Note::FlowReplayed
+        }
+        _ => return Err(Refusal::invalid("action", "is unknown; reload the page").into()),
+    };
+    tell(posted, action, id);
     onward(posted, &back, note)
 }
 

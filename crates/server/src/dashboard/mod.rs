@@ -10,6 +10,7 @@ mod assets;
 mod backlog;
 mod bulk;
 mod charts;
+mod flows;
 mod history;
 mod jobs;
 mod live;
@@ -43,6 +44,7 @@ pub(crate) struct Dashboard {
     history: History,
     jobs: Jobs,
     backlog: backlog::Shared,
+    flows: flows::Flows,
     /// Stands in a rendered part for the proof of a form, which differs between sessions. It is random, so
     /// no text of a user contains it.
     mark: String,
@@ -56,6 +58,7 @@ impl Default for Dashboard {
             history: History::default(),
             jobs: Jobs::default(),
             backlog: backlog::Shared::default(),
+            flows: flows::Flows::default(),
             mark: sessions::random(),
         }
     }
@@ -72,6 +75,9 @@ pub(crate) fn routes() -> Router<AppState> {
         .route("/executions/{id}/result", get(payload::result))
         .route("/executions/{id}/act", post(act::execution))
         .route("/executions/{id}/decide", post(act::decide))
+        .route("/flows", get(page::show))
+        .route("/flows/{id}", get(page::show))
+        .route("/flows/{id}/act", post(act::flow))
         .route("/approvals", get(page::show))
         .route("/workers", get(page::show))
         .route("/lanes", get(page::show))

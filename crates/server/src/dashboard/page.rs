@@ -35,6 +35,10 @@ ff_core::words!(
         Cancelled = "cancelled",
         /// Replayed.
         Replayed = "replayed",
+        /// A flow is cancelled.
+        FlowCancelled = "flow_cancelled",
+        /// A flow is replayed.
+        FlowReplayed = "flow_replayed",
         /// Revoked.
         Revoked = "revoked",
         /// Resumed.
@@ -64,6 +68,10 @@ impl Note {
             Note::Cancelled => {
                 "The execution is cancelled; if a worker holds it, it is told to stop."
             }
+            Note::FlowCancelled => {
+                "The flow is cancelled: nothing more of it starts, and its nodes end one after the other."
+            }
+            Note::FlowReplayed => "A new run has started: what did not complete runs again.",
             Note::Replayed => "A new run has started.",
             Note::Revoked => "The lease is revoked; the execution is back in its queue.",
             Note::Resumed => "The execution continues without an answer.",
@@ -115,13 +123,19 @@ struct MenuItem {
 }
 
 /// The pages of the menu: section, name, address, and the drawing of its icon.
-const MENU: [(&str, &str, &str, &str); 6] = [
+const MENU: [(&str, &str, &str, &str); 7] = [
     ("overview", "Overview", "/", "M2 13V8m4 5V4m4 9V9m4 4V6"),
     (
         "executions",
         "Executions",
         "/executions",
         "M5.5 4H14M5.5 8H14m-8.5 4H14M2 4h.01M2 8h.01M2 12h.01",
+    ),
+    (
+        "flows",
+        "Flows",
+        "/flows",
+        "M2 6.5h3v3H2zM11 2h3v3h-3zM11 11h3v3h-3zM5 8h3m0 0V3.5h3M8 8v4.5h3",
     ),
     ("approvals", "Approvals", "/approvals", "M2.5 8.5l3.5 3.5 7.5-8"),
     (

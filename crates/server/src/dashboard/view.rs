@@ -7,7 +7,9 @@ use ff_store::{Clock, SystemClock};
 
 use super::part::Part;
 use super::views::executions::Chosen;
-use super::views::{approvals, execution, executions, job, lanes, limits, overview, workers};
+use super::views::{
+    approvals, execution, executions, flow, flows, job, lanes, limits, overview, workers,
+};
 use super::visitor::{Can, Visitor};
 use crate::access::namespace;
 use crate::error::ApiError;
@@ -29,6 +31,8 @@ pub(super) enum What {
     Overview,
     Executions(Box<Chosen>),
     Execution(Target, execution::Pages),
+    Flows(Box<Chosen>),
+    Flow(Target, flow::Pages),
     Approvals,
     Workers { after: Option<String> },
     Lanes { after: Option<String> },
@@ -72,6 +76,11 @@ impl View {
                 let target = Target { namespace: namespace.clone(), execution: id.parse()? };
                 ("/v1/executions/{id}", What::Execution(target, execution::Pages::read(&fields)?))
             }
+            ["flows"] => ("/v1/flows", What::Flows(Box::new(Chosen::read(&fields)?))),
+            ["flows", id] => {
+                let target = Target { namespace: namespace.clone(), execution: id.parse()? };
+                ("/v1/flows/{id}", What::Flow(target, flow::Pages::read(&fields)?))
+            }
             ["approvals"] => ("/v1/executions", What::Approvals),
             ["workers"] => ("/v1/workers", What::Workers { after: after() }),
             ["lanes"] => ("/v1/lanes", What::Lanes { after: after() }),
@@ -93,6 +102,8 @@ impl View {
             What::Overview => overview::render(&scene).await,
             What::Executions(chosen) => executions::render(&scene, chosen).await,
             What::Execution(target, pages) => execution::render(&scene, target, pages).await,
+            What::Flows(chosen) => flows::render(&scene, chosen).await,
+            What::Flow(target, pages) => flow::render(&scene, target, pages).await,
             What::Approvals => approvals::render(&scene).await,
             What::Workers { after } => workers::render(&scene, after.as_deref()).await,
             What::Lanes { after } => lanes::render(&scene, after.as_deref()).await,
@@ -101,9 +112,9 @@ impl View {
         }
     }
 
-    /// The execution that it shows, if that has ended: nothing more happens to it by itself.
+    /// The execution or the flow that it shows, if that has ended: nothing more happens to it by itself.
     pub(super) async fn ended(&self, state: &AppState) -> Option<Description> {
-        let What::Execution(target, _) = &self.what else { return None };
+        let (What::Execution(target, _) | What::Flow(target, _)) = &self.what else { return None };
         let record = state.backend.describe(target).await.ok()?;
         record.outcome().is_some().then_some(record)
     }
@@ -113,6 +124,7 @@ impl View {
         match self.what {
             What::Overview => "overview",
             What::Executions(_) | What::Execution(..) | What::Job(_) => "executions",
+            What::Flows(_) | What::Flow(..) => "flows",
             What::Approvals => "approvals",
             What::Workers { .. } => "workers",
             What::Lanes { .. } => "lanes",

@@ -14,8 +14,8 @@ use crate::fixture::{Fixture, claim, target, within};
 pub(super) const OWN: &str = "content-type: application/x-www-form-urlencoded\r\n\
                               origin: http://localhost\r\nsec-fetch-site: same-origin\r\n";
 
-pub(super) const PAGES: [&str; 6] =
-    ["/", "/executions", "/approvals", "/workers", "/lanes", "/limits"];
+pub(super) const PAGES: [&str; 7] =
+    ["/", "/executions", "/flows", "/approvals", "/workers", "/lanes", "/limits"];
 
 /// What a browser would act on if it were not escaped.
 pub(super) const HOSTILE: &str =
@@ -112,6 +112,7 @@ async fn an_empty_server_says_what_to_do_next() {
     for (path, command) in [
         ("/", "ff submit --lane"),
         ("/executions", "ff submit --lane"),
+        ("/flows", "ff flow submit"),
         ("/approvals", "ff ls --reason approval"),
         ("/workers", "ff worker --lane"),
         ("/lanes", "ff submit --lane"),

@@ -11,7 +11,7 @@ use crate::fixture::{Fixture, TOKEN, target};
 use crate::tokens::guarded;
 
 /// A page as who has this cookie.
-async fn page_as(server: &Fixture, cookie: &str, path: &str) -> Answer {
+pub(crate) async fn page_as(server: &Fixture, cookie: &str, path: &str) -> Answer {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\ncookie: {cookie}\r\n\r\n");
     ask(server.address, request).await
 }
@@ -28,7 +28,7 @@ pub(crate) async fn logged_in(server: &Fixture, token: &str) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-async fn post_as(server: &Fixture, cookie: &str, to: &str, form: &str) -> Answer {
+pub(crate) async fn post_as(server: &Fixture, cookie: &str, to: &str, form: &str) -> Answer {
     let headers = format!("{OWN}cookie: {cookie}\r\n");
     ask(server.address, post_with(to, &headers, form)).await
 }

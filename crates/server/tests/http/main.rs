@@ -20,6 +20,7 @@ mod dashboard;
 mod dashboard_access;
 mod dashboard_browser;
 mod dashboard_cost;
+mod dashboard_flows;
 mod dashboard_limits;
 mod dashboard_output;
 mod events;

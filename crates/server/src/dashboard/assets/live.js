@@ -141,7 +141,7 @@
     next?.focus();
     next?.scrollIntoView({ block: 'nearest' });
   };
-  const places = { o: 'overview', e: 'executions', a: 'approvals', l: 'lanes', w: 'workers', b: 'limits', v: 'events' };
+  const places = { o: 'overview', e: 'executions', f: 'flows', a: 'approvals', l: 'lanes', w: 'workers', b: 'limits', v: 'events' };
   let going = false;
   const press = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -87,6 +87,7 @@ struct Drawn {
 #[derive(Template)]
 #[template(path = "execution_facts.html")]
 struct Facts {
+    flow: Option<(String, String)>,
     lane: (String, String),
     priority: i16,
     tags: Vec<(String, String, String)>,
@@ -305,7 +306,16 @@ fn facts(scene: &Scene<'_>, record: &Description) -> Facts {
         took: show::span(past.ended.since(past.started)),
         ended: moment(past.ended),
     });
+    let flow = match (record.is_flow(), &record.member) {
+        (true, _) => Some((record.id, "its graph".to_owned())),
+        (false, Some(member)) => {
+            let text = format!("node {} of {}", member.name, show::short(member.flow));
+            Some((member.flow, text))
+        }
+        (false, None) => None,
+    };
     Facts {
+        flow: flow.map(|(id, text)| (text, scene.link(&format!("/flows/{id}")))),
         lane: (lane.to_owned(), scene.link(&format!("/executions?lane={}", encoded(lane)))),
         priority: record.priority,
         tags: record.tags.iter().map(tag).collect(),

@@ -84,6 +84,11 @@ impl Chosen {
         filter.in_states(self.states.iter().copied())
     }
 
+    /// Where an earlier page ended.
+    pub(in crate::dashboard) fn after(&self) -> Option<Cursor> {
+        self.after
+    }
+
     /// Whether it names anything.
     pub(in crate::dashboard) fn is_all(&self) -> bool {
         *self == Chosen { after: self.after, ..Chosen::default() }

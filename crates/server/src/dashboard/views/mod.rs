@@ -3,6 +3,8 @@
 pub(super) mod approvals;
 pub(super) mod execution;
 pub(super) mod executions;
+pub(super) mod flow;
+pub(super) mod flows;
 pub(super) mod job;
 pub(super) mod lanes;
 pub(super) mod limits;
