@@ -11,6 +11,7 @@ use ff_core::{Payload, Refusal};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::error::Error;
+use crate::yaml;
 
 /// Most bytes of a graph, which is what a server takes.
 const GRAPH_BYTES: usize = 8 << 20;
@@ -50,9 +51,31 @@ pub(crate) fn graph<T: DeserializeOwned>(source: &str) -> Result<T, Error> {
         let why = format!("FILE has more than {GRAPH_BYTES} bytes; make the inputs smaller");
         return Err(Error::usage(ARG, why));
     }
-    serde_json::from_slice::<Object<T>>(&bytes).map(|Object(graph)| graph).map_err(|error| {
-        Error::usage(ARG, format!("FILE is not understood: {error}; see `ff flow submit --help`"))
+    let wrong = |why: String| {
+        Error::usage(ARG, format!("FILE is not understood: {why}; see `ff flow submit --help`"))
+    };
+    if !is_yaml(source, &bytes) {
+        let graph = serde_json::from_slice::<Object<T>>(&bytes);
+        return graph.map(|Object(graph)| graph).map_err(|error| wrong(error.to_string()));
+    }
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|error| wrong(format!("byte {} is not UTF-8", error.valid_up_to() + 1)))?;
+    let json = yaml::to_json(text, GRAPH_BYTES).map_err(wrong)?;
+    serde_json::from_str::<Object<T>>(&json).map(|Object(graph)| graph).map_err(|error| {
+        // The line is that of the YAML; the column is not.
+        let why = error.to_string();
+        wrong(why.rsplit_once(" column ").map_or(why.clone(), |(why, _)| why.to_owned()))
     })
+}
+
+/// Whether a graph is YAML: its name says so, or it says nothing and no object begins the text.
+fn is_yaml(name: &str, bytes: &[u8]) -> bool {
+    let ends = |ending: &str| name.to_ascii_lowercase().ends_with(ending);
+    match (ends(".yaml") || ends(".yml"), ends(".json")) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{'),
+    }
 }
 
 /// The syntax error of `bytes` as JSON, and where it is.

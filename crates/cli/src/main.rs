@@ -21,6 +21,7 @@ mod usage;
 // Its programs run in process groups, which only Unix has.
 #[cfg(unix)]
 mod worker;
+mod yaml;
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -2,18 +2,20 @@
 
 use clap::{Args, Subcommand};
 use ff_api::http::FlowRequest;
-use ff_api::{FlowCancelledView, FlowSubmittedView, FlowView, ListPageView, ReplayedView};
-use ff_core::bounds::{FLOW_SLICE, PAGE};
+use ff_api::{FlowCancelledView, FlowSubmittedView, ListPageView, ReplayedView};
+use ff_core::bounds::PAGE;
 use ff_core::flow::HeldMembers;
-use ff_core::machine::{CancelFlow, FlowPage, Target};
+use ff_core::machine::CancelFlow;
 use ff_core::{ExecutionId, IdempotencyKey, Lane, Millis, TagKey, TagValue};
 use ff_store::listing::{Cursor, Filter, ListPage, Listing, StateFilter};
 use ff_store::{ClientAndWorker, Clock, StoreError, SystemClock};
 
+mod show;
+
 use super::{Verdict, parse, wait};
 use crate::error::Error;
 use crate::id::Id;
-use crate::output::{flow, listing};
+use crate::output::{flow, listing, terminal};
 use crate::session::Session;
 use crate::{duration, input};
 
@@ -29,8 +31,8 @@ pub(crate) struct Flow {
 enum What {
     /// Submit a graph and print its id.
     Submit(Submit),
-    /// Show a flow with its nodes; * marks the critical path.
-    Show(Which),
+    /// Show a flow with its graph; * marks the critical path.
+    Show(show::Show),
     /// Cancel a flow. Once this returns, no worker gets a node of it.
     Cancel(Cancel),
     /// Run again what did not complete of a flow that has ended; the rest keeps its results.
@@ -40,7 +42,7 @@ enum What {
 }
 
 const GRAPH: &str = "\
-The graph is JSON, as POST /v1/flows takes it:
+The graph is JSON, as POST /v1/flows takes it, or the same in YAML:
 
   {\"nodes\": [
     {\"name\": \"fetch\", \"kind\": \"http\", \"input\": {\"url\": \"https://example.org\"}},
@@ -54,7 +56,7 @@ them, or with `quorum: N` as many. When that cannot be any more it is skipped;
 #[derive(Debug, Args)]
 #[command(after_help = GRAPH)]
 struct Submit {
-    /// The graph: a file, or - for stdin.
+    /// The graph, in JSON or YAML: a file, or - for stdin.
     file: String,
 
     /// The flow's id (a UUIDv7), so that a repeated call creates nothing twice.
@@ -77,12 +79,6 @@ struct Submit {
     #[arg(long, value_name = "DURATION", requires = "wait", value_parser = duration::parse)]
     #[arg(allow_hyphen_values = true)]
     timeout: Option<Millis>,
-}
-
-#[derive(Debug, Args)]
-struct Which {
-    /// The flow: its id, or a unique prefix of it.
-    id: Id,
 }
 
 #[derive(Debug, Args)]
@@ -147,7 +143,7 @@ impl Flow {
     pub(crate) async fn run(self, session: &Session<'_>) -> Result<Verdict, Error> {
         match self.what {
             What::Submit(submit) => submit.run(session).await,
-            What::Show(Which { id }) => show(session, &id).await,
+            What::Show(show) => show.run(session).await,
             What::Cancel(cancel) => cancel.run(session).await,
             What::Replay(replay) => replay.run(session).await,
             What::Ls(list) => list.run(session).await,
@@ -182,33 +178,6 @@ impl Submit {
         session.next(format_args!("flow show {}", view.id));
         Ok(Verdict::Good)
     }
-}
-
-async fn show(session: &Session<'_>, id: &Id) -> Result<Verdict, Error> {
-    let backend = session.open().await?;
-    let id = id.find_flow(session, &*backend).await?;
-    let page = whole(&*backend, &session.target(id)).await?;
-    let (now, style) = (SystemClock.now(), session.output.style());
-    session.output.answer(&FlowView::from(&page), |_| flow::sheet(&page, now, style))?;
-    let unfinished = page.members.iter().find_map(|member| {
-        member.execution.as_ref().filter(|execution| execution.outcome().is_none())
-    });
-    if let Some(execution) = unfinished {
-        session.next(format_args!("explain {}", execution.id));
-    }
-    Ok(Verdict::Good)
-}
-
-/// A flow with all its members.
-async fn whole(backend: &dyn ClientAndWorker, target: &Target) -> Result<FlowPage, Error> {
-    let mut whole = backend.flow(target, 0, FLOW_SLICE).await?;
-    while let Some(next) = whole.next {
-        let page = backend.flow(target, next, FLOW_SLICE).await?;
-        let mut members = whole.members;
-        members.extend(page.members);
-        whole = FlowPage { members, flow: page.flow, counts: page.counts, next: page.next };
-    }
-    Ok(whole)
 }
 
 impl Cancel {
@@ -255,7 +224,8 @@ impl Ls {
         let page = self.page(session, &*backend).await?;
         let view = ListPageView::from(&page);
         let (now, style) = (SystemClock.now(), session.output.style());
-        session.output.answer(&view, |view| listing::flows(view, now, style))?;
+        let columns = terminal::of_stdout().map(|size| size.columns);
+        session.output.answer(&view, |view| listing::flows(view, now, style, columns))?;
         for id in &view.unreadable {
             session.output.talk(format_args!("{id} cannot be read; run `ff check`"));
         }

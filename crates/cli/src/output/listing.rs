@@ -53,18 +53,24 @@ pub(crate) fn wide(page: &ListPageView, now: Time, style: Style) -> String {
 }
 
 /// One flow a line; nothing is cut.
-pub(crate) fn flows(page: &ListPageView, now: Time, style: Style) -> String {
+pub(crate) fn flows(
+    page: &ListPageView,
+    now: Time,
+    style: Style,
+    columns: Option<usize>,
+) -> String {
     if page.executions.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["FLOW", "STATE", "NODES", "CREATED", "REASON"], 1).numbers(&[2]);
+    let heading = ["FLOW", "STATE", "NODES", "CREATED", "REASON"];
+    let mut table = Table::new(heading, 1).numbers(&[2]).fit(&[4], columns);
     for view in &page.executions {
         table.row([
             view.id.to_string(),
-            view.state.to_string(),
+            super::flow::word(view).to_owned(),
             view.flow.as_ref().map_or(0, |flow| flow.members).to_string(),
             when::relative(view.created, now),
-            reason(view, now),
+            view.ended.map(|_| reason(view, now)).unwrap_or_default(),
         ]);
     }
     table.show(style)

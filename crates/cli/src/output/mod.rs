@@ -8,6 +8,7 @@ pub(crate) mod events;
 pub(crate) mod execution;
 pub(crate) mod explanation;
 pub(crate) mod flow;
+pub(crate) mod graph;
 pub(crate) mod keys;
 pub(crate) mod lanes;
 pub(crate) mod listing;

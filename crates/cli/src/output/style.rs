@@ -43,9 +43,9 @@ impl Style {
         let colour = match word.trim_end() {
             "completed" => "32",
             "failed" | "expired" | "timed_out" | "lease_lost" | "full" => "31",
-            "active" | "open" => "36",
+            "active" | "open" | "running" => "36",
             "delayed" | "rate_limited" | "cancelled" | "cancelling" | "resumable" | "paused"
-            | "draining" | "paused, draining" | "warned" | "skipped" => "33",
+            | "draining" | "ending" | "paused, draining" | "warned" | "skipped" => "33",
             _ => "0",
         };
         self.paint(colour, word)

@@ -15,6 +15,7 @@ mod examples;
 mod explain;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod flows;
 mod help;
 mod ids;
 mod json;
