@@ -9,6 +9,7 @@ mod calls;
 mod classes;
 mod crowd;
 mod cycle;
+mod flow;
 mod http;
 mod idle;
 mod latency;
@@ -91,6 +92,13 @@ pub enum Scenario {
     Signal,
     /// Results of durable steps, recorded by many workers at once.
     Step,
+    /// Flows of ten nodes, one after the other.
+    Chain,
+    /// Flows of one node, many after it, and one after all of those.
+    Fanout {
+        /// How many flows, one after the other.
+        flows: u64,
+    },
     /// Frames from one writer to many viewers.
     Stream,
     /// The pages of the dashboard.
@@ -182,6 +190,8 @@ pub async fn run(
         Scenario::Wait => wait::run(url, open().await?, load, progress).await,
         Scenario::Signal => signal::run(url, open().await?, load, progress).await,
         Scenario::Step => step::run(url, open().await?, load, progress).await,
+        Scenario::Chain => flow::chain(url, open().await?, load, progress).await,
+        Scenario::Fanout { flows } => flow::fanout(url, open().await?, load, flows, progress).await,
         Scenario::Stream => stream::run(url, open().await?, load, progress).await,
         Scenario::Pages { queued } => pages::run(url, open().await?, load, queued, progress).await,
     }

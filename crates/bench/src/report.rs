@@ -10,7 +10,7 @@ pub struct Report {
     pub scenario: &'static str,
     /// On which store.
     pub store: String,
-    /// How many executions.
+    /// How many executions; for `chain`, flows.
     pub executions: u64,
     /// How many workers at once, in each process.
     pub workers: usize,
@@ -22,6 +22,8 @@ pub struct Report {
     pub payload_bytes: usize,
     /// How many different capabilities were required.
     pub classes: Option<u16>,
+    /// How many nodes a flow had.
+    pub nodes: Option<u64>,
     /// How many lanes there were.
     pub lanes: Option<u32>,
     /// How many budgets there were.
@@ -30,15 +32,19 @@ pub struct Report {
     pub queued: Option<u64>,
     /// How long finished executions stayed, when they were removed during the run.
     pub retention_ms: Option<u64>,
-    /// How long it took until all that waited could be claimed; for `overload`, how long that was.
+    /// How long it took until all that waited could be claimed; for `overload`, how long that was;
+    /// for `fanout`, from the submit of a flow to its last node.
     pub span_ms: Option<f64>,
     /// Executions per second, submit to complete; for `raise`, until they could be claimed; for `step`,
-    /// steps; for `stream`, frames; for `pages`, pages.
+    /// steps; for `stream`, frames; for `pages`, pages; for `chain`, flows; for `fanout`, nodes.
     pub per_second: Option<f64>,
-    /// Half of the measured times were not longer.
+    /// Half of the measured times were not longer. For `chain` and `fanout`, from the completion of a node to the
+    /// claim of the first that depends on it.
     pub p50_ms: Option<f64>,
     /// 99 of 100 measured times were not longer.
     pub p99_ms: Option<f64>,
+    /// The same of nodes that depend on many, from the completion of the last of those.
+    pub joined_ms: Option<f64>,
     /// The same of the claim calls alone.
     pub claim_p50_ms: Option<f64>,
     /// The same of the claim calls alone.
@@ -67,6 +73,8 @@ pub struct Report {
     pub store_calls_per_wait: Option<f64>,
     /// Calls of a client that records the result of a step.
     pub store_calls_per_step: Option<f64>,
+    /// Calls of clients for one flow: its submit, and the claims and completions of its nodes.
+    pub store_calls_per_flow: Option<f64>,
     /// Calls clients made, per second; for `pages`, while one page is open.
     pub store_commands_per_second: Option<f64>,
     /// Processor time of a store in a separate process, per execution; for `step`, per step.
@@ -82,7 +90,8 @@ pub struct Report {
     /// `store_cpu_us_per_execution` as a multiple of that.
     pub cpu_to_limit: Option<f64>,
     /// A simpler system in the same run: a list queue; for `http`, the same in process;
-    /// for `classes` and `admission`, the same without them.
+    /// for `classes` and `admission`, the same without them; for `chain`, the same work without flows, of
+    /// which ten executions are one.
     pub baseline_per_second: Option<f64>,
     /// `per_second` as a part of that.
     pub fraction_of_baseline: Option<f64>,

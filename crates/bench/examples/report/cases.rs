@@ -134,6 +134,25 @@ const OVERLOAD: &[Figure] = &[goal(
 const URGENT: &[Figure] =
     &[goal("claims_until_urgent", "claims until the urgent one, at worst", AtMost(2.0))];
 
+const CHAIN: &[Figure] = &[
+    goal("per_second", "flows/s of ten nodes each", AtLeast(400.0)),
+    goal("p99_ms", "ms from the end of a node to the start of the next, p99", AtMost(10.0)),
+    reported("p50_ms", "ms from the end of a node to the start of the next, p50"),
+    reported("fraction_of_baseline", "of the same work without flows"),
+];
+const CHAIN_CALLS: &[Figure] = &[
+    CHAIN[0],
+    CHAIN[1],
+    CHAIN[2],
+    CHAIN[3],
+    goal("store_calls_per_flow", "calls per flow", AtMost(30.0)),
+];
+const FANOUT: &[Figure] = &[
+    reported("span_ms", "ms of a flow of 1, then 1,000, then 1"),
+    reported("per_second", "nodes/s"),
+    reported("joined_ms", "ms from the last of 1,000 to the one after them"),
+];
+
 const fn idle(most: f64) -> Figure {
     goal("store_commands_per_second", "calls per second while idle", AtMost(most))
 }
@@ -183,6 +202,10 @@ pub(crate) const CASES: &[Case] = &[
     case(Sqlite, "admission", "admission --executions 2000", ADMISSION),
     case(Sqlite, "raise --executions 50000", "raise --executions 5000", RAISE),
     case(Sqlite, "overload", "overload --span 5s", OVERLOAD),
+    case(Sqlite, "chain", "chain --executions 200", CHAIN),
+    case(Sqlite, "fanout", "fanout --executions 200", FANOUT),
+    case(Valkey, "chain", "chain --executions 200", CHAIN_CALLS),
+    case(Valkey, "fanout", "fanout --executions 200", FANOUT),
     case(
         Valkey,
         "cycle --workers 16",

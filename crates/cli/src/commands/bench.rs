@@ -31,10 +31,15 @@ urgent     claims until an urgent execution is claimed
 wait       from the end of an execution to those who wait for its result
 signal     suspend, signal, resume and complete
 step       results of durable steps, recorded by many workers at once
+chain      flows of ten nodes: per second, and from one node to the next
+fanout     flows of one node, 1,000 after it, and one after those
 stream     frames from one writer to many viewers
 pages      pages of the dashboard with many executions, and what an open one costs
 
 The store should be fresh. Without --store a temporary SQLite file is used.";
+
+/// How many flows fanout runs, one after the other.
+const FLOWS: u64 = 5;
 
 /// `ff bench`.
 #[derive(Debug, Args)]
@@ -44,7 +49,7 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     scenario: Which,
 
-    /// How many executions in total; step: how many steps; stream: how many frames; pages: how many loads.
+    /// How many executions in total; chain: how many flows; fanout: how many nodes in the middle; step: how many steps; stream: how many frames; pages: how many loads.
     #[arg(long, value_name = "N", value_parser = parse::number::<u64>(1, 10_000_000))]
     executions: Option<u64>,
 
@@ -121,6 +126,8 @@ enum Which {
     Wait,
     Signal,
     Step,
+    Chain,
+    Fanout,
     Stream,
     Pages,
     /// One of the processes of idle: waits until its input ends.
@@ -163,6 +170,8 @@ impl Bench {
             Which::Wait => (1_280, 64, 1),
             Which::Signal => (2_000, 1, 1),
             Which::Step => (20_000, 64, 1),
+            Which::Chain => (2_000, 16, 1),
+            Which::Fanout => (1_000, 16, 1),
             Which::Stream => (2_000, 100, 20),
             Which::Pages => (600, 1, 1),
         };
@@ -204,6 +213,8 @@ impl Bench {
             Which::Wait => Scenario::Wait,
             Which::Signal => Scenario::Signal,
             Which::Step => Scenario::Step,
+            Which::Chain => Scenario::Chain,
+            Which::Fanout => Scenario::Fanout { flows: FLOWS },
             Which::Stream => Scenario::Stream,
             Which::Pages => Scenario::Pages { queued: self.queued.unwrap_or(1_000_000) },
             Which::Idle | Which::IdleChild => Scenario::Idle {
