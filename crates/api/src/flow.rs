@@ -65,6 +65,9 @@ pub struct FlowStateView {
     pub size: u32,
     /// Whether its graph is whole.
     pub sealed: bool,
+    /// Whether what depends on nothing is still to be released.
+    #[serde(default)]
+    pub starting: bool,
     /// How it is being ended.
     pub ending: Option<EndingView>,
 }
@@ -95,8 +98,8 @@ impl From<&Flow> for FlowStateView {
             Phase::Settled => (PhaseWord::Settled, None),
             Phase::Retiring => (PhaseWord::Retiring, None),
         };
-        let Flow { graph, members, size, sealed, .. } = *flow;
-        FlowStateView { phase, graph, members, size, sealed, ending }
+        let Flow { graph, members, size, sealed, starting, .. } = *flow;
+        FlowStateView { phase, graph, members, size, sealed, starting, ending }
     }
 }
 
@@ -127,8 +130,8 @@ impl FlowStateView {
             PhaseWord::Settled => Phase::Settled,
             PhaseWord::Retiring => Phase::Retiring,
         };
-        let FlowStateView { graph, members, size, sealed, .. } = self;
-        Ok(Flow { phase, graph, members, size, sealed })
+        let FlowStateView { graph, members, size, sealed, starting, .. } = self;
+        Ok(Flow { phase, graph, members, size, sealed, starting })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::link::Arg;
 use crate::reply;
 use crate::resource;
 use crate::store::Shared;
-use commit::{CommitCall, Places, packed};
+use commit::{CommitCall, Places, packed, tallies};
 
 /// The slow path in one partition.
 pub(crate) struct SlowPath<'a> {
@@ -158,7 +158,9 @@ impl SlowPath<'_> {
                 self.store.improved(News { score, ..news });
             }
         }
-        let latched = write.set.tallies.iter().zip(heads.iter().skip(places.tallies));
+        let raised = tallies(&write.set, true).zip(heads.iter().skip(places.raised));
+        let lowered = tallies(&write.set, false).zip(heads.iter().skip(places.lowered));
+        let latched = raised.chain(lowered);
         let latched = latched.filter(|(_, added)| matches!(reply::number(added), Ok(1)));
         Ok(Commit::Written(latched.filter_map(|(change, _)| change.at_zero).collect()))
     }

@@ -431,14 +431,16 @@ impl Store for ValkeyStore {
 
     async fn repair(&self) -> Result<Repaired, StoreError> {
         let repaired = repair::run(self).await?;
-        let uncounted = match ff_store::recount(self).await {
+        let counted = |counted| match counted {
             Err(error @ StoreError::Corrupt(_)) => {
-                tracing::warn!(%error, "what cannot be read keeps limits from being recounted");
-                0
+                tracing::warn!(%error, "what cannot be read keeps others from being recounted");
+                Ok(0)
             }
-            uncounted => uncounted?,
+            counted => counted,
         };
-        Ok(Repaired { uncounted, ..repaired })
+        let limits = counted(ff_store::recount(self).await)?;
+        let flows = counted(ff_store::recount_flows(self).await)?;
+        Ok(Repaired { uncounted: limits + flows, ..repaired })
     }
 
     fn stats(&self) -> Option<Stats> {

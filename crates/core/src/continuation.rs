@@ -170,6 +170,13 @@ fn counted(value: i64, by: i64) -> i64 {
     bounded(bounded(value) + bounded(by))
 }
 
+impl TallyChange {
+    /// Whether it raises the latch.
+    pub fn raises(&self) -> bool {
+        self.add.get(&LATCH).is_some_and(|by| *by > 0)
+    }
+}
+
 /// What a write adds to the counters of an execution, whatever they are. It does nothing if there is no
 /// such execution once the write is done: the counters go with their owner.
 #[derive(Debug, Clone, PartialEq, Eq)]

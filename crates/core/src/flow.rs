@@ -42,6 +42,10 @@ pub struct Flow {
     pub size: u32,
     /// Whether its graph is whole.
     pub sealed: bool,
+    /// Whether its start is to be gone through, and counts as one that has not ended: its graph came in
+    /// slices, or is replayed.
+    #[serde(default)]
+    pub starting: bool,
 }
 
 /// Where a flow is in its life. It has ended when its execution has.
@@ -140,6 +144,14 @@ pub enum Verdict {
 }
 
 impl Member {
+    /// Counts the start of its graph, which it has waited for if it depends on nothing else. This can be
+    /// done again.
+    pub const fn begin(&mut self) {
+        if self.needs > 0 {
+            self.needs = 0;
+        }
+    }
+
     /// Counts an upstream that has ended.
     pub fn count(&mut self, is_success: bool) {
         match is_success || self.on_failure == OnFailure::Continue {

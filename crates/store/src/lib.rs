@@ -78,6 +78,7 @@ pub use clock::{Clock, SystemClock};
 pub use continuations::ContinuationQueue;
 pub use error::{ErrorKind, StoreError};
 pub use failure::Failure;
+pub use flow_audit::recount_flows;
 pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
     BulkBackend, ClientAndWorker, ClientBackend, DeliveryBackend, EmitBackend, EngineBackend,

@@ -20,7 +20,14 @@ fn journal(kept: &[(u64, u64)]) -> Journal {
 
 /// A task with two children.
 fn parent() -> Box<Flow> {
-    Box::new(Flow { phase: Phase::Running, graph: false, members: 2, size: 2, sealed: true })
+    Box::new(Flow {
+        phase: Phase::Running,
+        graph: false,
+        members: 2,
+        size: 2,
+        sealed: true,
+        starting: false,
+    })
 }
 
 fn stored(kept: &[(u64, u64)], generation: u32) -> Journal {

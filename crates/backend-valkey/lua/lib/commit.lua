@@ -9,8 +9,8 @@
 --       payload are the number that the next frame has, and what is removed then, packed. With 'seen' there
 --       it only has to have that version. One of a resource has its name, the version, its new bytes, 'guard' if it only has to have that version, '' and ''. A
 --       continuation has its owner's id, '', its bytes, 'add' or 'remove', when it is due, and ''. What
---       is counted has its owner's id, '', the counters and what is added to each, packed, 'count', and
---       time and bytes of the continuation that is added at zero, or '' and ''. An event has its
+--       is counted has its owner's id, '', the counters and what is added to each, packed, 'count', or
+--       'raise' if a change of the same decision may create its owner, and time and bytes of the continuation that is added at zero, or '' and ''. An event has its
 --       execution's id, '', its bytes, 'event', its namespace and ''.
 -- reply: for each decision {1, then for each change the score of the head it became or '', of what is
 --       counted 1 if that added its continuation, else 0}, {0} if something has changed, {2} if the
@@ -59,10 +59,10 @@ local function place(payload)
   return C.PLACE_OWN_KEY, ''
 end
 
-local function create(k, now, origin, id, r, payload, elements)
+local function create(k, now, origin, id, r, payload, elements, counted)
   r.input_place, r.input = place(payload)
   local own_input = r.input_place == C.PLACE_OWN_KEY and payload
-  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, own_input, elements)
+  ff.save.create(k, id, ff.record.pack(r), r.ns, r.created, r.key, own_input, elements, nil, counted)
   return ff.save.enter(k, id, r, now, origin)
 end
 
@@ -87,6 +87,13 @@ local function update(k, now, origin, id, was, r, part, payload, elements)
 end
 
 local function remove(k, id, was)
+  if was.state ~= C.STATE_FINISHED then
+    for _, index in ipairs(ff.placement) do
+      if not index.leads and index.entry(was, id) then
+        ff.leave(index, k, id, was)
+      end
+    end
+  end
   ff.save.remove(k, id, was.ns, was.attention, was.key, was.run)
   ff.save.close(k, was.ns, was.lane, was.class)
 end
@@ -139,6 +146,19 @@ local LATER = {
       return ff.continuations.count(k, id, counted, now)
     end,
   },
+  raise = {
+    examined = function(k, args, at)
+      return ff.continuations.counted(k, args[at], args[at + 2], args[at + 4], args[at + 5])
+    end,
+    -- The counters of an owner that the decision creates are written beside its record.
+    write = function(k, counted, id, now, _, raised)
+      if call('EXISTS', ff.key.record(k, id)) == 0 then
+        raised[id] = counted
+        return 0
+      end
+      return ff.continuations.count(k, id, counted, now)
+    end,
+  },
 }
 
 -- One decision, whose arguments begin at a place. Adds the executions that it ends to ended, and those
@@ -166,12 +186,12 @@ local function decision(k, now, args, from, count, ended, framed, logs)
     end
     changes[i] = change
   end
-  local reply = {1}
+  local reply, raised = {1}, {}
   for i, change in ipairs(changes) do
     local at, was, after = from + BEFORE + (i - 1) * EACH, change[1], change[2]
     local id, head, later = args[at], nil, LATER[args[at + 3]]
     if later then
-      head = later.write(k, change, id, now, logs)
+      head = later.write(k, change, id, now, logs, raised)
     elseif is_resource(args, at) then
       if args[at + 3] ~= 'guard' then
         ff.resource.put(k, id, change, args[at + 2], now)
@@ -195,7 +215,7 @@ local function decision(k, now, args, from, count, ended, framed, logs)
         ended[#ended + 1] = id
       end
     else
-      head = create(k, now, origin, id, after, args[at + 4], change[3])
+      head = create(k, now, origin, id, after, args[at + 4], change[3], raised[id])
     end
     reply[i + 1] = head or ''
   end

@@ -1,7 +1,7 @@
 -- Follow-up work of a partition, by when it is due, and the counters of executions. A member is the
 -- bytes of a continuation. A commit adds continuations before it changes a record and removes them
--- after all else, so no fault loses one whose cause is written. It counts after it has changed records: a
--- fault may leave something uncounted, but nothing is counted that did not happen.
+-- after all else, so no fault loses one whose cause is written. What raises a latch it counts before it
+-- changes records, and all else after that: a fault may leave a latch too high, but never too low.
 
 ff.continuations = {}
 
@@ -92,6 +92,16 @@ function ff.continuations.count(k, id, counted, now)
     call('HDEL', key, unpack(zero))
   end
   return latch and is_latched and 1 or 0
+end
+
+-- The counters of an execution that is about to be created, whatever a fault has left of them.
+function ff.continuations.begin(record, counted)
+  local key, all, fields = ff.key.tally(record), counted[1], {}
+  for i = 1, #all, 2 do
+    fields[i], fields[i + 1] = all[i], string.format('%.0f', all[i + 1])
+  end
+  call('DEL', key)
+  call('HSET', key, unpack(fields))
 end
 
 -- Removes counters of zero, which a fault has left. Answers how many there were.

@@ -20,11 +20,11 @@ function ff.save.ended(k, ids)
 end
 
 -- Writes a new record and the entries that lead to it; own_input is its input if that has a separate
--- key, elements what is to be stored next to it, if there is any. Answers false, with nothing written, if
+-- key, elements what is to be stored next to it and counted what is counted for it, if there is any. Answers false, with nothing written, if
 -- the id is taken. The idempotency key is written before the record: no fault lets another submit with
 -- that key create a second execution. registered, if given, has the namespaces that the call has
 -- registered.
-function ff.save.create(k, id, bytes, ns, created, key, own_input, elements, registered)
+function ff.save.create(k, id, bytes, ns, created, key, own_input, elements, registered, counted)
   local record = ff.key.record(k, id)
   if (own_input or key ~= '') and call('EXISTS', record) == 1 then
     return false
@@ -42,6 +42,9 @@ function ff.save.create(k, id, bytes, ns, created, key, own_input, elements, reg
   end
   if elements then
     ff.elements.write(record, elements)
+  end
+  if counted then
+    ff.continuations.begin(record, counted)
   end
   if not call('SET', record, bytes, 'NX') then
     -- The record belongs to another namespace, or existed before.

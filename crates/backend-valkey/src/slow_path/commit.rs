@@ -67,20 +67,29 @@ impl<'a> CommitCall<'a> {
 }
 
 /// Where the changes of a decision begin among the arguments of its function: events and continuations
-/// that are added come first and those that are removed last, so that no fault between loses one.
+/// that are added come first and those that are removed last, so that no fault between loses one. What
+/// raises a latch comes before records, and what lowers one after them, so that none is too low between.
 pub(super) struct Places {
+    pub(super) raised: usize,
     pub(super) changes: usize,
-    pub(super) tallies: usize,
+    pub(super) lowered: usize,
     count: usize,
 }
 
 impl Places {
     pub(super) fn of(set: &WriteSet) -> Places {
-        let changes = set.events.len() + added(set).count();
+        let raised = set.events.len() + added(set).count();
+        let changes = raised + tallies(set, true).count();
         let records = set.changes.len() + set.seen.len() + set.appends.len();
-        let tallies = changes + records + set.resources.len() + set.guards.len();
-        Places { changes, tallies, count: tallies + set.tallies.len() + removed(set).count() }
+        let lowered = changes + records + set.resources.len() + set.guards.len();
+        let count = lowered + tallies(set, false).count() + removed(set).count();
+        Places { raised, changes, lowered, count }
     }
+}
+
+/// What is counted before records change, or after it.
+pub(super) fn tallies(set: &WriteSet, raised: bool) -> impl Iterator<Item = &TallyChange> {
+    set.tallies.iter().filter(move |change| change.raises() == raised)
 }
 
 fn added(set: &WriteSet) -> impl Iterator<Item = &Armed> {
@@ -110,6 +119,11 @@ pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
     for Armed { continuation, due } in added(set) {
         push_continuation(continuation, "add", due.as_ms().to_string(), &mut args);
     }
+    for change in tallies(set, true) {
+        let is_kept = |it: &Change| it.id == change.owner && it.after.is_some();
+        let mode = if set.changes.iter().any(is_kept) { "raise" } else { "count" };
+        push_tally(change, mode, &mut args);
+    }
     for change in &set.changes {
         push(change, &mut args).map_err(|error| unwritable(change.id, &error))?;
     }
@@ -134,8 +148,8 @@ pub(super) fn packed(write: &Write) -> Result<Vec<Arg<'_>>, StoreError> {
     for (key, seen) in &set.guards {
         push_resource(key, *seen, Vec::new(), "guard", &mut args);
     }
-    for change in &set.tallies {
-        push_tally(change, &mut args);
+    for change in tallies(set, false) {
+        push_tally(change, "count", &mut args);
     }
     for read in removed(set) {
         push_continuation(read, "remove", String::new(), &mut args);
@@ -158,7 +172,7 @@ fn push_continuation(
     args.extend([text(mode), owned(due), text("")]);
 }
 
-fn push_tally(change: &TallyChange, args: &mut Vec<Arg<'_>>) {
+fn push_tally(change: &TallyChange, mode: &'static str, args: &mut Vec<Arg<'_>>) {
     let mut packer = Packer::default();
     for (counter, by) in &change.add {
         format::Delta { counter: (*counter).into(), by: *by }.pack(&mut packer);
@@ -168,7 +182,7 @@ fn push_tally(change: &TallyChange, args: &mut Vec<Arg<'_>>) {
         None => Default::default(),
     };
     args.extend([owned(keys::id(change.owner)), text(""), Cow::Owned(packer.0)]);
-    args.extend([text("count"), owned(due), Cow::Owned(latch)]);
+    args.extend([text(mode), owned(due), Cow::Owned(latch)]);
 }
 
 fn push_resource(

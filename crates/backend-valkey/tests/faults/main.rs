@@ -9,6 +9,7 @@ mod events;
 mod faulty;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod flows;
 mod moving;
 mod several;
 mod words;

@@ -15,7 +15,7 @@ use crate::continuation::{
 };
 use crate::event::EventKind;
 use crate::flow::{
-    self, Ending, HeldMembers, Member, OnFailure, Phase, Rest, START, Verdict, member_id,
+    self, Ending, Flow, HeldMembers, Member, OnFailure, Phase, Rest, START, Verdict, member_id,
 };
 use crate::id::ExecutionId;
 use crate::name::{Category, NodeName};
@@ -90,33 +90,49 @@ impl Context<'_> {
         for record in dependants {
             let mut after = record.clone();
             let Some(member) = after.description.member.as_deref_mut() else { continue };
-            member.count(upstream.is_success);
-            let (verdict, member) = (member.verdict(), member.clone());
-            let decides = record.is_awaiting() && flow.runs_members();
-            let what = match verdict {
-                Verdict::Run if decides => {
-                    if member.rest == Rest::Cancel {
-                        self.add(&mut write, ContinuationKind::UNNEEDED, flow.id, member.node);
-                    }
-                    Some(self.release(&mut after))
-                }
-                Verdict::Skip if decides => {
-                    let because = upstream.name.clone();
-                    after =
-                        self.finished(&after, Outcome::Skipped { because }, EndReason::Cancelled);
-                    if member.on_failure == OnFailure::FailFlow {
-                        fails = Some(member.name);
-                    }
-                    Some(EventKind::Skipped)
-                }
-                _ => None,
-            };
-            write = write.join(self.update(record, after, what));
+            match upstream.is_start {
+                true => member.begin(),
+                false => member.count(upstream.is_success),
+            }
+            let (decided, failed) = self.decide(flow, record, after, upstream.name);
+            fails = failed.or(fails);
+            write = write.join(decided);
         }
         if let Some(name) = fails {
             write = write.join(self.fail_flow(flow, &name, upstream.name));
         }
         write
+    }
+
+    /// The write by which a member of `flow` has the numbers of `after`, and is released or skipped if that
+    /// is what they say; `because` of the upstream that decides it. Answers also the name of one whose skip
+    /// fails the flow.
+    pub(super) fn decide(
+        &self,
+        flow: &Execution,
+        record: &Execution,
+        mut after: Execution,
+        because: &NodeName,
+    ) -> (WriteSet, Option<NodeName>) {
+        let (mut write, mut fails) = (WriteSet::default(), None);
+        let Some(member) = after.member.as_deref().cloned() else { return (write, None) };
+        let decides = record.is_awaiting() && flow.runs_members();
+        let what = match member.verdict() {
+            Verdict::Run if decides => {
+                if member.rest == Rest::Cancel {
+                    self.add(&mut write, ContinuationKind::UNNEEDED, flow.id, member.node);
+                }
+                Some(self.release(&mut after))
+            }
+            Verdict::Skip if decides => {
+                let because = because.clone();
+                after = self.finished(&after, Outcome::Skipped { because }, EndReason::Cancelled);
+                fails = (member.on_failure == OnFailure::FailFlow).then_some(member.name);
+                Some(EventKind::Skipped)
+            }
+            _ => None,
+        };
+        (write.join(self.update(record, after, what)), fails)
     }
 
     /// Lets a member start, or continue, that waits for nothing more.
@@ -132,12 +148,30 @@ impl Context<'_> {
         EventKind::Released { from, resumes: !why.starts_attempt() }
     }
 
-    fn fail_flow(&self, flow: &Execution, skipped: &NodeName, because: &NodeName) -> WriteSet {
+    pub(super) fn fail_flow(
+        &self,
+        flow: &Execution,
+        skipped: &NodeName,
+        because: &NodeName,
+    ) -> WriteSet {
         let message = format!("node {because} did not succeed, and node {skipped} needs it");
         let failure =
             Failure { category: Category::flow(), retryable: false, message: message.into() };
         let ending = Ending { outcome: Outcome::Failed { failure }, held: HeldMembers::Cancel };
         self.end_flow(flow, ending)
+    }
+
+    /// The write by which the start of a flow counts no more: it was gone through, or its graph will never be
+    /// whole.
+    pub(super) fn start_over(&self, record: &Execution) -> WriteSet {
+        let mut after = record.clone();
+        if let Some(flow) = after.description.flow.as_deref_mut() {
+            (flow.sealed, flow.starting) = (true, false);
+        }
+        let mut write = self.update(record, after, None);
+        let at_zero = Some(later(self, ContinuationKind::SETTLE, record.id, 0));
+        write.tallies.push(TallyChange { owner: record.id, add: [(LATCH, -1)].into(), at_zero });
+        write
     }
 
     /// The write by which a flow begins to end. Nothing of it is claimed, released or added after it.
@@ -181,7 +215,7 @@ impl Context<'_> {
         }
         let dependants =
             next.iter().filter_map(|node| self.loaded.record(member_id(flow.id, *node)));
-        let upstream = Ended { name: &member.name, is_success: true };
+        let upstream = Ended { name: &member.name, is_success: true, is_start: false };
         let cascade = self.cascade(flow, &upstream, dependants);
         if cascade.changes.iter().any(|change| change.id == flow.id)
             || !cascade.continuations.is_empty()
@@ -217,6 +251,8 @@ fn is_end_of(change: &ContinuationChange, member: &Member) -> bool {
 struct Ended<'a> {
     name: &'a NodeName,
     is_success: bool,
+    /// It is the start of the graph.
+    is_start: bool,
 }
 
 /// One chunk of what depends on `owner`.
@@ -270,15 +306,16 @@ impl Work for EndedWork {
         let (Some(flow), Some(upstream)) = (flow, upstream) else { return done };
         let start = NodeName::start();
         let ended = match (is_start, upstream.outcome(), upstream.member.as_deref()) {
-            (true, ..) => Ended { name: &start, is_success: true },
+            (true, ..) => Ended { name: &start, is_success: true, is_start },
             (false, Some((outcome, _)), Some(member)) => {
-                Ended { name: &member.name, is_success: outcome.is_success() }
+                Ended { name: &member.name, is_success: outcome.is_success(), is_start }
             }
             _ => return done,
         };
         // Before a graph is whole, what depends on the member may not be there. Its seal makes up for it.
         let counted = upstream.member.as_ref().map_or(from, |member| member.counted.into());
-        if counted != from || flow.flow.as_ref().is_none_or(|flow| !flow.sealed) {
+        let is_over = |flow: &Flow| !flow.sealed || is_start && !flow.starting;
+        if counted != from || flow.flow.as_deref().is_none_or(is_over) {
             return done;
         }
         let chunk = context.loaded.ranges.get(&next_range(upstream.id, from));
@@ -288,6 +325,10 @@ impl Work for EndedWork {
         }
         let records = next.iter().map(|node| context.loaded.record(member_id(flow.id, *node)));
         let mut write = context.cascade(flow, &ended, records.flatten());
+        let has_more = from + 1 < upstream.counts.of(Collection::Next);
+        if is_start && !has_more {
+            write = write.join(context.start_over(flow));
+        }
         if !write.changes.iter().any(|change| change.id == flow.id) {
             write.seen.push((flow.id, flow.version));
         }
@@ -297,12 +338,6 @@ impl Work for EndedWork {
                 member.counted += 1;
             }
             write = context.update(upstream, after, None).join(write);
-        }
-        let has_more = from + 1 < upstream.counts.of(Collection::Next);
-        if is_start && !has_more {
-            let at_zero = Some(later(context, ContinuationKind::SETTLE, owner, 0));
-            let change = TallyChange { owner, add: [(LATCH, -1)].into(), at_zero };
-            write = write.join(WriteSet { tallies: vec![change], ..WriteSet::default() });
         }
         ControlFlow::Continue((write, has_more.then_some(from + 1)))
     }

@@ -168,8 +168,9 @@ impl Claim {
                 items.push(moved_on(Some(write)));
                 continue;
             }
-            if let Some(flow) = context.ending_flow(record) {
-                items.push(moved_on(context.withdraw(flow, record)));
+            if context.is_barred(record) {
+                let flow = context.ending_flow(record);
+                items.push(moved_on(flow.and_then(|flow| context.withdraw(flow, record))));
                 continue;
             }
             let record = match context.admit_or_defer(record, &self.admissions) {

@@ -78,7 +78,7 @@ impl Decide for ClaimGranted {
         if !records.is_empty() {
             return Ok(Step::NeedMore(ReadSet { records, ..ReadSet::default() }));
         }
-        if context.ending_flow(record).is_some() {
+        if context.is_barred(record) {
             return Err(Refusal::StaleGrant);
         }
         if context.withheld().is_some() {

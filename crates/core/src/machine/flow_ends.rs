@@ -9,7 +9,7 @@ use super::continue_::{Slice, Work};
 use super::{Context, Moves, ReadSet, WriteSet};
 use crate::bounds::FLOW_SLICE;
 use crate::collection::{Collection, Content, ElementRange};
-use crate::continuation::{Continuation, ContinuationChange, ContinuationKind, LATCH, TallyChange};
+use crate::continuation::{Continuation, ContinuationChange, ContinuationKind, LATCH};
 use crate::event::EventKind;
 use crate::flow::{self, Ending, Flow, FlowCounts, HeldMembers, Phase, member_id};
 use crate::name::Category;
@@ -148,7 +148,7 @@ impl Work for CancelMembers {
         }
         let is_open = walk.flow.flow.as_ref().is_some_and(|flow| !flow.sealed);
         if walk.next.is_none() && is_open {
-            write = write.join(context.give_up_start(walk.flow));
+            write = write.join(context.start_over(walk.flow));
         }
         ControlFlow::Continue((write, walk.next))
     }
@@ -206,19 +206,6 @@ impl Context<'_> {
     pub(super) fn withdraw(&self, flow: &Execution, member: &Execution) -> Option<WriteSet> {
         self.ends_members(flow)?;
         self.cancel_member(flow, member, HeldMembers::Cancel)
-    }
-
-    /// The start of a graph that will never be whole does not count any more.
-    fn give_up_start(&self, record: &Execution) -> WriteSet {
-        let mut after = record.clone();
-        if let Some(flow) = after.description.flow.as_deref_mut() {
-            flow.sealed = true;
-        }
-        let mut write = self.update(record, after, None);
-        let at_zero = Some(super::cascade::later(self, ContinuationKind::SETTLE, record.id, 0));
-        let add = [(LATCH, -1)].into();
-        write.tallies.push(TallyChange { owner: record.id, add, at_zero });
-        write
     }
 }
 

@@ -142,9 +142,10 @@ impl Decide for GrantNext {
         if !records.is_empty() {
             return Ok(Step::NeedMore(ReadSet { records, tolerant: true, ..ReadSet::default() }));
         }
-        if let Some(flow) = context.ending_flow(record) {
+        if context.is_barred(record) {
             let reply = Granted { again: true, ..Granted::default() }.into();
-            let write = context.withdraw(flow, record);
+            let flow = context.ending_flow(record);
+            let write = flow.and_then(|flow| context.withdraw(flow, record));
             return Ok(Step::Done(Transition { items: vec![Item { write, reply }] }));
         }
         let record = match context.admit_or_defer(record, &self.admissions) {

@@ -78,6 +78,13 @@ impl Context<'_> {
         missing.into_iter().collect()
     }
 
+    /// Whether the flow of `record`, if it is a member of one, keeps it from being dispatched. One whose flow
+    /// is not there belongs to a submit that was cut short.
+    pub(super) fn is_barred(&self, record: &Execution) -> bool {
+        let flow = record.member.as_ref().map(|member| self.loaded.record(member.flow));
+        flow.is_some_and(|flow| flow.is_none_or(|flow| !flow.runs_members()))
+    }
+
     /// The flow of `record` if that keeps it from being dispatched.
     pub(super) fn ending_flow(&self, record: &Execution) -> Option<&Execution> {
         let flow = self.loaded.record(record.member.as_ref()?.flow)?;

@@ -33,6 +33,7 @@ mod progress;
 mod read_flow;
 mod readwrite;
 mod record_step;
+mod recount_flow;
 mod renew;
 mod replay;
 mod replay_flow;
@@ -91,6 +92,7 @@ pub use readwrite::{
     Transition, WriteSet,
 };
 pub use record_step::RecordStep;
+pub use recount_flow::RecountFlow;
 pub use renew::Renew;
 pub use replay::Replay;
 pub use replay_flow::{ReopenMembers, ReopenedMember, ReplayFlow};
@@ -265,6 +267,7 @@ actions!(
     ReopenMembers,
     ReadFlow,
     ReadUpstream,
+    RecountFlow,
     RegisterKey,
     RotateKey,
     RetireKey,

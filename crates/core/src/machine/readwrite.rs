@@ -237,7 +237,8 @@ pub struct WriteSet {
     pub appends: Vec<Append>,
     /// Follow-up work that is added or removed.
     pub continuations: Vec<ContinuationChange>,
-    /// What is counted, after the records have changed.
+    /// What is counted: before the records change if that raises a latch, else after it. So a fault
+    /// between leaves a latch too high, never too low.
     pub tallies: Vec<TallyChange>,
     /// The resources that change.
     pub resources: Vec<ResourceChange>,
@@ -297,6 +298,16 @@ impl Context<'_> {
             }],
             ..WriteSet::default()
         }
+    }
+
+    /// `new`, which creates a record, in the place of a `leftover` of the same execution.
+    pub(super) fn replace(&self, leftover: &Execution, mut new: Change) -> Change {
+        if let Some(after) = &mut new.after {
+            after.version = leftover.version.next(self.salt);
+            new.entries = EntryDiff::between(Some(leftover), Some(after));
+        }
+        new.before = Some(leftover.version);
+        new
     }
 
     /// A changed record, and its event if there is one.

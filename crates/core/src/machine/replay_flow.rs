@@ -5,7 +5,6 @@
 
 use std::ops::ControlFlow;
 
-use super::cascade::later;
 use super::continue_::{Slice, Work};
 use super::flow_ends::Walk;
 use super::{Context, Decide, Facts, Moves, ReadSet, Reply, Step, Target, WriteSet};
@@ -110,7 +109,7 @@ impl Decide for ReplayFlow {
         after.run.deadline = Some(context.now + FLOW_OPEN);
         if let Some(flow) = after.description.flow.as_deref_mut() {
             flow.phase = Phase::Open;
-            flow.sealed = false;
+            (flow.sealed, flow.starting) = (false, true);
         }
         context.sign(&mut after, Deed::Replay);
         let mut write = context.update(record, after, EventKind::Awaiting);
@@ -184,15 +183,17 @@ impl Decide for ReopenMembers {
                 (flow.phase, flow.sealed) = (Phase::Running, true);
             }
         }
-        let mut write = context.update(record, after, None);
-        if self.is_last {
-            context.add(&mut write, ContinuationKind::CATCH_UP, record.id, 0);
-            context.add(&mut write, ContinuationKind::REOPENED, record.id, 0);
-        }
+        // The flow comes last: it does not run before all are reopened, whatever fault comes between.
+        let mut write = WriteSet::default();
         for member in &self.members {
             if let Some(reopened) = self.reopen(context, member)? {
                 write = write.join(reopened);
             }
+        }
+        write = write.join(context.update(record, after, None));
+        if self.is_last {
+            context.add(&mut write, ContinuationKind::CATCH_UP, record.id, 0);
+            context.add(&mut write, ContinuationKind::REOPENED, record.id, 0);
         }
         Ok(Step::write(write, Reply::Replayed(self.run)))
     }
@@ -215,6 +216,9 @@ impl Work for Reopened {
             ControlFlow::Continue(walk) => walk,
             ControlFlow::Break(slice) => return slice,
         };
+        if walk.flow.flow.as_ref().is_none_or(|flow| !flow.sealed || !flow.starting) {
+            return ControlFlow::Continue((WriteSet::default(), None));
+        }
         let mut write = WriteSet::default();
         let waiting = walk.members.iter().filter(|record| {
             let verdict = record.member.as_deref().map(flow::Member::verdict);
@@ -225,11 +229,9 @@ impl Work for Reopened {
             let what = context.release(&mut after);
             write = write.join(context.update(record, after, what));
         }
-        write.seen.push((walk.flow.id, walk.flow.version));
-        if walk.next.is_none() {
-            let owner = walk.flow.id;
-            let at_zero = Some(later(context, ContinuationKind::SETTLE, owner, 0));
-            write.tallies.push(TallyChange { owner, add: [(LATCH, -1)].into(), at_zero });
+        match walk.next {
+            Some(_) => write.seen.push((walk.flow.id, walk.flow.version)),
+            None => write = write.join(context.start_over(walk.flow)),
         }
         ControlFlow::Continue((write, walk.next))
     }

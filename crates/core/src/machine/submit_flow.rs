@@ -154,6 +154,7 @@ impl SubmitFlow {
             members: 0,
             size: self.flow.size,
             sealed: is_whole,
+            starting: !is_whole,
         }));
         if !is_whole {
             let open_until = context.now + FLOW_OPEN;
@@ -196,6 +197,10 @@ impl SubmitFlow {
         };
         let next = chunks(&mut record, &node.next);
         let mut write = context.create(record, node.work.input.bytes.clone(), what);
+        if let Some(leftover) = context.loaded.record(member_id(self.flow.id, number)) {
+            let new = write.changes.remove(0);
+            write.changes.push(context.replace(leftover, new));
+        }
         write.changes[0].elements = next;
         write
     }
@@ -228,14 +233,17 @@ impl SubmitFlow {
             // The start of the graph counts until all that depends on it is released.
             count += 1;
         }
-        let mut write = match before {
+        let mut own = match before {
             None => context.create(record, bytes::Bytes::new(), EventKind::Awaiting),
             Some(before) => context.update(before, record, None),
         };
-        write.changes[0].elements = elements;
+        own.changes[0].elements = elements;
+        // The flow comes last: a fault before it leaves members that no flow has, and that do not run.
+        let mut write = WriteSet::default();
         for (number, node) in (self.first..).zip(&self.nodes) {
             write = write.join(self.member(context, number, node));
         }
+        write = write.join(own);
         let add = [(LATCH, count)].into();
         write.tallies.push(TallyChange { owner: self.flow.id, add, at_zero: None });
         write.continuations.extend(later.into_iter().flatten());
@@ -339,7 +347,12 @@ impl Decide for SubmitFlow {
         if at != self.first {
             return Err(Refusal::invalid("nodes", "is not the next slice of the flow"));
         }
-        if self.ids().any(|id| loaded.record(id).is_some()) {
+        // What a fault has left of an earlier try is replaced.
+        let is_leftover = |record: &Execution| {
+            let place = record.member.as_deref();
+            record.digest == self.flow.digest && place.is_some_and(|it| it.flow == self.flow.id)
+        };
+        if self.ids().any(|id| loaded.record(id).is_some_and(|found| !is_leftover(found))) {
             return Err(Refusal::IdConflict);
         }
         for lane in self.lanes() {
