@@ -61,6 +61,10 @@ pub(crate) fn graph<T: DeserializeOwned>(source: &str) -> Result<T, Error> {
     let text = std::str::from_utf8(&bytes)
         .map_err(|error| wrong(format!("byte {} is not UTF-8", error.valid_up_to() + 1)))?;
     let json = yaml::to_json(text, GRAPH_BYTES).map_err(wrong)?;
+    // Inputs are kept as their text, in which the lines of the file have no place.
+    if let Ok(Object(graph)) = serde_json::from_str::<Object<T>>(&json.replace('\n', "")) {
+        return Ok(graph);
+    }
     serde_json::from_str::<Object<T>>(&json).map(|Object(graph)| graph).map_err(|error| {
         // The line is that of the YAML; the column is not.
         let why = error.to_string();

@@ -1,6 +1,6 @@
 //! YAML as JSON: what a person writes in YAML is read as the JSON that the API takes.
 //!
-//! The JSON has every value on the line on which the YAML has it, so that what is wrong further on is found where
+//! The JSON has every value on the line on which the YAML has it (no line break is part of a value), so that what is wrong further on is found where
 //! the person wrote it. Aliases are written out; the whole is bounded.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};

@@ -28,7 +28,7 @@ fn text(ff: &Ff, args: &[&str]) -> String {
 #[test]
 fn a_graph_in_yaml_is_the_same_flow_as_in_json() {
     let ff = Ff::new();
-    let json = r#"{"idempotency_key": "k", "nodes": [{"name": "a", "input": {"n": [1, 2.5, null]}}, {"name": "b", "after": ["a"]}]}"#;
+    let json = r#"{"idempotency_key": "k", "nodes": [{"name": "a", "input": {"n":[1,2.5,null]}}, {"name": "b", "after": ["a"]}]}"#;
     let yaml = "idempotency_key: k\nnodes:\n- name: a\n  input:\n    n:\n    - 1\n    - 2.5\n    - ~\n- name: b\n  after: [a]\n";
     let one = ff.run_with_stdin(&["flow", "submit", "-"], json.as_bytes());
     let other = ff.run_with_stdin(&["flow", "submit", "-"], yaml.as_bytes());
