@@ -205,9 +205,34 @@ impl Shared {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Counts a node of `layer` that was claimed at `now` and is about to be completed.
+    fn started(&self, flow: ExecutionId, layer: usize, now: Instant) -> Option<Step> {
+        let mut under_way = self.lock();
+        let (released, done) = under_way.get_mut(&flow)?;
+        // Of a layer with several nodes, the first has waited for nothing but the engine.
+        let hop = (layer > 0 && done[layer] == 0).then(|| now.duration_since(*released));
+        let join = hop.filter(|_| self.layers[layer - 1] > 1);
+        done[layer] += 1;
+        let is_over = done[layer] == self.layers[layer];
+        if is_over || layer == 0 {
+            *released = Instant::now();
+        }
+        Some(Step { hop, join, is_last: is_over && layer + 1 == self.layers.len() })
+    }
+
     fn all(&self) -> u64 {
         self.flows * self.layers.iter().sum::<u64>()
     }
+}
+
+/// A node that was claimed.
+struct Step {
+    /// How long it took from the completion that released it, if it is the first of its layer.
+    hop: Option<Duration>,
+    /// The same, if it depends on several.
+    join: Option<Duration>,
+    /// Whether it is the last of its flow.
+    is_last: bool,
 }
 
 /// The flow of what was claimed, and its layer.
@@ -226,39 +251,23 @@ async fn work(
     while shared.completed.load(Ordering::Relaxed) < shared.all() {
         let claimed = taker.claim(1, WAIT).await?;
         let now = Instant::now();
-        let Some((held, (flow, layer))) =
-            claimed.first().and_then(|held| Some((held, place(held)?)))
-        else {
-            empty += 1;
-            if empty > MOST_EMPTY {
-                let done = shared.completed.load(Ordering::Relaxed);
-                return Err(BenchError::Missing { done, of: shared.all() });
+        empty = if claimed.is_empty() { empty + 1 } else { 0 };
+        if empty > MOST_EMPTY {
+            let done = shared.completed.load(Ordering::Relaxed);
+            return Err(BenchError::Missing { done, of: shared.all() });
+        }
+        for held in &claimed {
+            let Some((flow, layer)) = place(held) else { continue };
+            let Some(step) = shared.started(flow, layer, now) else { continue };
+            step.hop.into_iter().for_each(|hop| hops.add(hop));
+            step.join.into_iter().for_each(|join| joins.add(join));
+            taker.complete(std::slice::from_ref(held)).await?;
+            let done = shared.completed.fetch_add(1, Ordering::Relaxed) + 1;
+            (shared.progress)(done, shared.all());
+            if step.is_last {
+                shared.lock().remove(&flow);
+                shared.submit().await?;
             }
-            continue;
-        };
-        empty = 0;
-        let is_last = {
-            let mut under_way = shared.lock();
-            let Some((released, done)) = under_way.get_mut(&flow) else { continue };
-            // Of a layer with several nodes, the first has waited for nothing but the engine.
-            if layer > 0 && done[layer] == 0 {
-                hops.add(now.duration_since(*released));
-                if shared.layers[layer - 1] > 1 {
-                    joins.add(now.duration_since(*released));
-                }
-            }
-            done[layer] += 1;
-            if done[layer] == shared.layers[layer] || layer == 0 {
-                *released = Instant::now();
-            }
-            layer + 1 == shared.layers.len() && done[layer] == shared.layers[layer]
-        };
-        taker.complete(std::slice::from_ref(held)).await?;
-        let done = shared.completed.fetch_add(1, Ordering::Relaxed) + 1;
-        (shared.progress)(done, shared.all());
-        if is_last {
-            shared.lock().remove(&flow);
-            shared.submit().await?;
         }
     }
     Ok((hops, joins))
