@@ -160,6 +160,7 @@ pub(crate) async fn a_used_admission_is_charged_whichever_process_settles_it(g: 
 }
 
 pub(crate) async fn a_repeated_claim_finds_what_it_took(g: Fixture) {
+    let g = g.in_one_partition();
     g.put_quota("api", at_once(2)).await;
     for _ in 0..3 {
         g.under(&["api"]).await;

@@ -80,6 +80,7 @@ pub(crate) async fn the_best_of_all_covered_classes_goes_first(g: Fixture) {
 }
 
 pub(crate) async fn every_class_a_worker_covers_is_scanned(g: Fixture) {
+    let g = g.in_one_partition();
     let mut ids = Vec::new();
     for n in 0..40 {
         ids.push(g.needing(&format!("c{n:02}")).await);

@@ -292,8 +292,10 @@ pub(crate) async fn concurrent_claims_take_each_execution_once(g: Fixture) {
         workers.spawn(async move { drain(&g).await });
     }
     let mut taken: Vec<_> = workers.join_all().await.into_iter().flatten().collect();
+    let mut submitted: Vec<_> = works.iter().map(|work| work.id).collect();
     taken.sort();
-    assert_eq!(taken, works.iter().map(|work| work.id).collect::<Vec<_>>());
+    submitted.sort();
+    assert_eq!(taken, submitted);
 }
 
 /// Claims until there is nothing left; a worker that is asked to try again repeats its call.

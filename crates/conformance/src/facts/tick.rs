@@ -55,8 +55,12 @@ pub(crate) async fn the_next_timer_is_returned_after_the_due_ones(g: Fixture) {
 pub(crate) async fn pages_of_timers_neither_skip_nor_repeat(g: Fixture) {
     let mut all = Vec::new();
     for n in 0..25 {
-        all.push(g.delayed(ms(100 + n / 10)).await);
+        let span = ms(100 + n / 10);
+        all.push((span, g.delayed(span).await));
     }
+    // In one millisecond, by id.
+    all.sort();
+    let all: Vec<_> = all.into_iter().map(|(_, id)| id).collect();
     g.advance(ms(1_000)).await;
     let (mut seen, mut after) = (Vec::new(), None);
     loop {

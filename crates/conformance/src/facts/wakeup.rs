@@ -178,13 +178,14 @@ pub(crate) async fn as_many_waiters_as_executions_get_one_each(g: Fixture) {
     let waiters: Vec<_> = (0..10).map(|_| waiter(&g, g.claim())).collect();
     until_waiting(&g, 10).await;
     let works: Vec<_> = (0..10).map(|_| g.work()).collect();
-    let ids: Vec<_> = works.iter().map(|work| work.id).collect();
+    let mut ids: Vec<_> = works.iter().map(|work| work.id).collect();
     g.backend().submit(works).await.unwrap();
     let mut taken = Vec::new();
     for waiter in waiters {
         taken.push(got(waiter).await);
     }
     taken.sort();
+    ids.sort();
     assert_eq!(taken, ids);
 }
 
