@@ -22,7 +22,7 @@ use super::make::{self, chance, millis, one};
 use super::op::Op;
 use super::pair::View;
 use super::read::Read;
-use super::themes::Theme;
+use super::themes::{Opening, Theme};
 use super::{Agreement, Options, spread};
 
 /// One history in this many uses up all runs of an execution.
@@ -41,6 +41,8 @@ pub(crate) struct Generator {
     clock_is_set: bool,
     /// Planned steps, which precede random ones; last one first.
     planned: Vec<Op>,
+    /// How the history begins, after what is planned.
+    beginning: &'static [Opening],
 }
 
 /// What was sent and answered so far.
@@ -68,7 +70,11 @@ impl Generator {
             agreement,
             clock_is_set,
             planned: Vec::new(),
+            beginning: &[],
         };
+        if !theme.beginnings.is_empty() && chance(&mut generator.rng, 75) {
+            generator.beginning = one(&mut generator.rng, theme.beginnings);
+        }
         if seed % WORN == WORN - 1 {
             generator.plan_all_runs();
         }
@@ -83,6 +89,24 @@ impl Generator {
         if let Some(op) = self.planned.pop() {
             return op;
         }
+        while let Some((step, rest)) = self.beginning.split_first() {
+            self.beginning = rest;
+            let op = match step {
+                Opening::Do(make) => {
+                    let action = make(self, view);
+                    action.map(|action| Op::Run(vec![self.with_entropy(action)]))
+                }
+                Opening::Pass => {
+                    let timers = view.held.records.values().filter_map(|it| it.placed.timer);
+                    let next = timers.filter(|at| *at > view.now).min();
+                    next.map(|at| Op::Advance(at.since(view.now)))
+                }
+            };
+            // What does not apply, because of a step before it, is left out.
+            if let Some(op) = op.filter(|op| self.is_comparable(op, view)) {
+                return op;
+            }
+        }
         if self.clock_is_set && self.rng.u8(..100) < 10 {
             return Op::SetClock(Set { ahead: self.rng.bool(), span: one(&mut self.rng, &SPANS) });
         }
@@ -93,10 +117,14 @@ impl Generator {
                 29..90 => Op::Run(vec![self.command(view)]),
                 _ => Op::Run((0..self.rng.usize(2..7)).map(|_| self.command(view)).collect()),
             };
-            if self.agreement.can_compare(&op, view) && spread::can_compare(&op, view) {
+            if self.is_comparable(&op, view) {
                 return op;
             }
         }
+    }
+
+    fn is_comparable(&self, op: &Op, view: View<'_>) -> bool {
+        self.agreement.can_compare(op, view) && spread::can_compare(op, view)
     }
 
     /// Records the answer to a command.

@@ -44,6 +44,7 @@ pub(super) const THEME: Theme = Theme {
         (4, |g, v| g.unblock(v)),
         (8, |g, v| g.usage(v)),
     ],
+    beginnings: &[],
 };
 
 fn name(name: &str) -> ResourceName {

@@ -17,6 +17,7 @@ pub(super) const THEME: Theme = Theme {
     owns: |_| false,
     refusals: &[],
     kinds: &[(4, |g, v| g.later(v)), (5, |g, v| g.continue_(v))],
+    beginnings: &[],
 };
 
 impl Generator {

@@ -21,6 +21,7 @@ pub(super) const THEME: Theme = Theme {
     owns: |(_, verb, _)| matches!(verb, Verb::Follow),
     refusals: &[],
     kinds: &[(1, |g, v| g.toy(v))],
+    beginnings: &[],
 };
 
 /// Those that a toy writes: by name, without one, without a change of its owner, and such that its owner

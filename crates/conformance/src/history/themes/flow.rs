@@ -56,6 +56,7 @@ pub(super) const THEME: Theme = Theme {
         (3, |g, v| g.steer_awaiting(v)),
         (2, |g, v| g.read_flow(v)),
     ],
+    beginnings: &[],
 };
 
 /// Whether an execution there may still be changed by a toy.

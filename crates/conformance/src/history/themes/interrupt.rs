@@ -26,6 +26,7 @@ pub(super) const THEME: Theme = Theme {
         (5, |g, v| g.replay_journal(v)),
         (6, |g, v| Some(Tick { execution: g.due_id(v) }.into())),
     ],
+    beginnings: &[],
 };
 
 impl Generator {

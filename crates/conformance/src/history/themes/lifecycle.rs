@@ -10,7 +10,7 @@ use ff_core::machine::{
 };
 use ff_core::record::Progress;
 use ff_core::state::State;
-use ff_core::{Execution, Partition, Payload, TagKey};
+use ff_core::{Execution, Millis, Partition, Patch, Payload, TagKey};
 
 use super::Theme;
 use crate::history::generate::Generator;
@@ -53,6 +53,7 @@ pub(super) const THEME: Theme = Theme {
         (4, |g, _| g.repeat()),
         (2, |g, v| g.too_large(v)),
     ],
+    beginnings: &[],
 };
 
 impl Generator {
@@ -107,6 +108,48 @@ impl Generator {
             retry: chance(rng, 10),
         };
         Claim { call, first: 0, admissions }.into()
+    }
+
+    /// Work that anybody may run, at once and for as long as it takes.
+    pub(super) fn submit_plain(&mut self) -> Action {
+        Submit::new(make::id(&mut self.rng, self.partitions)).into()
+    }
+
+    /// The same, with a deadline that a worker can miss.
+    pub(super) fn submit_until(&mut self, deadline: Millis) -> Action {
+        let mut submit = Submit::new(make::id(&mut self.rng, self.partitions));
+        submit.policy.deadline = Patch::Set(deadline);
+        submit.into()
+    }
+
+    /// Hands back what is held.
+    pub(super) fn hand_back(&mut self, view: View<'_>) -> Option<Action> {
+        let record = self.some(view, |record| record.lease().is_some())?;
+        let hold = LeaseRef { target: self.target_of(record), fence: record.fence()? };
+        Some(HandBack { hold }.into())
+    }
+
+    /// Claims the queue of an execution that waits, whatever that requires.
+    pub(super) fn claim_plain(&mut self, view: View<'_>) -> Option<Action> {
+        let waits = |record: &Execution| matches!(record.state, State::Queued { .. });
+        let record = self.some(view, waits)?;
+        let call = ClaimRequest {
+            namespace: record.spec.namespace.clone(),
+            lane: record.spec.lane.clone(),
+            worker: make::worker(&mut self.rng),
+            capabilities: record.spec.requires.clone(),
+            request: make::request(&mut self.rng),
+            max: 1,
+            retry: false,
+        };
+        Some(call.into())
+    }
+
+    /// Asks a holder to stop, and leaves it time.
+    pub(super) fn ask_to_stop(&mut self, view: View<'_>) -> Option<Action> {
+        let record = self.some(view, |record| matches!(record.state, State::Active { .. }))?;
+        let grace = Some(millis(&mut self.rng, &[300, 2_000, 9_000]));
+        Some(Cancel { target: self.target_of(record), grace, reason: self.reason() }.into())
     }
 
     fn grant(&mut self, view: View<'_>) -> Action {

@@ -48,7 +48,16 @@ const OF_ITS_OWN: u8 = 35;
 const STRIDE: u64 = 1_009;
 
 /// Makes a command of one kind, if it applies to the model's state.
-type Make = fn(&mut Generator, View<'_>) -> Option<Action>;
+pub(crate) type Make = fn(&mut Generator, View<'_>) -> Option<Action>;
+
+/// A step with which a history begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Opening {
+    /// A command, if it applies.
+    Do(Make),
+    /// Time passes to the next timer.
+    Pass,
+}
 
 /// What a history is about.
 pub(crate) struct Theme {
@@ -64,6 +73,8 @@ pub(crate) struct Theme {
     pub(crate) refusals: &'static [Code],
     /// Its commands, and how often each is made.
     kinds: &'static [(u32, Make)],
+    /// How some of its histories begin, so that moves that take several commands in a row are made often.
+    pub(crate) beginnings: &'static [&'static [Opening]],
 }
 
 impl Theme {

@@ -35,6 +35,7 @@ pub(super) const THEME: Theme = Theme {
         (1, |g, v| Some(g.feed(v))),
         (1, |g, v| Some(g.webhook(v))),
     ],
+    beginnings: &[],
 };
 
 impl Generator {

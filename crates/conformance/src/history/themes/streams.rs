@@ -9,6 +9,7 @@ use ff_core::summary::Summary;
 use ff_core::table::Verb;
 use ff_core::{Code, ExecutionId, FrameType};
 
+use super::Opening::Do;
 use super::Theme;
 use crate::history::generate::Generator;
 use crate::history::make::{chance, one};
@@ -18,7 +19,7 @@ use crate::history::pair::View;
 pub(super) const THEME: Theme = Theme {
     name: "streams",
     histories: 300,
-    least: 10,
+    least: 20,
     owns: |(_, verb, _)| matches!(verb, Verb::AppendFrames | Verb::PatchSummary),
     refusals: &[Code::FrameGap],
     kinds: &[
@@ -27,6 +28,13 @@ pub(super) const THEME: Theme = Theme {
         // A holder that is asked to stop still streams.
         (9, |g, v| Some(g.cancel(v)?.into())),
     ],
+    beginnings: &[&[
+        Do(|g, _| Some(g.submit_plain())),
+        Do(|g, v| g.claim_plain(v)),
+        Do(|g, v| g.ask_to_stop(v)),
+        Do(|g, v| g.append_frames(v)),
+        Do(|g, v| g.patch_summary(v)),
+    ]],
 };
 
 impl Generator {

@@ -11,12 +11,13 @@ use ff_core::suspension::{OnTimeout, SuspendReason};
 use ff_core::table::{Node, Verb};
 use ff_core::timer::{self, DueAction};
 use ff_core::{
-    Code, Execution, IdempotencyKey, SignalName, Source, WaitpointId, WaitpointKey, When,
+    Code, Execution, IdempotencyKey, Millis, SignalName, Source, WaitpointId, WaitpointKey, When,
 };
 
-use super::Theme;
+use super::Opening::{Do, Pass};
 use super::admission::blocker;
 use super::elements::follows;
+use super::{Opening, Theme};
 use crate::history::generate::Generator;
 use crate::history::make::{self, chance, millis, one};
 use crate::history::pair::View;
@@ -26,7 +27,7 @@ use crate::history::pick::is_brief;
 pub(super) const THEME: Theme = Theme {
     name: "suspend",
     histories: 800,
-    least: 2,
+    least: 20,
     owns: |(from, verb, to)| {
         let verbs = [
             Verb::Suspend,
@@ -54,7 +55,61 @@ pub(super) const THEME: Theme = Theme {
         (4, |g, v| g.steer_suspended(v)),
         (10, |g, v| g.tick_suspended(v)),
     ],
+    beginnings: &[
+        // A signal comes before the suspension that it satisfies.
+        &[
+            Do(|g, _| Some(g.submit_plain())),
+            Do(|g, v| g.claim_plain(v)),
+            Do(|g, v| g.open_waitpoint(v)),
+            Do(|g, v| g.signal(v)),
+            Do(|g, v| g.suspend_after_signals(v)),
+        ],
+        // A holder that is asked to stop closes what it has opened.
+        &[
+            Do(|g, _| Some(g.submit_plain())),
+            Do(|g, v| g.claim_plain(v)),
+            Do(|g, v| g.open_waitpoint(v)),
+            Do(|g, v| g.ask_to_stop(v)),
+            Do(|g, v| g.close_waitpoint(v)),
+        ],
+        // A signal comes to what is reserved for a worker.
+        &[
+            Do(|g, _| Some(g.submit_plain())),
+            Do(|g, v| g.claim_plain(v)),
+            Do(|g, v| g.open_waitpoint(v)),
+            Do(|g, v| g.hand_back(v)),
+            Do(|g, v| g.grant_one_with_waitpoints(v)),
+            Do(|g, v| g.grant_one_with_waitpoints(v)),
+            Do(|g, v| g.signal(v)),
+        ],
+        // The first of two signals.
+        &[
+            Do(|g, _| Some(g.submit_plain())),
+            Do(|g, v| g.claim_plain(v)),
+            Do(|g, v| g.suspend_for(v, None, 2)),
+            Do(|g, v| g.signal_suspended(v)),
+        ],
+        RUNS_OUT,
+        RUNS_OUT,
+        // The deadline of the execution comes first.
+        &[
+            Do(|g, _| Some(g.submit_until(Millis::new(80)))),
+            Do(|g, v| g.claim_plain(v)),
+            Do(|g, v| g.suspend_for(v, None, 1)),
+            Pass,
+            Do(|g, v| g.tick_suspended(v)),
+        ],
+    ],
 };
+
+/// The time of a suspension is over.
+const RUNS_OUT: &[Opening] = &[
+    Do(|g, _| Some(g.submit_plain())),
+    Do(|g, v| g.claim_plain(v)),
+    Do(|g, v| g.suspend_for(v, Some(When::After(Millis::new(50))), 1)),
+    Pass,
+    Do(|g, v| g.tick_suspended(v)),
+];
 
 /// A priority that few have.
 const FIRST: i16 = 9_000;
@@ -221,6 +276,18 @@ impl Generator {
         Some(suspend.into())
     }
 
+    /// A suspension that lasts for so long, unless so many signals come.
+    fn suspend_for(&mut self, view: View<'_>, timeout: Option<When>, n: u32) -> Option<Action> {
+        let record = self.some(view, |record| record.lease().is_some())?;
+        let hold = LeaseRef { target: self.target_of(record), fence: record.fence()? };
+        let Action::Suspend(suspend) = self.suspend_hold(hold, view)? else { return None };
+        let waitpoint = NewWaitpoint { until: None, ..suspend.waitpoints.first()?.clone() };
+        let (of, at) = (CountOf::Signals, vec![waitpoint.key.clone()]);
+        let condition = Condition::Count { n, of, waitpoints: at, name: None };
+        let waitpoints = vec![waitpoint];
+        Some(Suspend { timeout, condition, waitpoints, keep_if_satisfied: false, ..suspend }.into())
+    }
+
     /// A suspension that signals which came early satisfy, mostly.
     fn suspend_after_signals(&mut self, view: View<'_>) -> Option<Action> {
         let has_early =
@@ -292,6 +359,15 @@ impl Generator {
             8 => self.some(view, waits)?,
             _ => self.some(view, |_| true)?,
         };
+        Some(self.signal_to(record))
+    }
+
+    fn signal_suspended(&mut self, view: View<'_>) -> Option<Action> {
+        let record = self.some(view, is_suspended)?;
+        Some(self.signal_to(record))
+    }
+
+    fn signal_to(&mut self, record: &Execution) -> Action {
         let target = self.target_of(record);
         let open = &record.waits.waitpoints;
         let last = record.waits.last.as_ref().map_or(&[][..], |last| &last.waitpoints[..]);
@@ -312,7 +388,7 @@ impl Generator {
             source: Source::new(one(&mut self.rng, &["ann", "bob", "cleo"])).unwrap(),
             payload: make::payload(&mut self.rng),
         };
-        Some(signal.into())
+        signal.into()
     }
 
     fn signal_name(&mut self) -> Option<SignalName> {
