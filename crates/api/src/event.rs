@@ -4,7 +4,7 @@ use ff_core::event::{Event, EventKind, EventName};
 use ff_core::feed::FeedState;
 use ff_core::record::Tags;
 use ff_core::suspension::SuspendReason;
-use ff_core::{ExecutionId, Kind, Lane, Millis, Namespace, Refusal};
+use ff_core::{ExecutionId, Kind, Lane, Millis, Namespace, Refusal, Source};
 use ff_store::events::EventsPage;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -51,6 +51,9 @@ pub struct EventView {
     pub resumes: Option<bool>,
     /// Of `resumed`: whether its time was over.
     pub timed_out: Option<bool>,
+    /// Who did it: whose cancel, replay, resume, revoke, delete or signal it was; null if nobody did.
+    #[schema(value_type = Option<schema::StepText>)]
+    pub by: Option<Source>,
 }
 
 impl From<&Event> for EventView {
@@ -70,6 +73,7 @@ impl From<&Event> for EventView {
             reason: None,
             resumes: None,
             timed_out: None,
+            by: event.by.clone(),
         };
         match event.what {
             EventKind::Submitted { from: at }
@@ -122,6 +126,7 @@ impl TryFrom<EventView> for Event {
             lane: view.lane,
             kind: view.kind,
             tags: view.tags,
+            by: view.by,
         })
     }
 }

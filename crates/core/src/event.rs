@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::id::ExecutionId;
-use crate::name::{Kind, Lane, Namespace};
+use crate::name::{Kind, Lane, Namespace, Source};
 use crate::record::{Execution, Tags, Version};
 use crate::refusal::Refusal;
 use crate::suspension::SuspendReason;
@@ -39,6 +39,10 @@ pub struct Event {
     pub kind: Kind,
     /// Its labels then.
     pub tags: Tags,
+    /// Who did it, where it is the act or the signal of somebody: who cancelled, replayed, resumed, revoked
+    /// or deleted it, or sent the signal.
+    #[serde(default)]
+    pub by: Option<Source>,
 }
 
 /// The name of an event: the execution, and the version of its record that the event came with. No
@@ -83,7 +87,13 @@ impl Event {
             lane: record.spec.lane.clone(),
             kind: record.spec.kind.clone(),
             tags: record.tags.clone(),
+            by: None,
         }
+    }
+
+    /// The same, done by somebody.
+    pub(crate) fn done_by(self, by: Option<Source>) -> Event {
+        Event { by, ..self }
     }
 
     /// To which execution it happened.

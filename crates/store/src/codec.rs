@@ -3,7 +3,8 @@
 //!
 //! The bytes are a stored format. A test pins them; a change of the types needs a new number and a
 //! way to read the old one. Format 1 lacks the count of elements at the end of a record, format 2 what
-//! it knows of its journal, format 3 its suspensions and waitpoints, format 4 flows and their members.
+//! it knows of its journal, format 3 its suspensions and waitpoints, format 4 flows and their members, and
+//! in an event who did it.
 
 use ff_core::record::Attempt;
 use ff_core::{Execution, ExecutionId, Resource, ResourceKey};

@@ -48,6 +48,7 @@ fn path(request: &EventsRequest) -> String {
     match from {
         StartAt::Now => {}
         StartAt::Oldest => add("from", Some("oldest".to_owned())),
+        StartAt::Latest => add("from", Some("latest".to_owned())),
         StartAt::After(cursor) => add("cursor", Some(cursor.to_string())),
     }
     let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();

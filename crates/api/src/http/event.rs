@@ -12,6 +12,8 @@ words!(
         Now = "now",
         /// With the oldest event that is kept.
         Oldest = "oldest",
+        /// With the latest events, at most as many as are asked for.
+        Latest = "latest",
     }
 );
 

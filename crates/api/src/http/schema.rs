@@ -46,6 +46,11 @@ pub struct LeaseName(String);
 )]
 pub struct EventId(String);
 
+/// A place in the log of a namespace: 22 to 8,192 characters, as an earlier answer had them.
+#[derive(ToSchema)]
+#[schema(value_type = String, pattern = "^[A-Za-z0-9_-]{22,8192}$")]
+pub struct EventCursor(String);
+
 /// An amount in whole units.
 #[derive(ToSchema)]
 #[schema(value_type = u64, maximum = 9007199254740992u64)]

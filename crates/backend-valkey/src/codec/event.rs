@@ -1,20 +1,24 @@
-//! How an event is written: numbers, the lane, and the kind and tags of its execution.
+//! How an event is written: numbers, the lane, and the kind and tags of its execution. One that somebody did
+//! has a mark with what happened, and the name between the kind and the tags.
 
 use std::fmt;
 
 use ff_core::event::{Event, EventId, EventKind};
 use ff_core::record::{Tags, Version};
-use ff_core::{Kind, Namespace};
+use ff_core::{Kind, Namespace, Source};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use super::bytes::{Packer, Short, Unpacker};
 use super::{Unreadable, format, pack_value, time, value, word};
 use crate::keys;
 
+/// The bit of what happened that says that somebody did it.
+const DONE_BY: u64 = 0x80;
+
 /// The bytes of `event`.
 pub(crate) fn encode(event: &Event) -> Result<Vec<u8>, Unreadable> {
     let fields = format::Event {
-        what: event.what.name().number().into(),
+        what: u64::from(event.what.name().number()) | event.by.as_ref().map_or(0, |_| DONE_BY),
         value: event.what.value(),
         at: event.at.as_ms(),
         id: keys::id_bytes(event.execution()),
@@ -26,7 +30,7 @@ pub(crate) fn encode(event: &Event) -> Result<Vec<u8>, Unreadable> {
     };
     let mut packer = Packer(Vec::with_capacity(128));
     fields.pack(&mut packer);
-    packer.raw(&pack_value(Some(&(&event.kind, (), (), &event.tags)))?);
+    packer.raw(&pack_value(Some(&(&event.kind, &event.by, (), &event.tags)))?);
     Ok(packer.0)
 }
 
@@ -34,9 +38,16 @@ pub(crate) fn encode(event: &Event) -> Result<Vec<u8>, Unreadable> {
 pub(crate) fn decode(namespace: &Namespace, bytes: &[u8]) -> Result<Event, Unreadable> {
     let mut from = Unpacker(bytes);
     let fields = format::Event::unpack(&mut from)?;
-    let Label { kind, tags } = value(from.0)?.ok_or(Short)?;
+    let (Label { kind, tags }, by) = match fields.what & DONE_BY {
+        0 => (value(from.0)?.ok_or(Short)?, None),
+        _ => {
+            let (kind, by, (), tags) =
+                value::<(Kind, Option<Source>, (), Tags)>(from.0)?.ok_or(Short)?;
+            (Label { kind, tags }, by)
+        }
+    };
     let number = |number: u64| u32::try_from(number).map_err(|_| Short);
-    let what = u8::try_from(fields.what).ok();
+    let what = u8::try_from(fields.what & !DONE_BY).ok();
     let what = what.and_then(|what| EventKind::from_stored(what, fields.value));
     let version = (fields.counter << 32) | u64::from(u32::from_be_bytes(fields.salt));
     Ok(Event {
@@ -52,6 +63,7 @@ pub(crate) fn decode(namespace: &Namespace, bytes: &[u8]) -> Result<Event, Unrea
         lane: word(fields.lane)?,
         kind,
         tags,
+        by,
     })
 }
 

@@ -49,8 +49,12 @@ pub(crate) struct Events {
     #[arg(long)]
     all: bool,
 
+    /// Begin with the latest events that are kept instead of the oldest.
+    #[arg(long, conflicts_with = "all")]
+    latest: bool,
+
     /// Continue where an earlier call ended.
-    #[arg(long, value_name = "CURSOR", conflicts_with = "all")]
+    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["all", "latest"])]
     cursor: Option<Cursor>,
 
     /// How many at most, without --follow.
@@ -80,7 +84,11 @@ impl Events {
             execution,
             tags: self.tags,
         };
-        let begin = if self.follow && !self.all { StartAt::Now } else { StartAt::Oldest };
+        let begin = match (self.latest, self.follow && !self.all) {
+            (true, _) => StartAt::Latest,
+            (false, true) => StartAt::Now,
+            (false, false) => StartAt::Oldest,
+        };
         let from = self.cursor.map_or(begin, StartAt::After);
         let namespace = session.namespace.clone();
         if self.follow {

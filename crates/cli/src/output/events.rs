@@ -31,6 +31,9 @@ pub(crate) fn line(view: &EventView, style: Style) -> String {
     if let Some(reason) = view.reason {
         line += &format!("  {reason}");
     }
+    if let Some(by) = &view.by {
+        line += &format!("  by {}", text::one_line(by.as_str(), 60));
+    }
     let tags: Vec<_> = view.tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
     if !tags.is_empty() {
         line += &format!("  {}", text::one_line(&tags.join(" "), 60));

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use ff_core::act::{Changed, Deed};
 use ff_core::bounds::ACTS;
 use ff_core::budget::{BudgetLimits, OnBreach};
-use ff_core::machine::{Cancel, Replay, Resume, Revoke, SetPriority, SetTags};
+use ff_core::event::EventName;
+use ff_core::journal::ReplayJournal;
+use ff_core::machine::{Cancel, Delete, Replay, Resume, Revoke, SetPriority, SetTags};
 use ff_core::{Actor, ExecutionId, PublicState, TokenName};
 use ff_store::EngineBackend;
 use ff_store::listing::Filter;
 use ff_store::roles::{Bulk, BulkAction, LaneUpdate};
 
-use crate::fixture::{Fixture, at_once, ms, named, of_tokens, tag, tokens};
+use crate::fixture::events::Reader;
+use crate::fixture::{Fixture, any_signal, at_once, ms, named, of_tokens, tag, tokens};
 
 fn actor(name: &str) -> Actor {
     Actor::from(&TokenName::new(name).unwrap())
@@ -51,14 +54,13 @@ pub(crate) async fn what_people_do_to_an_execution_is_kept_with_it(g: Fixture) {
     let (id, target) = (held.execution, g.target(held.execution));
     ann.revoke(Revoke { target: target.clone(), lease: held.fence.lease }).await.unwrap();
     let again = g.claimed().await;
-    let parking = g.parking(&again, &["gate"], crate::fixture::any_signal("gate"));
+    let parking = g.parking(&again, &["gate"], any_signal("gate"));
     g.suspend(parking).await.unwrap();
     bob.resume(Resume { target: target.clone() }).await.unwrap();
     g.advance(ms(5)).await;
     ann.cancel(g.cancelling(id)).await.unwrap();
     let at = g.now().await;
-    let journal = ff_core::journal::ReplayJournal::Keep;
-    bob.replay(Replay { target, run: 0, journal }).await.unwrap();
+    bob.replay(Replay { target, run: 0, journal: ReplayJournal::Keep }).await.unwrap();
     let expected = [
         by("ann", &[Deed::Revoke]),
         by("bob", &[Deed::Resume]),
@@ -111,8 +113,7 @@ pub(crate) async fn the_newest_acts_are_kept(g: Fixture) {
     let id = g.waiting().await;
     g.acting("ann").cancel(g.cancelling(id)).await.unwrap();
     for run in 0..ACTS as u32 {
-        let journal = ff_core::journal::ReplayJournal::Keep;
-        let replay = Replay { target: g.target(id), run, journal };
+        let replay = Replay { target: g.target(id), run, journal: ReplayJournal::Keep };
         g.acting("bob").replay(replay).await.unwrap();
         g.run(g.cancelling(id)).await.unwrap();
     }
@@ -187,4 +188,61 @@ pub(crate) async fn a_limit_knows_who_changed_it(g: Fixture) {
     let put = bob.put_quota(&g.namespace, &api, at_once(2)).await.unwrap();
     assert_eq!(put.changed, changed("bob").await);
     assert_eq!(g.backend().quotas(&g.namespace, None, 10).await.unwrap()[0].changed, put.changed);
+}
+
+/// What happened, and who did it.
+async fn told(reader: &mut Reader) -> Vec<(EventName, Option<String>)> {
+    let events = reader.all(100).await;
+    events
+        .iter()
+        .map(|event| (event.what.name(), event.by.as_ref().map(|by| by.to_string())))
+        .collect()
+}
+
+pub(crate) async fn an_event_says_whose_act_it_was(g: Fixture) {
+    use EventName as E;
+    let mut reader = Reader::start(&g).await;
+    let (ann, bob) = (g.acting("ann"), g.acting("bob"));
+    let held = g.held().await;
+    let target = g.target(held.execution);
+    ann.revoke(Revoke { target: target.clone(), lease: held.fence.lease }).await.unwrap();
+    let again = g.claimed().await;
+    g.suspend(g.parking(&again, &["gate"], any_signal("gate"))).await.unwrap();
+    bob.resume(Resume { target: target.clone() }).await.unwrap();
+    ann.cancel(g.cancelling(held.execution)).await.unwrap();
+    let replay = Replay { target: target.clone(), run: 0, journal: ReplayJournal::Keep };
+    bob.replay(replay).await.unwrap();
+    g.complete(&g.claimed().await, "done").await.unwrap();
+    bob.delete(Delete { target }).await.unwrap();
+    let (ann, bob) = (Some("ann".to_owned()), Some("bob".to_owned()));
+    let expected = [
+        (E::Submitted, None),
+        (E::Claimed, None),
+        (E::Revoked, ann.clone()),
+        (E::Claimed, None),
+        (E::Suspended, None),
+        (E::Resumed, bob.clone()),
+        (E::Cancelled, ann),
+        (E::Replayed, bob.clone()),
+        (E::Claimed, None),
+        (E::Completed, None),
+        (E::Retired, bob),
+    ];
+    assert_eq!(told(&mut reader).await, expected);
+}
+
+pub(crate) async fn an_event_says_whose_signal_it_was(g: Fixture) {
+    use EventName as E;
+    let held = g.held().await;
+    g.open(&held, "gate").await;
+    let mut reader = Reader::start(&g).await;
+    let signal = g.signal(held.execution, "gate");
+    let sender = Some(signal.source.to_string());
+    g.send(signal).await.unwrap();
+    assert_eq!(told(&mut reader).await, [(E::Signalled, sender.clone())]);
+    let parked = g.parked().await;
+    g.send(g.signal(parked.execution, "gate")).await.unwrap();
+    let told = told(&mut reader).await;
+    assert_eq!(told.last(), Some(&(E::Resumed, sender)));
+    assert!(told[..told.len() - 1].iter().all(|(_, by)| by.is_none()), "{told:?}");
 }

@@ -8,7 +8,7 @@ use ff_core::feed::FeedState;
 use ff_core::machine::{ClaimRequest, Delete, Submit};
 use ff_core::{Code, Kind, Millis};
 use ff_store::EventsBackend;
-use ff_store::events::{EventFilter, EventsRequest, FeedUpdate, StartAt};
+use ff_store::events::{EventFilter, EventsPage, EventsRequest, FeedUpdate, StartAt};
 
 use crate::fixture::events::{LATE, Reader, by_execution, feed, keep, parsed, read, request, set};
 use crate::fixture::{Fixture, Refused, failure, lane, ms, tag};
@@ -328,4 +328,42 @@ pub(crate) async fn what_is_asked_past_a_bound_is_refused(g: Fixture) {
         assert_eq!(g.backend().set_feed(update).await.refused(), Code::InvalidArgument);
     }
     assert_eq!(feed(&g).await, FeedState::default());
+}
+
+pub(crate) async fn the_latest_events_can_be_read_alone(g: Fixture) {
+    let mut reader = Reader::start(&g).await;
+    let mut ids = Vec::new();
+    for _ in 0..6 {
+        ids.push(g.waiting().await);
+        g.advance(ms(1_000)).await;
+    }
+    reader.all(100).await;
+    let latest = |limit| EventsRequest { limit, ..request(&g, StartAt::Latest) };
+    let of = |page: &EventsPage| page.events.iter().map(Event::execution).collect::<Vec<_>>();
+    for limit in [1, 4, 6, 100] {
+        let page = g.backend().events(latest(limit)).await.unwrap();
+        assert_eq!(of(&page), ids[ids.len().saturating_sub(limit)..], "{limit} at most");
+        assert!(!page.more);
+    }
+    let only = EventFilter { execution: Some(ids[1]), ..EventFilter::default() };
+    let page = g.backend().events(EventsRequest { filter: only, ..latest(2) }).await.unwrap();
+    assert_eq!(of(&page), [ids[1]], "the latest that are wanted, however far back");
+    let mut behind = Reader { g: g.clone(), cursor: page.cursor.to_string() };
+    assert_eq!(behind.names().await, [], "nothing comes twice");
+    g.waiting().await;
+    assert_eq!(behind.names().await, [EventName::Submitted], "and nothing is skipped");
+}
+
+pub(crate) async fn the_latest_events_are_those_since_the_feed_is_on(g: Fixture) {
+    set(&g, true).await;
+    g.completed().await;
+    set(&g, false).await;
+    g.advance(Millis::from_secs(60)).await;
+    set(&g, true).await;
+    let id = g.waiting().await;
+    for _ in 0..LATE {
+        read(&g, StartAt::Oldest).await.unwrap();
+    }
+    let page = read(&g, StartAt::Latest).await.unwrap();
+    assert_eq!(page.events.iter().map(Event::execution).collect::<Vec<_>>(), [id]);
 }

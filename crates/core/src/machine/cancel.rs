@@ -116,7 +116,14 @@ impl Context<'_> {
         };
         match earlier.as_ref() == Some(&ending) {
             true => Step::answer(answer),
-            false => Step::write(self.end_flow(record, ending), answer),
+            false => {
+                let mut write = self.end_flow(record, ending);
+                let flow = write.changes.iter_mut().find(|change| change.id == record.id);
+                if let Some(after) = flow.and_then(|change| change.after.as_mut()) {
+                    self.sign(after, Deed::Cancel);
+                }
+                Step::write(write, answer)
+            }
         }
     }
 }

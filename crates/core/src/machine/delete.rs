@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::table::Verb;
 
 /// Removes the execution with its payloads and attempts. Its idempotency key is free again. A repeated
-/// call finds nothing.
+/// call finds nothing. Who deleted it is in the event of the removal alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
     /// Which execution.
@@ -40,7 +40,10 @@ impl Decide for Delete {
                     |write| Step::write(write, Reply::Done),
                 ))
             }
-            State::Finished { .. } => Ok(Step::write(context.remove(record), Reply::Done)),
+            State::Finished { .. } => {
+                let by = context.by.cloned().map(Into::into);
+                Ok(Step::write(context.remove(record).done_by(by), Reply::Done))
+            }
             _ => Err(Refusal::WrongState {
                 command: "delete",
                 state: record.public_state(),

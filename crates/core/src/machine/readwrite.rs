@@ -12,7 +12,7 @@ use crate::collection::{Append, Collection, Element, ElementKey, ElementRange};
 use crate::continuation::{Continuation, ContinuationChange, Tally, TallyChange};
 use crate::event::{Event, EventKind};
 use crate::id::{ExecutionId, RequestId};
-use crate::name::{IdempotencyKey, Lane, Namespace};
+use crate::name::{IdempotencyKey, Lane, Namespace, Source};
 use crate::payload::{BlobKey, BlobPart};
 use crate::placement::{EntryDiff, Placement};
 use crate::record::{Attempt, Execution, Version};
@@ -325,12 +325,11 @@ impl Context<'_> {
         after.version = before.version.next(self.salt);
         after.placed = Placement::of(&after);
         self.follow(before, &after, &mut write);
+        let act = after.acts.last().filter(|_| after.acts != before.acts);
+        let by = act.map(|act| act.by.clone().into());
+        let event = what.into().map(|what| Event::of(&after, after.version, what, self.now));
         WriteSet {
-            events: what
-                .into()
-                .map(|what| Event::of(&after, after.version, what, self.now))
-                .into_iter()
-                .collect(),
+            events: event.map(|event| event.done_by(by)).into_iter().collect(),
             settlements: write.settlements,
             continuations: write.continuations,
             tallies: write.tallies,
@@ -421,6 +420,12 @@ impl WriteSet {
         self.guards.extend(other.guards);
         self.settlements.extend(other.settlements);
         self.events.extend(other.events);
+        self
+    }
+
+    /// Names who does this in what happened.
+    pub(super) fn done_by(mut self, by: Option<Source>) -> WriteSet {
+        self.events = self.events.into_iter().map(|event| event.done_by(by.clone())).collect();
         self
     }
 

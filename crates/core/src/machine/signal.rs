@@ -240,7 +240,8 @@ impl Signal {
             }
             false => (SignalEffect::Recorded, EventKind::Signalled, None),
         };
-        let mut write = context.update(record, after, what).with_entry(entry);
+        let write = context.update(record, after, what).with_entry(entry);
+        let mut write = write.done_by(Some(self.source.clone()));
         write.changes[0].elements.push((Collection::Signals, element));
         Step::write(write, Signalled { effect, number: Some(number) })
     }

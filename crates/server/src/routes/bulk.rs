@@ -1,7 +1,6 @@
 //! Remove executions, and act on many at once.
 
 use axum::Json as JsonBody;
-use axum::extract::State;
 use axum::http::StatusCode;
 use ff_api::BulkView;
 use ff_api::http::BulkRequest;
@@ -14,7 +13,6 @@ use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
 use crate::params::{ExecutionPath, NamespaceQuery, Params};
-use crate::state::AppState;
 
 /// Removes a finished execution before its retention is over, with its payloads and attempts.
 #[utoipa::path(delete, path = "/v1/executions/{id}", tag = "operator",
@@ -23,10 +21,10 @@ use crate::state::AppState;
     Problems
 ))]
 pub(crate) async fn delete_execution(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
 ) -> Result<StatusCode, ApiError> {
-    state.backend.delete(Delete { target }).await.inspect_err(metrics::refused)?;
+    backend.delete(Delete { target }).await.inspect_err(metrics::refused)?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -38,10 +38,10 @@ pub(crate) struct EventsQuery {
     #[param(value_type = Option<Name>)]
     namespace: Namespace,
     /// Where an earlier answer ended.
-    #[param(max_length = 8192)]
+    #[param(value_type = Option<schema::EventCursor>)]
     cursor: Option<String>,
-    /// Where to begin without a cursor: with what happens from now on, or with the oldest event that is
-    /// kept; `now` when absent.
+    /// Where to begin without a cursor: with what happens from now on, with the oldest event that is
+    /// kept, or with the latest ones; `now` when absent.
     #[param(value_type = Option<schema::EventsFrom>)]
     from: Option<EventsFrom>,
     /// What happened, one of these: `event=completed&event=failed`, or `event=completed,failed`.
@@ -80,6 +80,7 @@ impl EventsQuery {
         let from = match (self.cursor, self.from) {
             (Some(cursor), _) => StartAt::After(cursor.parse::<Cursor>()?),
             (None, Some(EventsFrom::Oldest)) => StartAt::Oldest,
+            (None, Some(EventsFrom::Latest)) => StartAt::Latest,
             (None, _) => StartAt::Now,
         };
         Ok(EventsRequest {

@@ -1,7 +1,6 @@
 //! Control work from outside.
 
 use axum::Json as JsonBody;
-use axum::extract::State;
 use axum::http::StatusCode;
 use ff_api::http::schema::Id;
 use ff_api::http::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest, TagsRequest};
@@ -15,7 +14,6 @@ use crate::body::{Json, SMALL};
 use crate::error::ApiError;
 use crate::metrics;
 use crate::params::{ExecutionPath, NamespaceQuery};
-use crate::state::AppState;
 
 /// Cancels: at once, or after a grace period for the holder.
 #[utoipa::path(post, path = "/v1/executions/{id}/cancel", tag = "operator",
@@ -65,12 +63,12 @@ pub(crate) async fn replay(
     Problems
 ))]
 pub(crate) async fn priority(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<PriorityRequest, SMALL>,
 ) -> Result<StatusCode, ApiError> {
     let set = SetPriority { target, priority: request.priority };
-    state.backend.set_priority(set).await.inspect_err(metrics::refused)?;
+    backend.set_priority(set).await.inspect_err(metrics::refused)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -83,12 +81,12 @@ pub(crate) async fn priority(
     Problems
 ))]
 pub(crate) async fn tags(
-    State(state): State<AppState>,
+    Acting(backend): Acting,
     ExecutionPath(target): ExecutionPath,
     Json(request): Json<TagsRequest, SMALL>,
 ) -> Result<StatusCode, ApiError> {
     let set = SetTags { target, set: request.set, remove: request.remove };
-    state.backend.set_tags(set).await.inspect_err(metrics::refused)?;
+    backend.set_tags(set).await.inspect_err(metrics::refused)?;
     Ok(StatusCode::NO_CONTENT)
 }
 

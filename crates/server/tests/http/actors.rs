@@ -27,6 +27,16 @@ async fn an_execution_shows_who_cancelled_and_replayed_it() {
     let acts = view["acts"].as_array().unwrap();
     let acts: Vec<_> = acts.iter().map(|act| (&act["what"], &act["by"])).collect();
     assert_eq!(acts, [(&json!("cancel"), &json!("ann")), (&json!("replay"), &json!("root"))]);
+    let priority =
+        server.send_as(&ann, "POST", &format!("{path}/priority"), r#"{"priority":3}"#).await;
+    assert_eq!(priority.status, 204);
+    let tags = server.send_as(&ann, "POST", &format!("{path}/tags"), r#"{"set":{"a":"b"}}"#).await;
+    assert_eq!(tags.status, 204);
+    let view = read(&server.call_as(&ann, "GET", &path).await);
+    for (place, what) in [(2, "priority"), (3, "tag")] {
+        assert_eq!(view["acts"][place]["what"], what);
+        assert_eq!(view["acts"][place]["by"], "ann", "{what}");
+    }
     let forged = server.send_as(&ann, "POST", &format!("{path}/cancel"), r#"{"by":"bob"}"#).await;
     forged.problem(400, "invalid_json");
 }
@@ -49,4 +59,27 @@ async fn lanes_budgets_and_quotas_show_who_changed_them() {
     assert_eq!(read(&lane)["by"], "ann");
     let page = read(&server.call_as(&ann, "GET", "/v1/lanes").await);
     assert_eq!(page["lanes"][0]["by"], "ann");
+}
+
+/// Of what is deleted nothing is left but its events.
+#[tokio::test]
+async fn the_event_of_a_removal_says_who_deleted_it() {
+    let server = guarded().await;
+    let ann = server.issued("ann", Role::Operator, &["default"]).await;
+    let from = read(&server.call_as(&ann, "GET", "/v1/events").await);
+    let id = server.store.new_id(&Default::default(), None);
+    server.store.submit(vec![Submit::new(id)]).await.unwrap().remove(0).unwrap();
+    read(&server.send_as(TOKEN, "POST", &format!("/v1/executions/{id}/cancel"), "{}").await);
+    let gone = server.call_as(&ann, "DELETE", &format!("/v1/executions/{id}")).await;
+    assert_eq!(gone.status, 204);
+    let cursor = from["cursor"].as_str().unwrap();
+    let page = read(&server.call_as(&ann, "GET", &format!("/v1/events?cursor={cursor}")).await);
+    let events = page["events"].as_array().unwrap();
+    let events: Vec<_> = events.iter().map(|event| (&event["event"], &event["by"])).collect();
+    let expected = [
+        (&json!("submitted"), &Value::Null),
+        (&json!("cancelled"), &json!("root")),
+        (&json!("retired"), &json!("ann")),
+    ];
+    assert_eq!(events, expected);
 }

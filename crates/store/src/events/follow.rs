@@ -40,6 +40,9 @@ pub enum StartAt {
     Now,
     /// With the oldest event that is kept since the feed is on.
     Oldest,
+    /// With the latest events that are wanted, at most as many as are asked for. Of a long log not all is
+    /// examined, so there may be fewer.
+    Latest,
     /// Where an earlier answer ended.
     After(Cursor),
 }
@@ -71,24 +74,34 @@ pub(crate) async fn follow(
     }
     let feed = feed::read(process, &namespace).await?;
     // Events of an earlier epoch may not be removed yet.
-    let since = (from == StartAt::Oldest).then(|| feed.since - SKEW);
+    let is_kept = matches!(from, StartAt::Oldest | StartAt::Latest);
+    let since = is_kept.then(|| feed.since - SKEW);
+    let is_latest = from == StartAt::Latest;
     let positions = match from {
-        StartAt::Now => process.store.event_heads(&namespace).await?,
+        StartAt::Now | StartAt::Latest => process.store.event_heads(&namespace).await?,
         StartAt::Oldest => Positions::default(),
         StartAt::After(cursor) if cursor.epoch == feed.epoch => cursor.positions,
         StartAt::After(_) => return Err(Refusal::CursorExpired.into()),
     };
     let reading = Reading { process, namespace, filter, limit, epoch: feed.epoch, since };
-    reading.run(positions, Instant::now() + Duration::from_millis(wait.get())).await
+    let give_up = Instant::now() + Duration::from_millis(wait.get());
+    if is_latest {
+        let page = reading.latest(&positions).await?;
+        if !page.events.is_empty() || wait == Millis::ZERO {
+            return Ok(page);
+        }
+        return reading.run(page.cursor.positions, give_up).await;
+    }
+    reading.run(positions, give_up).await
 }
 
-struct Reading<'a> {
+pub(super) struct Reading<'a> {
     process: &'a Arc<Process>,
-    namespace: Namespace,
+    pub(super) namespace: Namespace,
     filter: EventFilter,
-    limit: usize,
-    epoch: u64,
-    /// It begins with the oldest event since then: whatever is removed, it has missed nothing.
+    pub(super) limit: usize,
+    pub(super) epoch: u64,
+    /// It begins with what is kept since then: whatever is removed, it has missed nothing.
     since: Option<Time>,
 }
 
@@ -137,14 +150,17 @@ impl Reading<'_> {
                 return true;
             }
             at.set(partition, place);
-            let is_wanted = self.since.is_none_or(|since| event.at >= since);
-            events.extend(Some(event).filter(|event| is_wanted && self.filter.matches(event)));
+            events.extend(Some(event).filter(|event| self.wants(event)));
         }
         *at = page.positions;
         page.more
     }
 
-    async fn read(&self, at: &Positions, limit: usize) -> Result<LogPage, StoreError> {
+    pub(super) fn wants(&self, event: &Event) -> bool {
+        self.since.is_none_or(|since| event.at >= since) && self.filter.matches(event)
+    }
+
+    pub(super) async fn read(&self, at: &Positions, limit: usize) -> Result<LogPage, StoreError> {
         let scan = LogScan { namespace: self.namespace.clone(), after: at.clone(), limit };
         let page = self.process.store.events(scan).await?;
         if page.expired && self.since.is_none() {

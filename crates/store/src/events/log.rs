@@ -32,6 +32,12 @@ impl Positions {
         };
     }
 
+    /// So many places earlier in every partition.
+    pub(crate) fn before(&self, places: u64) -> Positions {
+        let earlier = |place: Place| Place { major: place.major.saturating_sub(places), minor: 0 };
+        self.iter().map(|(partition, place)| (partition, earlier(place))).collect()
+    }
+
     /// The partitions whose place is not before the first event.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u16, Place)> + '_ {
         self.0.iter().map(|(partition, place)| (*partition, *place))

@@ -10,6 +10,7 @@ pub mod feed;
 pub mod filter;
 mod follow;
 pub mod hints;
+mod latest;
 pub mod log;
 mod subscription;
 pub(crate) mod tail;

@@ -144,7 +144,7 @@ impl<S: Store + ?Sized> BulkBackend for Engine<S> {
     async fn delete(&self, delete: Delete) -> Result<(), StoreError> {
         let Target { namespace, execution } = delete.target.clone();
         self.one(delete).await.and_then(done)?;
-        // Nothing is left that could keep who did it.
+        // Besides its event nothing is left that could keep who did it.
         tracing::info!(%namespace, %execution, by = %self.2, "an execution is deleted");
         Ok(())
     }

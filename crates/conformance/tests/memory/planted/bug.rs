@@ -172,4 +172,10 @@ pub(crate) enum Bug {
     EpochsAreForgotten,
     /// A feed that nobody reads stays on.
     FeedsHaveNoTimer,
+    /// Who did something is not in the log.
+    EventsLackActors,
+    /// Whichever process reports, it is taken for the one that delivers.
+    AnyTurnReports,
+    /// A report of deliveries that is sent again is a new one.
+    RepeatedReportsCount,
 }

@@ -30,6 +30,7 @@ impl Planted {
             Bug::FullPagesEndTheLog if page.events.len() == limit => {
                 page.positions = self.store.event_heads(&namespace).await?;
             }
+            Bug::EventsLackActors => page.events.iter_mut().for_each(|one| one.event.by = None),
             Bug::EventsLackTags => page.events.iter_mut().for_each(|one| one.event.tags.clear()),
             Bug::EventIdsChange => {
                 for one in &mut page.events {

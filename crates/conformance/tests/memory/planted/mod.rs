@@ -210,6 +210,9 @@ caught_by_histories!(
     a_frame_taken_for_text: FramesAreText,
     a_stream_without_a_bound: StreamsAreNotTrimmed,
     a_patch_that_is_applied_twice: RepeatedPatchesCount,
+    events_without_who_acted: EventsLackActors,
+    a_report_of_another_turn: AnyTurnReports,
+    a_report_that_counts_twice: RepeatedReportsCount,
 );
 
 /// One test for each bug that a fact catches.
@@ -360,4 +363,10 @@ caught_by_facts!(
     a_feed_whose_gap_is_forgotten: EpochsAreForgotten,
         "feed::a_cursor_ends_when_the_feed_was_off",
     a_feed_that_never_goes_off: FeedsHaveNoTimer, "feed::a_feed_that_nobody_reads_goes_off",
+    events_without_who_acted: EventsLackActors, "actors::an_event_says_whose_act_it_was",
+    events_without_who_signalled: EventsLackActors, "actors::an_event_says_whose_signal_it_was",
+    a_report_of_another_turn: AnyTurnReports,
+        "webhooks::one_turn_of_a_webhook_delivers_at_a_time",
+    a_report_that_counts_twice: RepeatedReportsCount,
+        "webhooks::a_webhook_moves_with_what_was_delivered_and_counts_it_once",
 );

@@ -112,6 +112,17 @@ impl Planted {
                     step.name = StepName::new(format!("{} again", step.name)).unwrap();
                 }
             }
+            (Bug::AnyTurnReports, Action::ReportDelivery(report)) => {
+                let found = self.store.resource(&report.key).await.ok().flatten();
+                let turn = found.as_ref().and_then(Resource::as_webhook).map(|known| known.turn);
+                report.turn = turn.unwrap_or(report.turn);
+            }
+            (Bug::RepeatedReportsCount, Action::ReportDelivery(report)) => {
+                let again = |cursor: &mut Box<str>| *cursor = format!("{cursor} ").into();
+                let found = self.store.resource(&report.key).await.ok().flatten();
+                let known = found.as_ref().and_then(Resource::as_webhook).map(|it| &it.cursor);
+                report.report.cursor.iter_mut().filter(|one| Some(&**one) == known).for_each(again);
+            }
             (Bug::DuplicatesAreAccepted, Action::Register(register)) => {
                 let known = self.session(&register.key).await;
                 register.session = known.unwrap_or(register.session);
