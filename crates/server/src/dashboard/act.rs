@@ -15,6 +15,7 @@ use ff_core::machine::{
 use ff_core::signal::SignalEffect;
 use ff_core::state::State as ExecutionState;
 use ff_core::{Lane, Millis, Patch, Refusal, ResourceName, WaitpointKey};
+use ff_store::events::FeedUpdate;
 use ff_store::roles::LaneUpdate;
 
 use super::page::{self, Note};
@@ -223,6 +224,25 @@ pub(super) async fn reset(
         reset.inspect_err(metrics::refused)?;
         tell(&posted, "reset", &name);
         onward(&posted, "/limits", Note::BudgetReset)
+    })
+    .await
+}
+
+/// Switches the feed of a namespace.
+pub(super) async fn feed(State(state): State<AppState>, request: Request) -> Response {
+    page::posted(&state, request, async |posted| {
+        posted.check(&state, &Method::PATCH, "/v1/feed")?;
+        let action = posted.fields.get("action").unwrap_or_default();
+        let (on, note) = match action {
+            "on" => (true, Note::FeedOn),
+            "off" => (false, Note::FeedOff),
+            _ => return Err(Refusal::invalid("action", "is unknown; reload the page").into()),
+        };
+        let namespace = posted.namespace()?;
+        tell(&posted, action, "feed");
+        let update = FeedUpdate { namespace, on: Some(on), ..FeedUpdate::default() };
+        posted.acting(&state).set_feed(update).await.inspect_err(metrics::refused)?;
+        onward(&posted, "/events", note)
     })
     .await
 }

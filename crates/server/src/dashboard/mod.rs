@@ -84,6 +84,8 @@ pub(crate) fn routes() -> Router<AppState> {
         .route("/lanes/{lane}", post(act::lane))
         .route("/limits", get(page::show))
         .route("/limits/{name}/reset", post(act::reset))
+        .route("/events", get(page::show))
+        .route("/events/feed", post(act::feed))
         .route("/bulk", post(bulk::ask))
         .route("/bulk/start", post(bulk::begin))
         .route("/jobs/{id}", get(page::show))

@@ -59,6 +59,10 @@ ff_core::words!(
         LaneChanged = "lane_changed",
         /// The budget is reset.
         BudgetReset = "budget_reset",
+        /// The feed is on.
+        FeedOn = "feed_on",
+        /// The feed is off.
+        FeedOff = "feed_off",
     }
 );
 
@@ -84,6 +88,8 @@ impl Note {
             Note::Duplicate => "You have decided before; your first decision stands.",
             Note::TooLate => "Too late: the time to decide was over. Nothing was changed.",
             Note::LaneChanged => "The settings of the lane hold for every claim and submit.",
+            Note::FeedOn => "The feed is on: whatever happens from now on is logged.",
+            Note::FeedOff => "The feed is off: nothing is logged until somebody reads events.",
             Note::BudgetReset => {
                 "The usage of the budget is forgotten; waiting executions are evaluated again."
             }
@@ -123,7 +129,7 @@ struct MenuItem {
 }
 
 /// The pages of the menu: section, name, address, and the drawing of its icon.
-const MENU: [(&str, &str, &str, &str); 7] = [
+const MENU: [(&str, &str, &str, &str); 8] = [
     ("overview", "Overview", "/", "M2 13V8m4 5V4m4 9V9m4 4V6"),
     (
         "executions",
@@ -146,6 +152,7 @@ const MENU: [(&str, &str, &str, &str); 7] = [
     ),
     ("workers", "Workers", "/workers", "M2.5 3h11v7h-11zM5.5 13.5h5M8 10v3.5"),
     ("limits", "Limits", "/limits", "M2.5 12a5.5 5.5 0 1 1 11 0M8 12l2.5-4"),
+    ("events", "Events", "/events", "M2 8h2.5l2-4.5 3 9 2-4.5H14"),
 ];
 
 /// How many namespaces the menu offers.

@@ -8,7 +8,7 @@ use ff_store::{Clock, SystemClock};
 use super::part::Part;
 use super::views::executions::Chosen;
 use super::views::{
-    approvals, execution, executions, flow, flows, job, lanes, limits, overview, workers,
+    approvals, events, execution, executions, flow, flows, job, lanes, limits, overview, workers,
 };
 use super::visitor::{Can, Visitor};
 use crate::access::namespace;
@@ -37,6 +37,7 @@ pub(super) enum What {
     Workers { after: Option<String> },
     Lanes { after: Option<String> },
     Limits(limits::Pages),
+    Events(Box<events::Chosen>),
     Job(String),
 }
 
@@ -85,6 +86,7 @@ impl View {
             ["workers"] => ("/v1/workers", What::Workers { after: after() }),
             ["lanes"] => ("/v1/lanes", What::Lanes { after: after() }),
             ["limits"] => ("/v1/budgets", What::Limits(limits::Pages::read(&fields)?)),
+            ["events"] => ("/v1/events", What::Events(Box::new(events::Chosen::read(&fields)?))),
             ["jobs", id] => ("/v1/executions", What::Job((*id).to_owned())),
             _ => {
                 let detail = "there is no such page";
@@ -108,6 +110,7 @@ impl View {
             What::Workers { after } => workers::render(&scene, after.as_deref()).await,
             What::Lanes { after } => lanes::render(&scene, after.as_deref()).await,
             What::Limits(pages) => limits::render(&scene, pages).await,
+            What::Events(chosen) => events::render(&scene, chosen).await,
             What::Job(id) => job::render(&scene, id),
         }
     }
@@ -129,6 +132,7 @@ impl View {
             What::Workers { .. } => "workers",
             What::Lanes { .. } => "lanes",
             What::Limits(_) => "limits",
+            What::Events(_) => "events",
         }
     }
 }

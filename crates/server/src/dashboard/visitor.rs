@@ -75,6 +75,7 @@ impl Visitor {
             operate: may(Method::POST, "/v1/executions/bulk"),
             decide: may(Method::POST, "/v1/executions/{id}/signals"),
             charts: may(Method::GET, "/metrics"),
+            webhooks: may(Method::GET, "/v1/webhooks"),
         }
     }
 }
@@ -90,6 +91,8 @@ pub(super) struct Can {
     pub(super) decide: bool,
     /// See figures of all namespaces.
     pub(super) charts: bool,
+    /// See where events are sent.
+    pub(super) webhooks: bool,
 }
 
 /// A form that a visitor has posted from a page of this server.

@@ -14,8 +14,8 @@ use crate::fixture::{Fixture, claim, target, within};
 pub(super) const OWN: &str = "content-type: application/x-www-form-urlencoded\r\n\
                               origin: http://localhost\r\nsec-fetch-site: same-origin\r\n";
 
-pub(super) const PAGES: [&str; 7] =
-    ["/", "/executions", "/flows", "/approvals", "/workers", "/lanes", "/limits"];
+pub(super) const PAGES: [&str; 8] =
+    ["/", "/executions", "/flows", "/approvals", "/workers", "/lanes", "/limits", "/events"];
 
 /// What a browser would act on if it were not escaped.
 pub(super) const HOSTILE: &str =
@@ -72,13 +72,16 @@ async fn hostile(server: &Fixture) -> ExecutionId {
 
 #[tokio::test]
 async fn every_page_is_safe_to_open_and_loads_nothing_from_elsewhere() {
-    let server = Fixture::start().await;
+    are_safe(&Fixture::start().await).await;
+}
+
+pub(super) async fn are_safe(server: &Fixture) {
     let id = server.submitted().await;
     let paths = PAGES.map(str::to_owned).into_iter();
     for path in
         paths.chain([format!("/executions/{id}"), "/executions/x".into(), "/?namespace=%20".into()])
     {
-        let page = page(&server, &path).await;
+        let page = page(server, &path).await;
         let header = |name| page.header(name).unwrap_or("");
         let policy = header("content-security-policy");
         for part in [
@@ -108,7 +111,10 @@ async fn every_page_is_safe_to_open_and_loads_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn an_empty_server_says_what_to_do_next() {
-    let server = Fixture::start().await;
+    say_what_to_do(&Fixture::start().await).await;
+}
+
+pub(super) async fn say_what_to_do(server: &Fixture) {
     for (path, command) in [
         ("/", "ff submit --lane"),
         ("/executions", "ff submit --lane"),
@@ -117,8 +123,10 @@ async fn an_empty_server_says_what_to_do_next() {
         ("/workers", "ff worker --lane"),
         ("/lanes", "ff submit --lane"),
         ("/limits", "ff budget set"),
+        ("/events", "ff events --follow"),
+        ("/events", "ff webhook set URL --on"),
     ] {
-        let page = page(&server, path).await;
+        let page = page(server, path).await;
         assert_eq!(page.status, 200);
         assert!(page.text().contains(command), "{path}: {}", page.text());
     }
@@ -126,16 +134,19 @@ async fn an_empty_server_says_what_to_do_next() {
 
 #[tokio::test]
 async fn whatever_is_shown_is_escaped() {
-    let server = Fixture::start().await;
-    let id = hostile(&server).await;
-    asking(&server, HOSTILE, 1).await;
+    are_escaped(&Fixture::start().await).await;
+}
+
+pub(super) async fn are_escaped(server: &Fixture) {
+    let id = hostile(server).await;
+    asking(server, HOSTILE, 1).await;
     let update =
         LaneUpdate { paused: Some(true), reason: Some(HOSTILE.into()), ..LaneUpdate::default() };
     server.store.update_lane(update).await.unwrap();
     let mut shown = 0;
     let tags = "/executions?tags=note%3D%3Cscript%3E&kind=x".to_owned();
     for path in PAGES.map(str::to_owned).into_iter().chain([format!("/executions/{id}"), tags]) {
-        let page = page(&server, &path).await;
+        let page = page(server, &path).await;
         let html = page.text();
         for markup in ["<script>", "<img src=x", "onerror='", "\u{202e}", "\u{1b}", "\u{7}"] {
             assert!(!html.contains(markup), "{path} has {markup:?}");
@@ -192,29 +203,32 @@ async fn an_execution_is_shown_with_why_it_is_where_it_is() {
 
 #[tokio::test]
 async fn a_form_cancels_replays_and_removes_an_execution() {
-    let server = Fixture::start().await;
+    act_on_an_execution(&Fixture::start().await).await;
+}
+
+pub(super) async fn act_on_an_execution(server: &Fixture) {
     let id = server.submitted().await;
     let (path, to) = (format!("/executions/{id}"), format!("/executions/{id}/act"));
-    let answer = submit_form(&server, &path, &to, "action=cancel&reason=not+needed").await;
+    let answer = submit_form(server, &path, &to, "action=cancel&reason=not+needed").await;
     assert_eq!(
         (answer.status, answer.header("location")),
         (303, Some(&*format!("{path}?note=cancelled")))
     );
-    assert_eq!(state(&server, id).await, PublicState::Cancelled);
-    let shown = page(&server, &format!("{path}?note=cancelled")).await;
+    assert_eq!(state(server, id).await, PublicState::Cancelled);
+    let shown = page(server, &format!("{path}?note=cancelled")).await;
     assert!(shown.text().contains("not needed") && shown.text().contains("is cancelled;"));
-    let answer = submit_form(&server, &path, &to, "action=replay&run=0").await;
+    let answer = submit_form(server, &path, &to, "action=replay&run=0").await;
     assert_eq!(answer.status, 303);
-    assert_eq!(state(&server, id).await, PublicState::Waiting);
+    assert_eq!(state(server, id).await, PublicState::Waiting);
     // The same form again changes nothing; one about a run that is not the last is refused, and says why.
-    assert_eq!(submit_form(&server, &path, &to, "action=replay&run=0").await.status, 303);
-    let answer = submit_form(&server, &path, &to, "action=replay&run=7").await;
+    assert_eq!(submit_form(server, &path, &to, "action=replay&run=0").await.status, 303);
+    let answer = submit_form(server, &path, &to, "action=replay&run=7").await;
     assert_eq!(answer.status, 409, "{}", answer.text());
     assert_eq!(server.described(id).await.run.number, 1);
-    submit_form(&server, &path, &to, "action=cancel").await;
-    let answer = submit_form(&server, &path, &to, "action=delete").await;
+    submit_form(server, &path, &to, "action=cancel").await;
+    let answer = submit_form(server, &path, &to, "action=delete").await;
     assert_eq!(answer.header("location"), Some("/executions?note=deleted"));
-    assert_eq!(page(&server, &path).await.status, 404);
+    assert_eq!(page(server, &path).await.status, 404);
 }
 
 #[tokio::test]
@@ -376,7 +390,10 @@ async fn many_attempts(server: &Fixture, count: u32) -> ExecutionId {
 
 #[tokio::test]
 async fn changes_arrive_without_a_reload() {
-    let server = Fixture::start().await;
+    follow_changes(&Fixture::start().await).await;
+}
+
+pub(super) async fn follow_changes(server: &Fixture) {
     server.submitted().await;
     let mut wire = Wire::open(server.address).await;
     wire.send(get("/live?page=%2Fexecutions%3Fstate%3Dwaiting")).await;

@@ -8,7 +8,8 @@ use ff_core::state::Failure;
 use ff_core::{
     Category, Dimension, ExecutionId, Millis, Namespace, Payload, PublicState, ResourceName,
 };
-use ff_store::{ClientBackend, Clock, LimitsBackend, SystemClock, WorkerBackend};
+use ff_store::events::FeedUpdate;
+use ff_store::{ClientBackend, Clock, EventsBackend, LimitsBackend, SystemClock, WorkerBackend};
 use serde_json::json;
 
 use super::approve::asking;
@@ -18,11 +19,13 @@ use crate::fixture::{Fixture, claim};
 const WIDE: Window = Window { width: 1280, dark: false, script: true };
 
 /// A server with one of everything to look at. Gives the execution with a past.
-async fn furnished() -> (Fixture, ExecutionId) {
+pub(super) async fn furnished() -> (Fixture, ExecutionId) {
     let server = Fixture::start().await;
     // A store whose time is that of the pages.
     server.clock.set(SystemClock.now() - Millis::from_secs(45));
     let namespace = Namespace::default();
+    let update = FeedUpdate { on: Some(true), ..FeedUpdate::default() };
+    server.store.set_feed(update).await.unwrap();
     let name = |name: &str| ResourceName::new(name).unwrap();
     let tokens = DimensionLimits { soft: Some(600), hard: Some(1_000) };
     let limits = BudgetLimits {
@@ -98,34 +101,38 @@ async fn furnished() -> (Fixture, ExecutionId) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_page_is_looked_at_in_both_themes_on_a_screen_and_a_phone() {
     let (server, past) = furnished().await;
-    let own = format!("http://{}", server.address);
     for (width, dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
-        let look = |name: &str| {
-            picture(&format!("dash-{name}-{width}-{}.png", if dark { "dark" } else { "light" }))
-        };
-        let mut steps = vec![json!({"shot": look("overview")})];
-        for (name, path) in [
-            ("executions", "/executions".to_owned()),
-            ("execution", format!("/executions/{past}")),
-            ("approvals", "/approvals".to_owned()),
-            ("lanes", "/lanes".to_owned()),
-            ("workers", "/workers".to_owned()),
-            ("limits", "/limits".to_owned()),
-        ] {
-            steps.push(json!({"goto": format!("{own}{path}")}));
-            steps.push(json!({"see": [".pulse", "live"]}));
-            steps.push(json!({"shot": look(name)}));
-            let scheme = if dark { "dark" } else { "light" };
-            steps.push(json!({"is": format!("getComputedStyle(document.documentElement).colorScheme === '{scheme}'")}));
-            // Everything that can be used has a name.
-            let named = "[...document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')].every(one => \
-                one.textContent.trim() || one.ariaLabel || one.title || one.labels?.length)";
-            steps.push(json!({"is": named}));
-        }
-        let window = Window { width, dark, script: true };
-        let seen = browse(&server, "/", window, json!(steps), None, &[]).await;
-        assert_eq!(seen["statuses"], json!([200, 200, 200, 200, 200, 200, 200]));
+        look(&server, past, Window { width, dark, script: true }).await;
     }
+}
+
+/// Looks at every page, and takes its picture.
+pub(super) async fn look(server: &Fixture, past: ExecutionId, window: Window) {
+    let Window { width, dark, .. } = window;
+    let own = format!("http://{}", server.address);
+    let scheme = if dark { "dark" } else { "light" };
+    let look = |name: &str| picture(&format!("dash-{name}-{width}-{scheme}.png"));
+    let mut steps = vec![json!({"shot": look("overview")})];
+    for (name, path) in [
+        ("executions", "/executions".to_owned()),
+        ("execution", format!("/executions/{past}")),
+        ("approvals", "/approvals".to_owned()),
+        ("lanes", "/lanes".to_owned()),
+        ("workers", "/workers".to_owned()),
+        ("limits", "/limits".to_owned()),
+        ("events", "/events".to_owned()),
+    ] {
+        steps.push(json!({"goto": format!("{own}{path}")}));
+        steps.push(json!({"see": [".pulse", "live"]}));
+        steps.push(json!({"shot": look(name)}));
+        steps.push(json!({"is": format!("getComputedStyle(document.documentElement).colorScheme === '{scheme}'")}));
+        // Everything that can be used has a name.
+        let named = "[...document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')].every(one => \
+            one.textContent.trim() || one.ariaLabel || one.title || one.labels?.length)";
+        steps.push(json!({"is": named}));
+    }
+    let seen = browse(server, "/", window, json!(steps), None, &[]).await;
+    assert_eq!(seen["statuses"], json!(vec![200; 8]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -252,7 +259,10 @@ async fn a_form_on_a_page_of_another_origin_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_keyboard_is_enough() {
-    let (server, _) = furnished().await;
+    use_keys(&furnished().await.0).await;
+}
+
+pub(super) async fn use_keys(server: &Fixture) {
     let steps = json!([
         {"see": [".pulse", "live"]},
         {"press": "j"},
@@ -274,5 +284,5 @@ async fn the_keyboard_is_enough() {
         {"is": "getComputedStyle(document.documentElement).colorScheme === 'dark'"},
         {"is": "document.querySelector('time').title.endsWith('UTC') && !!document.querySelector('time').dateTime"},
     ]);
-    browse(&server, "/executions", WIDE, steps, None, &[]).await;
+    browse(server, "/executions", WIDE, steps, None, &[]).await;
 }

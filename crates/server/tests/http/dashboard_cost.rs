@@ -14,13 +14,16 @@ use ff_core::policy::Backoff;
 use ff_core::state::Failure;
 use ff_core::stream::Frame;
 use ff_core::{
-    Capabilities, Category, Execution, ExecutionId, FrameType, Millis, Resource, ResourceKey, Time,
+    Capabilities, Category, Execution, ExecutionId, FrameType, Millis, Namespace, Resource,
+    ResourceKey, Time,
 };
 use ff_server::Server;
 use ff_store::backlog::Backlog;
+use ff_store::events::{FeedUpdate, LogPage, LogScan, Positions};
 use ff_store::roles::Engine;
 use ff_store::{
-    ClientBackend, EmitBackend, ListScan, Listed, ResourceScan, Store, StoreError, WorkerBackend,
+    ClientBackend, EmitBackend, EventsBackend, ListScan, Listed, ResourceScan, Store, StoreError,
+    WorkerBackend,
 };
 use ff_testkit::{Forward, Forwarding, ManualClock};
 use tokio_util::sync::CancellationToken;
@@ -88,6 +91,18 @@ impl Rows for Backlog {
     }
 }
 
+impl Rows for LogPage {
+    fn rows(&self) -> usize {
+        self.events.len()
+    }
+}
+
+impl Rows for Positions {
+    fn rows(&self) -> usize {
+        self.iter().len()
+    }
+}
+
 macro_rules! counted {
     ($($call:ident($($name:ident: $kind:ty),*) -> $answer:ty;)+) => {
         #[async_trait]
@@ -120,6 +135,8 @@ counted! {
     resources(scan: ResourceScan) -> Vec<Resource>;
     now() -> Time;
     backlog() -> Backlog;
+    events(scan: LogScan) -> LogPage;
+    event_heads(namespace: &Namespace) -> Positions;
 }
 
 /// A server over a store that counts, and an execution that no worker can run.
@@ -140,7 +157,9 @@ async fn counting()
 
 #[tokio::test]
 async fn an_open_page_costs_less_than_ten_calls_of_the_store_per_second() {
-    let (address, _store, counts, id, _running) = counting().await;
+    let (address, store, counts, id, _running) = counting().await;
+    let update = FeedUpdate { on: Some(true), ..FeedUpdate::default() };
+    store.set_feed(update).await.unwrap();
     for path in [
         "/",
         "/executions",
@@ -150,6 +169,8 @@ async fn an_open_page_costs_less_than_ten_calls_of_the_store_per_second() {
         "/workers",
         "/lanes",
         "/limits",
+        "/events",
+        "/events?event=failed",
     ] {
         counts.reset();
         assert_eq!(ask(address, get(path)).await.status, 200);
@@ -242,6 +263,23 @@ async fn a_list_reads_as_much_of_many_executions_as_of_few() {
     }
     let (few, many) = costs.split_at(4);
     assert_eq!(few, many, "rows of 1,000 and of 21,000 executions");
+}
+
+#[tokio::test]
+async fn a_page_of_events_reads_a_bounded_part_of_a_long_log() {
+    let (address, store, counts, _, _running) = counting().await;
+    let update = FeedUpdate { on: Some(true), ..FeedUpdate::default() };
+    store.set_feed(update).await.unwrap();
+    for _ in 0..60 {
+        let submits = (0..200).map(|_| Submit::new(store.new_id(&Default::default(), None)));
+        store.submit(submits.collect()).await.unwrap();
+    }
+    for (path, calls, rows) in [("/events", CALLS, 1_000), ("/events?event=failed", 40, 20_000)] {
+        counts.reset();
+        assert_eq!(ask(address, get(path)).await.status, 200);
+        assert!(counts.calls() < calls, "{path} costs {} calls", counts.calls());
+        assert!(counts.rows() < rows, "{path} reads {} rows", counts.rows());
+    }
 }
 
 #[tokio::test]

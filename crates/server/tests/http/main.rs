@@ -20,9 +20,11 @@ mod dashboard;
 mod dashboard_access;
 mod dashboard_browser;
 mod dashboard_cost;
+mod dashboard_events;
 mod dashboard_flows;
 mod dashboard_limits;
 mod dashboard_output;
+mod dashboard_planted;
 mod events;
 mod explain;
 #[path = "../fixture/mod.rs"]

@@ -246,6 +246,20 @@ pub(in crate::dashboard) async fn render(
     Ok(Rendered { title: "Executions".to_owned(), parts })
 }
 
+/// The names of lanes that have work. They are a help: without them a page is the same.
+pub(super) async fn lane_names(scene: &Scene<'_>) -> Vec<String> {
+    let backlog = scene.state.dashboard.backlog.get(&scene.state.backend).await.unwrap_or_default();
+    let of_queues = backlog.queues.keys().chain(backlog.active.keys());
+    let mut lanes: Vec<_> = of_queues
+        .filter(|(namespace, _)| *namespace == scene.view.namespace)
+        .map(|(_, lane)| lane.to_string())
+        .collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes.truncate(PAGE);
+    lanes
+}
+
 async fn filter_form<'a>(scene: &Scene<'a>, chosen: &Chosen, query: String) -> FilterForm<'a> {
     let text = |value: Option<&dyn ToString>| value.map(ToString::to_string).unwrap_or_default();
     let words = PublicState::ALL.iter().map(|state| StateFilter::State(*state));
@@ -256,16 +270,7 @@ async fn filter_form<'a>(scene: &Scene<'a>, chosen: &Chosen, query: String) -> F
         };
         StateOption { word: state.to_string(), text, checked: chosen.states.contains(&state) }
     });
-    // The names are a help: without them the page is the same.
-    let backlog = scene.state.dashboard.backlog.get(&scene.state.backend).await.unwrap_or_default();
-    let of_queues = backlog.queues.keys().chain(backlog.active.keys());
-    let mut lanes: Vec<_> = of_queues
-        .filter(|(namespace, _)| *namespace == scene.view.namespace)
-        .map(|(_, lane)| lane.to_string())
-        .collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    lanes.truncate(PAGE);
+    let lanes = lane_names(scene).await;
     let span = chosen.span();
     FilterForm {
         namespace: scene.view.namespace.as_str(),

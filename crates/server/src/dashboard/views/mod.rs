@@ -1,6 +1,7 @@
 //! The pages: each reads what it shows and gives it to its templates.
 
 pub(super) mod approvals;
+pub(super) mod events;
 pub(super) mod execution;
 pub(super) mod executions;
 pub(super) mod flow;
@@ -10,4 +11,5 @@ pub(super) mod lanes;
 pub(super) mod limits;
 mod output;
 pub(super) mod overview;
+mod webhooks;
 pub(super) mod workers;
