@@ -1,4 +1,4 @@
-//! `cargo xtask codegen`: reference pages that the `ff` binary writes about itself.
+//! `cargo xtask codegen`: reference pages, and types of a client, that the `ff` binary writes about itself.
 //!
 //! A page is exactly what `ff docs TOPIC` prints, so it cannot disagree with the code that
 //! answers. `--check` compares instead of writing.
@@ -20,6 +20,7 @@ const PAGES: &[Page] = &[
     Page { path: "docs/reference/limits.md", topic: "limits" },
     Page { path: "docs/reference/metrics.md", topic: "metrics" },
     Page { path: "docs/reference/access.md", topic: "access" },
+    Page { path: "clients/typescript/src/api.ts", topic: "typescript" },
 ];
 
 /// Writes every page that differs from what `ff` prints.

@@ -1,9 +1,10 @@
 //! What tests share: a manual clock, stores that override another, reports of counts,
-//! real Valkey and Postgres servers, a browser, and networks that fail.
+//! real Valkey and Postgres servers, a browser, Node.js, and networks that fail.
 
 pub mod chromium;
 mod clock;
 mod forwarding;
+pub mod javascript;
 mod port;
 pub mod postgres;
 pub mod proxy;

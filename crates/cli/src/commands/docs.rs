@@ -24,6 +24,7 @@ enum Topic {
     Metrics,
     Keys,
     Access,
+    Typescript,
 }
 
 impl Docs {
@@ -36,6 +37,7 @@ impl Docs {
             Topic::Metrics => docs::metrics::page(),
             Topic::Keys => docs::keys::page(),
             Topic::Access => docs::access::page(),
+            Topic::Typescript => docs::typescript::page(),
         };
         session.output.bytes(page.as_bytes())?;
         Ok(Verdict::Good)

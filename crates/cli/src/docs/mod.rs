@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod states;
+pub(crate) mod typescript;
 
 /// The first lines of a page.
 fn heading(title: &str, topic: &str) -> String {

@@ -36,6 +36,15 @@ fn pages_name_what_they_are_about() {
 }
 
 #[test]
+fn the_types_of_the_typescript_client_are_those_of_the_api() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/typescript/src/api.ts");
+    let stored = std::fs::read_to_string(file).unwrap();
+    let fresh = page("typescript");
+    assert!(fresh.contains("\n  \"POST /v1/executions\": {\n"), "{fresh}");
+    assert!(stored == fresh, "api.ts is stale; refresh with `cargo xtask codegen`");
+}
+
+#[test]
 fn the_pages_in_the_repository_are_fresh() {
     let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
     for topic in ["states", "errors", "cli", "limits", "metrics", "keys"] {

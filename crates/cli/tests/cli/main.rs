@@ -29,6 +29,7 @@ mod python;
 mod quotas;
 mod round_trip;
 mod tokens;
+mod typescript;
 mod worker_cancel;
 mod worker_exit;
 mod worker_lanes;

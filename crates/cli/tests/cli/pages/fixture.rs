@@ -1,5 +1,5 @@
 //! The environment of a page: `ff` on the PATH, a running `ff dev`, a Valkey or Postgres server, the folder of
-//! the repository, a certificate.
+//! the repository, a certificate, the packages of a program in TypeScript.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::page::Page;
 use super::shell::Shell;
 use crate::fixture::{Process, bare};
+use crate::typescript;
 
 /// Pages that start a server themselves, at the address where the others find `ff dev`.
 const OWN_SERVER: &[&str] =
@@ -39,6 +40,9 @@ impl Fixture {
     pub(super) fn for_page(root: &Path, page: &Page) -> Fixture {
         let folder = TempDir::new().unwrap();
         prepare(root, folder.path());
+        if page.blocks.iter().any(|block| block.kind == "ts") {
+            symlink(typescript::packages(), folder.path().join("node_modules")).unwrap();
+        }
         let named = ports(&page.commands());
         let mut ports: BTreeMap<_, _> = named.iter().map(|port| (*port, free_port())).collect();
         let has_dev = !OWN_SERVER.contains(&page.name.as_str());

@@ -133,6 +133,10 @@ print('who saves this?')
 ```python file:other.py
 print('who runs this?')
 ```
+
+```ts file:greet.ts
+console.log(1);
+```
 ";
-    assert_eq!(faults(page), [9, 13]);
+    assert_eq!(faults(page), [9, 13, 17]);
 }

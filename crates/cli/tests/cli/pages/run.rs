@@ -95,7 +95,7 @@ impl Run<'_> {
                 // The body of a request, which the text around it describes.
                 (Ok(_), None) => {}
             },
-            "python" => self.save(page, block),
+            "python" | "ts" => self.save(page, block),
             "rust" => {
                 let covered = doctest::covers(self.root, page, block);
                 covered.unwrap_or_else(|why| self.fault(block.line, why));
@@ -110,8 +110,10 @@ impl Run<'_> {
         let Some(file) = block.file() else {
             return self.fault(block.line, "the fence names no file: `file:NAME`".to_owned());
         };
+        // What is compiled is run by the name of the output.
+        let runs = file.strip_suffix(".ts").map_or(file.to_owned(), |name| format!("{name}.js"));
         match &self.place {
-            Some(place) if page.commands().contains(file) => place.fixture.save(file, &block.text),
+            Some(place) if page.commands().contains(&runs) => place.fixture.save(file, &block.text),
             _ => self.fault(block.line, format!("no command of the page runs {file}")),
         }
     }

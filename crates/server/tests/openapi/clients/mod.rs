@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ff_server::{Config, Token};
+use ff_testkit::javascript::javascript;
 use ff_testkit::report;
 use tokio::process::Command;
 
@@ -83,14 +84,14 @@ async fn a_generated_python_client_completes_an_execution() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_generated_typescript_client_completes_an_execution() {
-    let tools = tokio::task::spawn_blocking(tools::javascript).await.unwrap();
+    let tools = tokio::task::spawn_blocking(javascript).await.unwrap();
     // Node.js finds what a program imports in the directories above it.
     let directory = tools.directory.join(std::process::id().to_string());
     let (server, document) = server(&directory).await;
     for name in ["program.ts", "tsconfig.json"] {
         std::fs::copy(Path::new(tools::TYPESCRIPT).join(name), directory.join(name)).unwrap();
     }
-    let module = |path: &str| tools.directory.join("node_modules").join(path).into_os_string();
+    let module = |path: &str| tools.module(path).into_os_string();
     let generate = [
         module("openapi-typescript/bin/cli.js"),
         document.into_os_string(),
