@@ -8,9 +8,9 @@ use ff_core::Namespace;
 use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
-    events, explain, feed, flow, keys, lane, link, ls, man, migrate, payload, priority, progress,
-    quota, replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token,
-    upstream, usage, version, wait, waitpoints, webhook, worker, workers,
+    events, explain, feed, flow, keys, lane, link, ls, man, mcp, migrate, payload, priority,
+    progress, quota, replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail,
+    token, upstream, usage, version, wait, waitpoints, webhook, worker, workers,
 };
 use crate::log::Format;
 
@@ -178,6 +178,8 @@ pub(crate) enum Command {
     Quota(quota::Quota),
     /// Manage named tokens: give others access to a server, and take it away.
     Token(token::Token),
+    /// Serve tools for coding assistants on stdin and stdout (MCP).
+    Mcp(mcp::Mcp),
     /// Audit every record of a store against its indexes and invariants.
     Check(check::Check),
     /// Copy a SQLite store while it is in use, and check the copy.

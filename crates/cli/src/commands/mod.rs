@@ -22,6 +22,7 @@ mod limits;
 pub(crate) mod link;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod parse;
 pub(crate) mod payload;
@@ -129,6 +130,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Budget(command) => command.run(session).await,
         Command::Quota(command) => command.run(session).await,
         Command::Token(command) => command.run(session).await,
+        Command::Mcp(command) => command.run(session).await,
         Command::Check(command) => command.run(session).await,
         Command::Backup(command) => command.run(session).await,
         Command::Migrate(command) => command.run(session).await,

@@ -21,6 +21,7 @@ mod ids;
 mod json;
 mod lanes;
 mod listing;
+mod mcp;
 mod missing_store;
 mod operator;
 mod output;
