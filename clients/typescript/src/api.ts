@@ -516,6 +516,9 @@ export interface ErrorView {
   retryable: boolean;
 }
 
+/** A place in the log of a namespace: 22 to 8,192 characters, as an earlier answer had them. */
+export type EventCursor = string;
+
 /** The id of an event: that of its execution, and the version that the execution got with it. */
 export type EventId = string;
 
@@ -528,6 +531,7 @@ export interface EventView {
   at: Timestamp;
   /** The newest attempt then; null if there was none. */
   attempt?: number | null;
+  by?: StepText | null;
   /** What happened. */
   event: EventName;
   /** To which execution. */
@@ -553,7 +557,7 @@ export interface EventView {
 }
 
 /** Where to begin to read events. */
-export type EventsFrom = "now" | "oldest";
+export type EventsFrom = "now" | "oldest" | "latest";
 
 /** Some events, in the order of each execution and about in that of time. */
 export interface EventsView {
@@ -826,6 +830,8 @@ export interface FlowStateView {
   sealed: boolean;
   /** How many it has once its graph is whole. */
   size: number;
+  /** Whether what depends on nothing is still to be released. */
+  starting?: boolean;
 }
 
 /** The flow that a submit created or found. */
@@ -2205,6 +2211,13 @@ export interface Calls {
     body: undefined;
     answer: BudgetPageView;
   };
+  /** Removes a budget. Executions that name it wait until it exists again. */
+  "DELETE /v1/budgets/{name}": {
+    path: { name: Name };
+    query: { namespace?: Name };
+    body: undefined;
+    answer: undefined;
+  };
   /** A budget and what was used of it. */
   "GET /v1/budgets/{name}": {
     path: { name: Name };
@@ -2218,13 +2231,6 @@ export interface Calls {
     query: { namespace?: Name };
     body: BudgetRequest;
     answer: BudgetView;
-  };
-  /** Removes a budget. Executions that name it wait until it exists again. */
-  "DELETE /v1/budgets/{name}": {
-    path: { name: Name };
-    query: { namespace?: Name };
-    body: undefined;
-    answer: undefined;
   };
   /** Resets the usage of a budget. Waiting executions are re-evaluated. */
   "POST /v1/budgets/{name}/reset": {
@@ -2241,7 +2247,7 @@ export interface Calls {
    */
   "GET /v1/events": {
     path: {};
-    query: { namespace?: Name; cursor?: string; from?: EventsFrom; event?: EventName[]; lane?: Name; kind?: Name; execution?: Id; tags?: string; limit?: number; wait_ms?: number };
+    query: { namespace?: Name; cursor?: EventCursor; from?: EventsFrom; event?: EventName[]; lane?: Name; kind?: Name; execution?: Id; tags?: string; limit?: number; wait_ms?: number };
     body: undefined;
     answer: EventsView;
   };
@@ -2276,19 +2282,19 @@ export interface Calls {
     body: BulkRequest;
     answer: BulkView;
   };
-  /** One execution, at once or when it has ended. One that no live worker can run says so. */
-  "GET /v1/executions/{id}": {
-    path: { id: Id };
-    query: { namespace?: Name; wait_ms?: number };
-    body: undefined;
-    answer: ExecutionView;
-  };
   /** Removes a finished execution before its retention is over, with its payloads and attempts. */
   "DELETE /v1/executions/{id}": {
     path: { id: Id };
     query: { namespace?: Name };
     body: undefined;
     answer: undefined;
+  };
+  /** One execution, at once or when it has ended. One that no live worker can run says so. */
+  "GET /v1/executions/{id}": {
+    path: { id: Id };
+    query: { namespace?: Name; wait_ms?: number };
+    body: undefined;
+    answer: ExecutionView;
   };
   /** The attempts of an execution, oldest first. */
   "GET /v1/executions/{id}/attempts": {
@@ -2598,6 +2604,13 @@ export interface Calls {
     body: undefined;
     answer: QuotaPageView;
   };
+  /** Removes a quota. Executions that name it wait until it exists again. */
+  "DELETE /v1/quotas/{name}": {
+    path: { name: Name };
+    query: { namespace?: Name };
+    body: undefined;
+    answer: undefined;
+  };
   /** A quota and what it has admitted. */
   "GET /v1/quotas/{name}": {
     path: { name: Name };
@@ -2614,13 +2627,6 @@ export interface Calls {
     query: { namespace?: Name };
     body: QuotaRequest;
     answer: QuotaView;
-  };
-  /** Removes a quota. Executions that name it wait until it exists again. */
-  "DELETE /v1/quotas/{name}": {
-    path: { name: Name };
-    query: { namespace?: Name };
-    body: undefined;
-    answer: undefined;
   };
   /**
    * Delivers a signal by token. The token is all the authorization that it takes, in the body or as
@@ -2671,6 +2677,13 @@ export interface Calls {
     body: undefined;
     answer: WebhooksView;
   };
+  /** Removes a webhook. What is on its way still arrives. */
+  "DELETE /v1/webhooks/{name}": {
+    path: { name: Name };
+    query: { namespace?: Name };
+    body: undefined;
+    answer: undefined;
+  };
   /** A webhook, how its deliveries go, and the latest events that were given up. */
   "GET /v1/webhooks/{name}": {
     path: { name: Name };
@@ -2687,13 +2700,6 @@ export interface Calls {
     query: { namespace?: Name };
     body: WebhookRequest;
     answer: WebhookView;
-  };
-  /** Removes a webhook. What is on its way still arrives. */
-  "DELETE /v1/webhooks/{name}": {
-    path: { name: Name };
-    query: { namespace?: Name };
-    body: undefined;
-    answer: undefined;
   };
   /**
    * Registered workers, in the order of their instance ids. One that was silent for too long is

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use ff_api::http::Problem;
-use ff_api::http::schema::EventsFrom;
+use ff_api::http::schema::{EventCursor, EventsFrom};
 use ff_api::{CountConditionView, SignalConditionView};
 use utoipa::openapi::schema::{Discriminator, Object, Schema};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -49,7 +49,7 @@ use crate::state::AppState;
         (name = "tokens", description = "Who may do what."),
         (name = "meta", description = "The server itself."),
     ),
-    components(schemas(Problem, CountConditionView, SignalConditionView, EventsFrom)),
+    components(schemas(Problem, CountConditionView, SignalConditionView, EventCursor, EventsFrom)),
     modifiers(&Bearer),
     security(("token" = []))
 )]
