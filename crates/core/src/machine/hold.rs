@@ -79,10 +79,10 @@ impl Context<'_> {
     }
 
     /// Whether the flow of `record`, if it is a member of one, keeps it from being dispatched. One whose flow
-    /// is not there belongs to a submit that was cut short.
+    /// was looked for and is not there belongs to a submit that was cut short.
     pub(super) fn is_barred(&self, record: &Execution) -> bool {
-        let flow = record.member.as_ref().map(|member| self.loaded.record(member.flow));
-        flow.is_some_and(|flow| flow.is_none_or(|flow| !flow.runs_members()))
+        let flow = record.member.as_ref().and_then(|member| self.loaded.records.get(&member.flow));
+        flow.is_some_and(|flow| flow.as_ref().is_none_or(|flow| !flow.runs_members()))
     }
 
     /// The flow of `record` if that keeps it from being dispatched.
