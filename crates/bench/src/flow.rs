@@ -26,6 +26,8 @@ const CHAIN: u64 = 10;
 const WAIT: Millis = Millis::new(50);
 /// A worker that finds nothing for this many claims in a row gives up: work was lost.
 const MOST_EMPTY: u32 = 1_200;
+/// How often a completion is repeated.
+const MOST_TRIES: u32 = 100;
 
 /// Flows of ten nodes, one after the other.
 pub(crate) async fn chain(
@@ -242,6 +244,19 @@ fn place(held: &Assignment) -> Option<(ExecutionId, usize)> {
     Some((*flow, layer.parse().ok()?))
 }
 
+/// Completes it, and repeats that as the SDK does: what joins many nodes is contended.
+async fn complete(taker: &Taker<dyn EngineBackend>, held: &Assignment) -> Result<(), BenchError> {
+    let mut tries = 0;
+    loop {
+        match taker.complete(std::slice::from_ref(held)).await {
+            Err(BenchError::Store(error)) if error.is_retryable() && tries < MOST_TRIES => {
+                tries += 1
+            }
+            done => return done.map(drop),
+        }
+    }
+}
+
 /// Claims and completes until all flows have ended. Gives how long the hops took, and those of nodes that join.
 async fn work(
     shared: Arc<Shared>,
@@ -261,7 +276,7 @@ async fn work(
             let Some(step) = shared.started(flow, layer, now) else { continue };
             step.hop.into_iter().for_each(|hop| hops.add(hop));
             step.join.into_iter().for_each(|join| joins.add(join));
-            taker.complete(std::slice::from_ref(held)).await?;
+            complete(&taker, held).await?;
             let done = shared.completed.fetch_add(1, Ordering::Relaxed) + 1;
             (shared.progress)(done, shared.all());
             if step.is_last {
