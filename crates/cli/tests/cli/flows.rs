@@ -45,7 +45,7 @@ fn a_graph_in_yaml_is_the_same_flow_as_in_json() {
 fn a_flow_is_drawn_as_a_tree_as_svg_and_as_dot() {
     let ff = Ff::new();
     let id = submitted(&ff, YAML);
-    ff.work("echo 1");
+    ff.ok(&["worker", "--once", "--exec", "echo 1"]);
     let shown = text(&ff, &["flow", "show", &id]);
     let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap();
     assert!(

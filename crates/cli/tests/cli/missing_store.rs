@@ -65,6 +65,7 @@ const NOT_HERE: &[&str] = &[
     "usage",
     "step",
     "upstream",
+    "mcp",
     "completions",
     "man",
     "version",

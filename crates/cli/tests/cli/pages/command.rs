@@ -63,8 +63,10 @@ pub(super) fn split(block: &str) -> Vec<Command> {
 
 /// The line that ends the here-document that a line begins.
 fn here_document(code: &str) -> Option<&str> {
-    let (_, word) = code.rsplit_once("<<'")?;
-    word.trim_end().strip_suffix('\'')
+    let (_, word) = code.rsplit_once("<<")?;
+    let word = word.trim_end();
+    let quoted = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
+    Some(quoted.unwrap_or(word)).filter(|word| word.bytes().all(|c| c.is_ascii_uppercase()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,8 +124,11 @@ fn a_backslash_and_an_open_quote_join_lines() {
 
 #[test]
 fn a_here_document_is_part_of_its_command() {
-    let commands = split("cat > a <<'END'\n# it's \\\n\nEND\nls # a\n");
+    let commands =
+        split("cat > a <<'END'\n# it's \\\n\nEND\ncat <<EOF\n$a\nEOF\nls $((1 << 2)) # a\n");
     let texts: Vec<_> = commands.iter().map(|command| command.text.as_str()).collect();
-    assert_eq!(texts, ["cat > a <<'END'\n# it's \\\n\nEND\n", "ls \n"]);
-    assert_eq!((commands[0].offset, commands[1].offset), (0, 4));
+    let expected =
+        ["cat > a <<'END'\n# it's \\\n\nEND\n", "cat <<EOF\n$a\nEOF\n", "ls $((1 << 2)) \n"];
+    assert_eq!(texts, expected);
+    assert_eq!((commands[0].offset, commands[1].offset, commands[2].offset), (0, 4, 7));
 }

@@ -203,7 +203,6 @@ caught_by_histories!(
     a_waitpoint_that_never_expires: WaitpointsStayOpen,
     a_signal_that_counts_twice: RepeatedSignalsCount,
     a_source_that_is_forged: SourcesAreForged,
-    a_token_that_fits_a_later_waitpoint: OldTokensFit,
     a_frame_of_a_stale_holder: AnyHolderStreams,
     a_frame_that_is_appended_twice: RepeatedFramesCount,
     a_stream_with_a_gap: GapsAreAccepted,
