@@ -63,7 +63,8 @@ impl Delivering {
                     all.letters.extend(done.letters);
                 }
                 Err(gone) if gone.is_panic() => std::panic::resume_unwind(gone.into_panic()),
-                Err(_) => {}
+                // The runtime ends, and this group with it: the page was not delivered.
+                Err(_) => std::future::pending().await,
             }
         }
         all

@@ -1,6 +1,6 @@
 //! Several processes on one store: one of them delivers, and what one leaves another continues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use ff_engine::webhooks::DeliveryOptions;
 use ff_store::Store;
 use ff_store::events::FeedUpdate;
 
-use super::receiver::{Answer, Receiver};
+use super::receiver::{self, Answer, Receiver};
 use super::{Fixture, quick};
 
 const EVENTS: usize = 200;
@@ -68,17 +68,18 @@ fn a_killed_process_costs_a_repeated_delivery_and_never_a_lost_one() {
     let fixture = Fixture::new();
     let mut receiver = rest.block_on(Receiver::start(|_| Answer::Status(200, "")));
     rest.block_on(fixture.set("a", receiver.url(), 1));
-    let mut ids = Vec::new();
-    for _ in 0..3 {
+    let mut missing = BTreeSet::new();
+    for turn in 1..=3 {
         // It ends like a killed one: with everything in the middle of what it does.
         let process = tokio::runtime::Runtime::new().unwrap();
         let way = fixture.another();
         let _running = process.block_on(async { way.start(quick()) });
         for _ in 0..EVENTS {
-            ids.push(rest.block_on(fixture.submitted()).to_string());
+            missing.insert(rest.block_on(fixture.submitted()).to_string());
         }
-        rest.block_on(receiver.next());
-        process.shutdown_background();
+        rest.block_on(fixture.until("a", |webhook| webhook.turn >= turn));
+        missing.remove(rest.block_on(receiver.next()).json()["execution"].as_str().unwrap());
+        process.shutdown_timeout(receiver::LIMIT);
         // Its turn and its share of the store end.
         fixture.clock.advance(WEBHOOK_TURN);
     }
@@ -88,7 +89,6 @@ fn a_killed_process_costs_a_repeated_delivery_and_never_a_lost_one() {
             webhook.tally.delivered as usize >= EVENTS && webhook.turn >= 4
         };
         fixture.until("a", all).await;
-        let mut missing: std::collections::BTreeSet<_> = ids.iter().cloned().collect();
         while !missing.is_empty() {
             missing.remove(receiver.next().await.json()["execution"].as_str().unwrap());
         }
