@@ -1,6 +1,6 @@
 //! What an execution is in a flow, as clients read it.
 
-use ff_core::flow::{Ending, Flow, HeldMembers, Member, OnFailure, Phase, Rest};
+use ff_core::flow::{ChildWait, Ending, Flow, HeldMembers, Member, OnFailure, Phase, Rest};
 use ff_core::state::Outcome;
 use ff_core::{ExecutionId, Millis, NodeName, When};
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,40 @@ pub struct FlowStateView {
     /// Whether what depends on nothing is still to be released.
     #[serde(default)]
     pub starting: bool,
+    /// What the task waits for whose children its members are.
+    #[serde(default)]
+    pub wait: Option<ChildWaitView>,
     /// How it is being ended.
     pub ending: Option<EndingView>,
+}
+
+/// Which of its children a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChildWaitView {
+    /// The numbers of those that have not ended; null if it waits for all.
+    pub left: Option<Vec<u32>>,
+    /// How many more must complete, if that is enough.
+    pub completed: Option<u32>,
+}
+
+impl From<&ChildWait> for ChildWaitView {
+    fn from(wait: &ChildWait) -> ChildWaitView {
+        match wait {
+            ChildWait::Every => ChildWaitView { left: None, completed: None },
+            ChildWait::Some { left, completed } => {
+                ChildWaitView { left: Some(left.clone()), completed: *completed }
+            }
+        }
+    }
+}
+
+impl From<ChildWaitView> for ChildWait {
+    fn from(view: ChildWaitView) -> ChildWait {
+        match view.left {
+            None => ChildWait::Every,
+            Some(left) => ChildWait::Some { left, completed: view.completed },
+        }
+    }
 }
 
 /// How a flow is being ended.
@@ -99,7 +131,8 @@ impl From<&Flow> for FlowStateView {
             Phase::Retiring => (PhaseWord::Retiring, None),
         };
         let Flow { graph, members, size, sealed, starting, .. } = *flow;
-        FlowStateView { phase, graph, members, size, sealed, starting, ending }
+        let wait = flow.wait.as_deref().map(ChildWaitView::from);
+        FlowStateView { phase, graph, members, size, sealed, starting, wait, ending }
     }
 }
 
@@ -130,8 +163,9 @@ impl FlowStateView {
             PhaseWord::Settled => Phase::Settled,
             PhaseWord::Retiring => Phase::Retiring,
         };
-        let FlowStateView { graph, members, size, sealed, starting, .. } = self;
-        Ok(Flow { phase, graph, members, size, sealed, starting })
+        let FlowStateView { graph, members, size, sealed, starting, wait, .. } = self;
+        let wait = wait.map(|wait| Box::new(wait.into()));
+        Ok(Flow { phase, graph, members, size, sealed, starting, wait })
     }
 }
 

@@ -98,6 +98,8 @@ pub const FLOW_EDGES: usize = 100_000;
 pub const FLOW_SLICE: usize = 100;
 /// Most dependants of a member that its completion releases itself.
 pub const FLOW_INLINE: usize = 16;
+/// Most children that a task waits for by name.
+pub const WAITED_CHILDREN: usize = 1_000;
 /// How long a flow may be unsealed.
 pub const FLOW_OPEN: Millis = Millis::from_hours(1);
 
@@ -281,6 +283,9 @@ pub const ALL: &[Limit] = &[
     limit("signals of one execution that came early", EARLY_SIGNALS as u64, "signals"),
     limit("nodes of one flow", FLOW_NODES as u64, "nodes"),
     limit("edges of one flow", FLOW_EDGES as u64, "edges"),
+    limit("children of one execution", FLOW_NODES as u64, "children"),
+    limit("children of one spawn", FLOW_SLICE as u64, "children"),
+    limit("children that one wait names", WAITED_CHILDREN as u64, "children"),
     limit("delay, backoff or timeout of a suspension", DELAY.get(), "ms"),
     limit("lease, shortest", LEASE_TTL_MIN.get(), "ms"),
     limit("lease, longest", LEASE_TTL_MAX.get(), "ms"),

@@ -44,6 +44,8 @@ impl ContinuationKind {
     pub const RETIRE: ContinuationKind = ContinuationKind(7);
     /// A flow is replayed, and all that runs again is reopened: what waits for nothing is released.
     pub const REOPENED: ContinuationKind = ContinuationKind(8);
+    /// An execution waits for children: those that ended while it was being parked count.
+    pub const CHILDREN: ContinuationKind = ContinuationKind(9);
     /// Whether its slices read and change other executions than their owner.
     pub const fn reaches_others(self) -> bool {
         self.0 < 128

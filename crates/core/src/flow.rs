@@ -46,6 +46,23 @@ pub struct Flow {
     /// slices, or is replayed.
     #[serde(default)]
     pub starting: bool,
+    /// What the task waits for whose children its members are.
+    #[serde(default)]
+    pub wait: Option<Box<ChildWait>>,
+}
+
+/// Which of its children a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ChildWait {
+    /// All of them.
+    Every,
+    /// Some.
+    Some {
+        /// The numbers of those that have not ended, in order.
+        left: Vec<u32>,
+        /// How many more must complete, if that is enough.
+        completed: Option<u32>,
+    },
 }
 
 /// Where a flow is in its life. It has ended when its execution has.
@@ -192,9 +209,14 @@ impl Description {
         self.outcome().is_none() && self.flow.as_deref().is_some_and(is_running)
     }
 
-    /// Whether it waits for others.
+    /// Whether it waits for what it depends on, and has not begun.
     pub fn is_awaiting(&self) -> bool {
-        matches!(self.state, State::Awaiting { .. })
+        matches!(self.state, State::Awaiting { why } if why.starts_attempt())
+    }
+
+    /// Whether it has begun and waits for its children.
+    pub fn awaits_children(&self) -> bool {
+        matches!(self.state, State::Awaiting { why } if !why.starts_attempt())
     }
 }
 

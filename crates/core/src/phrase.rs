@@ -128,6 +128,9 @@ pub(crate) fn words(reason: &Reason, record: &Description, now: Option<Time>) ->
         Reason::Awaiting { upstreams: _, needs: _ } if record.is_flow() => {
             "runs until its members have ended".to_owned()
         }
+        Reason::Awaiting { .. } if record.awaits_children() => {
+            "waits until its children have ended".to_owned()
+        }
         Reason::Awaiting { upstreams, needs } if upstreams.is_empty() => match needs {
             0 | 1 => "waits for what it depends on".to_owned(),
             more => format!("waits for {more} of what it depends on"),

@@ -145,6 +145,10 @@ pub enum Verb {
     Usage,
     /// Keep the result of a step.
     RecordStep,
+    /// Add children.
+    Spawn,
+    /// Park it until children have ended.
+    WaitChildren,
     /// Carry out what follows for a flow.
     Cascade,
     /// Add to the stream.
@@ -204,6 +208,8 @@ impl fmt::Display for Verb {
             Verb::Unblock => "unblock",
             Verb::Usage => "report usage",
             Verb::RecordStep => "record step",
+            Verb::Spawn => "spawn",
+            Verb::WaitChildren => "wait for children",
             Verb::Cascade => "cascade",
             Verb::AppendFrames => "append frames",
             Verb::PatchSummary => "patch summary",
@@ -372,6 +378,13 @@ pub const FLOW_ARROWS: &[Arrow] = {
         (Awaiting, Cascade, Expired),
         (Awaiting, Verb::Cancel, Awaiting),
         (Awaiting, Tick(Deadline), Awaiting),
+
+        (Active, Verb::Spawn, Active),
+        (Cancelling, Verb::Spawn, Cancelling),
+        (Active, Verb::WaitChildren, Awaiting),
+        (Cancelling, Verb::WaitChildren, Cancelled),
+        (Awaiting, Cascade, Queued),
+        (Awaiting, Verb::Signal, Awaiting),
 
         (Awaiting, Verb::Cancel, Cancelled),
         (Awaiting, Verb::SetPriority, Awaiting),

@@ -59,9 +59,9 @@ pub use ff_core::{
     ExecutionId, Fence, Kind, Lane, LeaseId, Payload, PublicState, RequestId, TagKey, TagValue,
 };
 pub use ff_sdk::{
-    Approval, Bytes, Decided, EventStream, Events, FromPayload, FromTask, Handler, Handling, Json,
-    NeededState, OnTimeout, SdkError as Error, State, StopReason, SuspendReason, Tail, TaskContext,
-    TaskError, TaskSignal, TaskWaitpoint, ToPayload, TokenStream, Vote, Wait, Waited,
+    Approval, Bytes, Child, Decided, EventStream, Events, FromPayload, FromTask, Handler, Handling,
+    Json, NeededState, OnTimeout, SdkError as Error, State, StopReason, SuspendReason, Tail,
+    TaskContext, TaskError, TaskSignal, TaskWaitpoint, ToPayload, TokenStream, Vote, Wait, Waited,
 };
 pub use ff_store::events::Cursor;
 pub use ff_store::ring::SignedToken;

@@ -32,6 +32,7 @@
 mod approval;
 mod background;
 mod blocking;
+mod children;
 mod client;
 mod config;
 mod context;
@@ -71,6 +72,7 @@ mod worker;
 
 pub use approval::{Approval, Decided, Vote};
 pub use background::Heartbeats;
+pub use children::Child;
 pub use client::{Client, NewTask};
 pub use config::WorkerConfig;
 pub use context::TaskContext;

@@ -201,6 +201,17 @@ impl TestTask {
         self
     }
 
+    /// A child that has completed by the time that the handler waits for it, with its result. Those without
+    /// one do not complete.
+    pub fn child(self, name: &str, result: &(impl ToPayload + ?Sized)) -> TestTask {
+        self.upstream(name, result)
+    }
+
+    /// The names of the children that the handler has spawned, in order.
+    pub fn spawned(&self) -> Vec<String> {
+        self.recorder.recorded().spawned.clone()
+    }
+
     /// The keys of the waitpoints that the handler has opened before it waits there, and has not closed.
     pub fn waitpoints(&self) -> Vec<String> {
         self.recorder.recorded().waitpoints.clone()
@@ -249,6 +260,8 @@ struct Recorded {
     waitpoints: Vec<String>,
     /// Results of upstreams by their names.
     upstreams: HashMap<String, Payload>,
+    /// The names of children.
+    spawned: Vec<String>,
     used: Amounts,
     /// Reports by their keys: a repeated report counts once.
     reports: HashMap<IdempotencyKey, (Amounts, bool)>,
@@ -270,6 +283,15 @@ impl Recorder {
 
     pub(crate) fn emit(&self, kind: &str, bytes: Bytes) {
         self.recorded().frames.push((kind.to_owned(), bytes));
+    }
+
+    pub(crate) fn spawn<'n>(&self, names: impl Iterator<Item = &'n str>) {
+        let mut recorded = self.recorded();
+        for name in names.map(str::to_owned) {
+            if !recorded.spawned.contains(&name) {
+                recorded.spawned.push(name);
+            }
+        }
     }
 
     pub(crate) fn upstream(&self, node: &str) -> Option<Payload> {

@@ -96,6 +96,8 @@ const TABLE: &[(&str, Who)] = &[
     ("open_waitpoint",           WORK),
     ("close_waitpoint",          WORK),
     ("suspend_execution",        WORK),
+    ("spawn_children",           WORK),
+    ("wait_children",            WORK),
     ("create_waitpoint_token",   WORK),
 
     ("signal_execution",         DECIDE),

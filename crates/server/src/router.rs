@@ -168,6 +168,8 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(flows::cancel_flow))
         .routes(routes!(flows::replay_flow))
         .routes(routes!(flows::upstream))
+        .routes(routes!(flows::spawn))
+        .routes(routes!(flows::wait_children))
         .routes(routes!(operator::cancel))
         .routes(routes!(operator::replay))
         .routes(routes!(operator::priority))

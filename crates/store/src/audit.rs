@@ -215,7 +215,7 @@ impl Auditor {
             let detail = format!("placed as {:?}, should be {should:?}", record.placed);
             self.broken(Rule::Placed, id.into(), Found::Wrong, detail);
         }
-        let is_member = record.is_awaiting() && (record.member.is_some() || record.flow.is_some());
+        let is_member = record.awaits_children() || record.is_awaiting() && record.member.is_some();
         if record.outcome().is_none() && !is_found(&record.placed) && !is_member {
             let detail = "neither queued nor blocked nor with a timer nor listed for attention";
             self.broken(Rule::Reachable, id.into(), Found::Missing, detail.to_owned());

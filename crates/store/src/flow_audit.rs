@@ -36,7 +36,9 @@ impl FlowsAudit {
             let seen = self.0.entry(record.id).or_default();
             (seen.flow, seen.has_ended) = (Some(flow.clone()), record.outcome().is_some());
         }
-        let Some(member) = record.member.as_deref() else { return };
+        let is_retiring = record.flow.as_ref().is_some_and(|it| it.phase == Phase::Retiring);
+        // What is being removed with its own members may outlive its flow.
+        let Some(member) = record.member.as_deref().filter(|_| !is_retiring) else { return };
         let seen = self.0.entry(member.flow).or_default();
         seen.members += 1;
         seen.upto = seen.upto.max(member.node.saturating_add(1));

@@ -1,5 +1,6 @@
-//! Three flows, each a small program.
+//! Flows and a task with children, each a small program.
 
+pub mod agent_team;
 pub mod map_reduce;
 pub mod pipeline;
 pub mod race;

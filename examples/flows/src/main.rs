@@ -4,10 +4,11 @@
 //! cargo run -p ff-example-flows -- map-reduce
 //! cargo run -p ff-example-flows -- race sqlite:work.ff
 //! cargo run -p ff-example-flows -- pipeline http://127.0.0.1:7272
+//! cargo run -p ff-example-flows -- agent-team
 //! ```
 #![allow(clippy::print_stdout, reason = "it tells what happens")]
 
-use ff_example_flows::{map_reduce, pipeline, race};
+use ff_example_flows::{agent_team, map_reduce, pipeline, race};
 use flowfabric::prelude::*;
 
 #[tokio::main]
@@ -19,7 +20,8 @@ async fn main() -> Result<(), Error> {
         "map-reduce" => println!("the words of all parts: {}", map_reduce::run(&ff).await?),
         "race" => println!("{}", race::run(&ff).await?),
         "pipeline" => println!("{}", pipeline::run(&ff).await?),
-        _ => println!("say map-reduce, race or pipeline"),
+        "agent-team" => println!("{}", agent_team::run(&ff).await?),
+        _ => println!("say map-reduce, race, pipeline or agent-team"),
     }
     ff.close().await;
     Ok(())

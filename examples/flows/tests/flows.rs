@@ -3,7 +3,7 @@
 // A test that cannot continue panics.
 #![allow(clippy::unwrap_used)]
 
-use ff_example_flows::{map_reduce, pipeline, race};
+use ff_example_flows::{agent_team, map_reduce, pipeline, race};
 use flowfabric::prelude::*;
 
 #[tokio::test]
@@ -26,5 +26,13 @@ async fn an_arm_that_failed_is_replayed() {
     let ff = FlowFabric::open("memory:").await.unwrap();
     let said = pipeline::run(&ff).await.unwrap();
     assert_eq!(said, "first failed, 1 skipped; then completed with 76");
+    ff.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_waits_for_its_helpers_without_the_only_worker() {
+    let ff = FlowFabric::open("memory:").await.unwrap();
+    let said = agent_team::run(&ff).await.unwrap();
+    assert_eq!(said, "3 topics, 16 facts, title of 4 letters or more");
     ff.close().await;
 }

@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ff_core::graph::FlowSubmission;
-use ff_core::machine::{CancelFlow, FlowPage, FlowSubmitted, Target};
+use ff_core::machine::{
+    CancelFlow, FlowPage, FlowSubmitted, LeaseRef, NewChild, Spawned, Target, WaitChildren,
+};
+use ff_core::record::Exited;
 use ff_core::{NodeName, Payload};
 use ff_store::roles::FlowCancelled;
 use ff_store::{FlowBackend, MemberBackend, StoreError};
 
+use super::answers::exited;
 use super::transport::{HttpClient, broken};
-use crate::http::{CancelFlowRequest, FlowRequest, ReplayFlowRequest};
+use crate::http::{
+    CancelFlowRequest, FlowRequest, ReplayFlowRequest, SpawnRequest, SpawnedView,
+    WaitChildrenRequest, WaitedView,
+};
 use crate::{FlowCancelledView, FlowSubmittedView, FlowView, ReplayedView};
 
 fn path(target: &Target, call: &str) -> String {
@@ -51,5 +58,26 @@ impl FlowBackend for HttpClient {
 impl MemberBackend for HttpClient {
     async fn upstream(&self, target: &Target, upstream: &NodeName) -> Result<Payload, StoreError> {
         self.get_payload(&HttpClient::execution(target, &format!("/upstreams/{upstream}"))).await
+    }
+
+    async fn spawn(&self, hold: LeaseRef, children: Vec<NewChild>) -> Result<Spawned, StoreError> {
+        let body = SpawnRequest::new(&hold, &children);
+        let view: SpawnedView = self.steer(&hold.target, "/children", &body).await?;
+        Ok(view.into())
+    }
+
+    async fn wait_children(&self, wait: WaitChildren) -> Result<Option<Exited>, StoreError> {
+        let body = WaitChildrenRequest::from(&wait);
+        let view: WaitedView = self.steer(&wait.hold.target, "/wait-children", &body).await?;
+        view.exit.as_ref().map(exited).transpose()
+    }
+
+    async fn children(
+        &self,
+        target: &Target,
+        from: u32,
+        limit: usize,
+    ) -> Result<FlowPage, StoreError> {
+        self.flow(target, from, limit).await
     }
 }

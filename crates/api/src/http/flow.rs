@@ -174,7 +174,7 @@ impl FlowRequest {
 }
 
 impl NodeRequest {
-    fn into_node(
+    pub(super) fn into_node(
         self,
         flow: ExecutionId,
         namespace: &Namespace,

@@ -5,6 +5,7 @@
 
 mod assignment;
 mod bulk;
+mod children;
 mod content;
 mod event;
 mod flow;
@@ -31,6 +32,7 @@ mod worker;
 
 pub use assignment::AssignmentView;
 pub use bulk::{BulkFilter, BulkRequest};
+pub use children::{SpawnRequest, SpawnedChildView, SpawnedView, WaitChildrenRequest, WaitedView};
 pub(crate) use content::Content;
 #[cfg(feature = "client")]
 pub(crate) use content::RESULT;

@@ -27,6 +27,7 @@ fn parent() -> Box<Flow> {
         size: 2,
         sealed: true,
         starting: false,
+        wait: None,
     })
 }
 

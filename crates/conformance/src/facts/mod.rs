@@ -19,6 +19,7 @@ pub(crate) mod budget;
 pub(crate) mod bulk;
 pub(crate) mod cancel;
 pub(crate) mod capability;
+pub(crate) mod children;
 pub(crate) mod claim;
 pub(crate) mod clock;
 pub(crate) mod continuations;

@@ -56,7 +56,7 @@ impl Context<'_> {
     ) {
         let flow = member.flow;
         if let (None, Some((outcome, _))) = (before.outcome(), after.outcome()) {
-            if after.counts.of(Collection::Next) > 0 {
+            if !member.is_sink {
                 self.add(write, ContinuationKind::ENDED, flow, member.node);
             }
             let at_zero = Some(later(self, ContinuationKind::SETTLE, flow, 0));
@@ -312,6 +312,9 @@ impl Work for EndedWork {
             }
             _ => return done,
         };
+        if !flow.is_flow() {
+            return ControlFlow::Continue((context.children_ended(flow, &[upstream]), None));
+        }
         // Before a graph is whole, what depends on the member may not be there. Its seal makes up for it.
         let counted = upstream.member.as_ref().map_or(from, |member| member.counted.into());
         let is_over = |flow: &Flow| !flow.sealed || is_start && !flow.starting;

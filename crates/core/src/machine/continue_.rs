@@ -51,6 +51,7 @@ const KINDS: &[(ContinuationKind, &dyn Work)] = &[
     (ContinuationKind::CATCH_UP, &super::flow_ends::CatchUp),
     (ContinuationKind::RETIRE, &super::flow_ends::Retire),
     (ContinuationKind::REOPENED, &super::replay_flow::Reopened),
+    (ContinuationKind::CHILDREN, &super::wait_children::Children),
     #[cfg(feature = "toy")]
     (ContinuationKind::TOY, &super::toy_later::Elements),
 ];

@@ -22,7 +22,7 @@ const DONE: fn() -> Slice = || ControlFlow::Continue((WriteSet::default(), None)
 
 /// The members of one slice of a walk through all of them.
 fn stretch(flow: &Flow, from: u64) -> Range<u32> {
-    let from = u32::try_from(from).unwrap_or(u32::MAX).min(flow.members);
+    let from = (from as u32).min(flow.members);
     from..(from.saturating_add(FLOW_SLICE as u32)).min(flow.members)
 }
 
@@ -70,7 +70,10 @@ impl Work for Settle {
         let Some(record) = context.loaded.record(continuation.owner) else { return DONE() };
         let tally = context.loaded.tallies.get(&record.id).cloned().unwrap_or_default();
         let Some(flow) = record.flow.as_deref() else { return DONE() };
-        if !flow.graph || record.outcome().is_some() || tally.of(LATCH) != 0 {
+        if !flow.graph {
+            return ControlFlow::Continue((context.every_child_ended(record), None));
+        }
+        if record.outcome().is_some() || tally.of(LATCH) != 0 {
             return DONE();
         }
         let (outcome, what) = match &flow.phase {
@@ -286,14 +289,30 @@ impl Work for Retire {
         if walk.flow.flow.as_ref().is_none_or(|flow| flow.phase != Phase::Retiring) {
             return DONE();
         }
-        let mut write = WriteSet::default();
+        let (mut write, mut is_left) = (WriteSet::default(), false);
         for member in &walk.members {
-            write = write.join(context.remove(member));
+            let has_children = member.flow.as_deref().is_some_and(|flow| flow.members > 0);
+            write = write.join(match member.outcome() {
+                // A child that its parent has left behind ends first.
+                None => {
+                    is_left = true;
+                    let leave = context.cancelled(member, Some("what spawned it is gone".into()));
+                    context.update(member, leave.after, leave.what)
+                }
+                // It is removed when its own children are.
+                Some(_) if has_children => context.retire_flow(member),
+                Some(_) => context.remove(member),
+            });
         }
+        if is_left {
+            // The pass is in the upper half: the same slice again is another continuation.
+            return ControlFlow::Continue((write, Some(continuation.from + (1 << 32))));
+        }
+        let pass = continuation.from >> 32 << 32;
         if walk.next.is_none() {
             write = write.join(context.remove(walk.flow));
         }
-        ControlFlow::Continue((write, walk.next))
+        ControlFlow::Continue((write, walk.next.map(|next| pass + next)))
     }
 }
 

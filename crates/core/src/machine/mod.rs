@@ -42,6 +42,7 @@ mod resume;
 mod revoke;
 mod signal;
 mod signing;
+mod spawn;
 mod spread;
 mod submit;
 mod submit_flow;
@@ -59,6 +60,7 @@ mod toy_steps;
 #[cfg(feature = "toy")]
 mod toy_submit;
 mod usage;
+mod wait_children;
 mod waitpoint;
 mod webhook;
 mod worker;
@@ -98,13 +100,14 @@ pub use replay::Replay;
 pub use replay_flow::{ReopenMembers, ReopenedMember, ReplayFlow};
 pub use reply::{
     AppendedFrames, Assignment, Cancelled, Claimed, FlowSubmitted, GrantOffer, Granted,
-    PatchedSummary, RecordedStep, Registered, Renewed, Reply, Signalled, Submitted, Suspended,
-    Used, WaitpointOpened, Withheld,
+    PatchedSummary, RecordedStep, Registered, Renewed, Reply, Signalled, Spawned, SpawnedChild,
+    Submitted, Suspended, Used, WaitpointOpened, Withheld,
 };
 pub use resume::Resume;
 pub use revoke::Revoke;
 pub use signal::{Signal, WaitpointRef};
 pub use signing::{RegisterKey, RetireKey, RotateKey};
+pub use spawn::{NewChild, Spawn};
 pub use spread::{CopyResource, ResourceSpread};
 pub use submit::Submit;
 pub use submit_flow::{FlowNode, FlowSpec, SubmitFlow};
@@ -122,6 +125,7 @@ pub use toy_steps::ToySteps;
 #[cfg(feature = "toy")]
 pub use toy_submit::ToySubmit;
 pub use usage::ReportUsage;
+pub use wait_children::WaitChildren;
 pub use waitpoint::{CloseWaitpoint, NewWaitpoint, OpenWaitpoint};
 pub use webhook::{ReportDelivery, SetWebhook};
 pub use worker::{Disconnect, Heartbeat, Register};
@@ -268,6 +272,8 @@ actions!(
     ReadFlow,
     ReadUpstream,
     RecountFlow,
+    Spawn,
+    WaitChildren,
     RegisterKey,
     RotateKey,
     RetireKey,

@@ -161,6 +161,17 @@ impl Decide for ReadUpstream {
     fn apply(&self, context: &Context<'_>) -> Result<Step, Refusal> {
         let none = || Refusal::NoSuch { what: "upstream node" };
         let record = context.found(&self.target)?;
+        let own = self.key(record.id)?;
+        if record.flow.is_some() && !record.is_flow() {
+            match context.loaded.elements.get(&own) {
+                None => {
+                    let elements = vec![own];
+                    return Ok(Step::NeedMore(ReadSet { elements, ..ReadSet::default() }));
+                }
+                Some(Some(child)) => return result(context, record.id, child.number as u32),
+                Some(None) => {}
+            }
+        }
         let member = record.member.as_deref().ok_or_else(none)?;
         let key = self.key(member.flow)?;
         let (owner, collection) = (member.flow, Collection::Members);
@@ -174,27 +185,33 @@ impl Decide for ReadUpstream {
         if !listed.first().is_some_and(|own| upstreams(own).contains(&node)) {
             return Err(none());
         }
-        let id = member_id(member.flow, node);
-        if let Some(more) = context.missing_members(member.flow, &[node]) {
-            return Ok(Step::NeedMore(more));
-        }
-        let upstream = context.loaded.record(id).ok_or_else(none)?;
-        let Some((Outcome::Success { result }, _)) = upstream.outcome() else {
-            return Err(Refusal::WrongState {
-                command: "reading the result",
-                state: upstream.public_state(),
-                needs: "completed",
-            });
-        };
-        let key = BlobKey { execution: id, part: BlobPart::Result(upstream.run.number) };
-        match context.loaded.blobs.get(&key) {
-            None => Ok(Step::NeedMore(ReadSet { blobs: vec![key], ..ReadSet::default() })),
-            Some(None) => Err(none()),
-            Some(Some(bytes)) => {
-                let content_type = result.content_type.clone();
-                let payload = Payload { content_type, bytes: bytes.clone() };
-                Ok(Step::answer(Reply::Payload(payload)))
-            }
+        result(context, member.flow, node)
+    }
+}
+
+/// The result of a member.
+fn result(context: &Context<'_>, flow: ExecutionId, node: u32) -> Result<Step, Refusal> {
+    let none = || Refusal::NoSuch { what: "upstream node" };
+    let id = member_id(flow, node);
+    if let Some(more) = context.missing_members(flow, &[node]) {
+        return Ok(Step::NeedMore(more));
+    }
+    let upstream = context.loaded.record(id).ok_or_else(none)?;
+    let Some((Outcome::Success { result }, _)) = upstream.outcome() else {
+        return Err(Refusal::WrongState {
+            command: "reading the result",
+            state: upstream.public_state(),
+            needs: "completed",
+        });
+    };
+    let key = BlobKey { execution: id, part: BlobPart::Result(upstream.run.number) };
+    match context.loaded.blobs.get(&key) {
+        None => Ok(Step::NeedMore(ReadSet { blobs: vec![key], ..ReadSet::default() })),
+        Some(None) => Err(none()),
+        Some(Some(bytes)) => {
+            let content_type = result.content_type.clone();
+            let payload = Payload { content_type, bytes: bytes.clone() };
+            Ok(Step::answer(Reply::Payload(payload)))
         }
     }
 }

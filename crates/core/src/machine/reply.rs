@@ -46,6 +46,8 @@ pub enum Reply {
     Replayed(u32),
     /// To the submit of a flow, or of a slice of it.
     FlowSubmitted(FlowSubmitted),
+    /// To a spawn.
+    Spawned(Spawned),
     /// To a read of a flow.
     FlowPage(Box<FlowPage>),
     /// To a read of a payload.
@@ -113,6 +115,7 @@ from_answers!(
     Cancelled,
     Ticked,
     FlowSubmitted,
+    Spawned,
     Continued,
     Registered,
     ResourceTicked,
@@ -225,6 +228,24 @@ pub struct FlowSubmitted {
     pub created: bool,
     /// How many members it has by now.
     pub members: u32,
+}
+
+/// The children that a spawn made or found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spawned {
+    /// In the order of the call.
+    pub children: Vec<SpawnedChild>,
+}
+
+/// A child that a spawn made or found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpawnedChild {
+    /// Its name.
+    pub name: NodeName,
+    /// The execution.
+    pub execution: ExecutionId,
+    /// `false` when an earlier spawn with the same name and the same work made it.
+    pub created: bool,
 }
 
 /// A reservation, if there was work.

@@ -155,6 +155,7 @@ impl SubmitFlow {
             size: self.flow.size,
             sealed: is_whole,
             starting: !is_whole,
+            wait: None,
         }));
         if !is_whole {
             let open_until = context.now + FLOW_OPEN;

@@ -5,7 +5,10 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use ff_api::http::schema::{Bytes, Id, Name};
-use ff_api::http::{CancelFlowRequest, FlowRequest, ReplayFlowRequest};
+use ff_api::http::{
+    CancelFlowRequest, FlowRequest, ReplayFlowRequest, SpawnRequest, SpawnedView,
+    WaitChildrenRequest, WaitedView,
+};
 use ff_api::{FlowCancelledView, FlowSubmittedView, FlowView, ListPageView, ReplayedView};
 use ff_core::bounds::FLOW_SLICE;
 use ff_core::machine::Target;
@@ -147,7 +150,44 @@ pub(crate) async fn replay_flow(
     Ok(JsonBody(ReplayedView { id, run }))
 }
 
-/// What a node that a member of a flow depends on completed with, byte for byte.
+/// Adds children to an execution, for its holder: they run at once, beside it.
+#[utoipa::path(post, path = "/v1/executions/{id}/children", tag = "holder",
+    operation_id = "spawn_children",
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
+    request_body = SpawnRequest, responses(
+    (status = 200, description = "The children, made or found.", body = SpawnedView),
+    Problems
+))]
+pub(crate) async fn spawn(
+    State(state): State<AppState>,
+    ExecutionPath(target): ExecutionPath,
+    Json(request): Json<SpawnRequest, GRAPH>,
+) -> Result<JsonBody<SpawnedView>, ApiError> {
+    let (hold, children) = request.children(target)?;
+    let spawned = state.backend.spawn(hold, children).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(spawned.into()))
+}
+
+/// Parks an execution until children of it have ended.
+#[utoipa::path(post, path = "/v1/executions/{id}/wait-children", tag = "holder",
+    operation_id = "wait_children",
+    params(("id" = Id, Path, description = "The execution."), NamespaceQuery),
+    request_body = WaitChildrenRequest, responses(
+    (status = 200, description = "The lease has ended, or enough have ended already.",
+     body = WaitedView),
+    Problems
+))]
+pub(crate) async fn wait_children(
+    State(state): State<AppState>,
+    ExecutionPath(target): ExecutionPath,
+    Json(request): Json<WaitChildrenRequest, SMALL>,
+) -> Result<JsonBody<WaitedView>, ApiError> {
+    let wait = request.command(target)?;
+    let exit = state.backend.wait_children(wait).await.inspect_err(metrics::refused)?;
+    Ok(JsonBody(WaitedView { exit: exit.map(Into::into) }))
+}
+
+/// What a node that a member of a flow depends on, or a child, completed with, byte for byte.
 #[utoipa::path(get, path = "/v1/executions/{id}/upstreams/{node}", tag = "flows",
     operation_id = "get_upstream_result",
     params(

@@ -5,9 +5,10 @@ use ff_core::bounds::{FLOW_SLICE, RUNS};
 use ff_core::flow::member_id;
 use ff_core::graph::FlowSubmission;
 use ff_core::machine::{
-    CancelFlow, Cancelled, FlowPage, FlowSubmitted, ReadFlow, ReadUpstream, ReopenMembers,
-    ReplayFlow, Reply, Target,
+    CancelFlow, Cancelled, FlowPage, FlowSubmitted, LeaseRef, NewChild, ReadFlow, ReadUpstream,
+    ReopenMembers, ReplayFlow, Reply, Spawn, Spawned, Target, WaitChildren,
 };
+use ff_core::record::Exited;
 use ff_core::reopen::reopened;
 use ff_core::{ExecutionId, Full, Millis, NodeName, Payload, PublicState, Refusal};
 
@@ -49,6 +50,21 @@ pub trait FlowBackend: Send + Sync {
 pub trait MemberBackend: Send + Sync {
     /// The result of an upstream of a member, by its name.
     async fn upstream(&self, target: &Target, upstream: &NodeName) -> Result<Payload, StoreError>;
+
+    /// Adds children to what is held, at most [`FLOW_SLICE`]. The same name again is the same child.
+    async fn spawn(&self, hold: LeaseRef, children: Vec<NewChild>) -> Result<Spawned, StoreError>;
+
+    /// Parks an execution until children of it have ended, and answers how the lease ended; `None` if
+    /// enough have ended already and the holder keeps it.
+    async fn wait_children(&self, wait: WaitChildren) -> Result<Option<Exited>, StoreError>;
+
+    /// The children of an execution from number `from` on, at most `limit` and at most [`FLOW_SLICE`].
+    async fn children(
+        &self,
+        target: &Target,
+        from: u32,
+        limit: usize,
+    ) -> Result<FlowPage, StoreError>;
 }
 
 /// What a cancel of a flow has come to.
@@ -109,6 +125,25 @@ impl<S: Store + ?Sized> MemberBackend for Engine<S> {
     async fn upstream(&self, target: &Target, upstream: &NodeName) -> Result<Payload, StoreError> {
         let read = ReadUpstream { target: target.clone(), upstream: upstream.clone() };
         self.one(read).await.and_then(only!(Payload))
+    }
+
+    async fn spawn(&self, hold: LeaseRef, children: Vec<NewChild>) -> Result<Spawned, StoreError> {
+        let partition = hold.target.execution.partition().among(self.store().partitions());
+        self.one(Spawn { hold, partition, children }).await.and_then(only!(Spawned))
+    }
+
+    async fn wait_children(&self, wait: WaitChildren) -> Result<Option<Exited>, StoreError> {
+        let waits = self.one(wait).await.and_then(only!(Suspended))?;
+        Ok(waits.exited)
+    }
+
+    async fn children(
+        &self,
+        target: &Target,
+        from: u32,
+        limit: usize,
+    ) -> Result<FlowPage, StoreError> {
+        self.flow(target, from, limit).await
     }
 }
 

@@ -27,7 +27,7 @@ use crate::history::pair::View;
 const FLOWS: u32 = 12;
 
 /// With this many unfinished members, no more flows are submitted.
-const CROWD: usize = 14;
+pub(super) const CROWD: usize = 14;
 
 /// Graphs run, and end.
 pub(super) const THEME: Theme = Theme {
@@ -55,6 +55,9 @@ pub(super) const THEME: Theme = Theme {
         (3, |g, v| g.delete_flow(v)),
         (3, |g, v| g.steer_awaiting(v)),
         (2, |g, v| g.read_flow(v)),
+        (8, |g, v| g.spawn(v)),
+        (8, |g, v| g.wait_children(v)),
+        (3, |g, v| g.signal_parent(v)),
     ],
 };
 

@@ -6,6 +6,7 @@
 //! file here, with its [`Theme`], and a line in [`THEMES`].
 
 mod admission;
+mod children;
 mod continuations;
 mod elements;
 mod flow;
