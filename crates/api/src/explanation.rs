@@ -31,6 +31,18 @@ pub struct ExplanationView {
     pub reason: String,
     /// The same for programs; what keeps it from running comes first.
     pub reasons: Vec<ReasonView>,
+    /// The schedule of which it is a run; null for other work.
+    pub schedule: Option<RunOfView>,
+}
+
+/// The schedule of an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunOfView {
+    /// Its name.
+    #[schema(value_type = String)]
+    pub schedule: ResourceName,
+    /// The moment that the run is for.
+    pub scheduled_for: Timestamp,
 }
 
 impl ExplanationView {
@@ -43,6 +55,10 @@ impl ExplanationView {
             explanation: explanation.sentence.clone(),
             reason: explanation.phrase.clone(),
             reasons: explanation.reasons.iter().map(ReasonView::from).collect(),
+            schedule: explanation.schedule.as_ref().map(|(schedule, moment)| RunOfView {
+                schedule: schedule.clone(),
+                scheduled_for: (*moment).into(),
+            }),
         }
     }
 }

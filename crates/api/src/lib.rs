@@ -28,6 +28,7 @@ pub mod operator;
 pub mod payload;
 pub mod policy;
 pub mod registration;
+pub mod schedule;
 pub mod signing;
 pub mod step;
 pub mod stream;
@@ -48,7 +49,7 @@ pub use execution::{
     BlockedView, CancelView, ExecutionView, FailureView, LeaseView, LimitsView, ReservationView,
     RunView, TimerView,
 };
-pub use explanation::{ExplanationView, NearestView, ReasonView};
+pub use explanation::{ExplanationView, NearestView, ReasonView, RunOfView};
 pub use flow_page::{
     FlowCancelledView, FlowCountsView, FlowMemberView, FlowSubmittedView, FlowView,
     PendingMemberView,
@@ -61,6 +62,7 @@ pub use operator::{CancelledView, ReplayedView, RevokedView};
 pub use payload::{PayloadShapeView, PayloadView};
 pub use policy::{BackoffView, PolicyView};
 pub use registration::{WorkerPageView, WorkerView};
+pub use schedule::{BackfillView, PausedView, SchedulePageView, ScheduleView, ScheduledRunView};
 pub use signing::{SigningKeyView, SigningKeysView};
 pub use step::{StepView, StepsView};
 pub use stream::{FrameView, FramesView, SummaryView};

@@ -9,8 +9,8 @@ use crate::address::Address;
 use crate::commands::{
     approve, attempts, backup, bench, budget, cancel, check, completions, delete, dev, docs,
     events, explain, feed, flow, keys, lane, link, ls, man, migrate, payload, priority, progress,
-    quota, replay, resume, revoke, serve, show, signal, step, steps, submit, tags, tail, token,
-    upstream, usage, version, wait, waitpoints, webhook, worker, workers,
+    quota, replay, resume, revoke, schedule, serve, show, signal, step, steps, submit, tags, tail,
+    token, upstream, usage, version, wait, waitpoints, webhook, worker, workers,
 };
 use crate::log::Format;
 
@@ -166,6 +166,8 @@ pub(crate) enum Command {
     Keys(keys::Keys),
     /// Manage lanes: list, pause, drain, resume, limit, set defaults.
     Lane(lane::Lane),
+    /// Manage schedules: submit work by cron, at intervals or at one moment.
+    Schedule(schedule::Schedule),
     /// Print what happened in a namespace, or follow it as it happens.
     Events(events::Events),
     /// Show or change whether the events of a namespace are logged, and for how long.

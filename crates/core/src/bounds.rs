@@ -90,6 +90,33 @@ pub const SIGNALS: u64 = 10_000;
 /// Most signals of one execution that wait at pending waitpoints for a suspension.
 pub const EARLY_SIGNALS: usize = 256;
 
+/// Longest cron expression, in bytes.
+pub const CRON_BYTES: usize = 256;
+/// Shortest interval of a schedule.
+pub const SCHEDULE_EVERY_MIN: Millis = Millis::from_secs(1);
+/// Longest interval of a schedule.
+pub const SCHEDULE_EVERY_MAX: Millis = Millis::from_days(3_650);
+/// Longest jitter of a schedule.
+pub const SCHEDULE_JITTER_MAX: Millis = Millis::from_hours(24);
+/// Largest input of the runs of a schedule, in bytes.
+pub const SCHEDULE_INPUT_BYTES: usize = 64 << 10;
+/// Most missed moments of a schedule that are made up for.
+pub const SCHEDULE_CATCH_UP: u32 = 1_000;
+/// How late the run of a moment may be before the moment counts as missed.
+pub const SCHEDULE_MISSED: Millis = Millis::from_secs(30);
+/// Most moments of a schedule whose runs wait for an earlier one.
+pub const SCHEDULE_WAITING: usize = 100;
+/// How often it is checked whether the run has ended that others wait for.
+pub const SCHEDULE_CHECK: Millis = Millis::from_secs(1);
+/// How many of the latest moments of a schedule are shown, and of the next ones.
+pub const SCHEDULE_RUNS: usize = 10;
+/// Most moments of a schedule that one command decides.
+pub const SCHEDULE_SLICE: usize = 16;
+/// Shortest time from one run of a backfill to the next.
+pub const SCHEDULE_BACKFILL_PACE_MIN: Millis = Millis::new(10);
+/// Longest time from one run of a backfill to the next.
+pub const SCHEDULE_BACKFILL_PACE_MAX: Millis = Millis::from_hours(24);
+
 /// Most nodes of one flow.
 pub const FLOW_NODES: usize = 10_000;
 /// Most edges of one flow.
@@ -326,6 +353,18 @@ pub const ALL: &[Limit] = &[
     limit("events of a webhook under way", WEBHOOK_PAGE as u64, "events"),
     limit("events that were given up, of a webhook", WEBHOOK_LETTERS as u64, "events"),
     limit("reason of a failed delivery", LETTER_REASON_BYTES as u64, "bytes"),
+    limit("cron expression", CRON_BYTES as u64, "bytes"),
+    limit("interval of a schedule, shortest", SCHEDULE_EVERY_MIN.get(), "ms"),
+    limit("interval of a schedule, longest", SCHEDULE_EVERY_MAX.get(), "ms"),
+    limit("jitter of a schedule", SCHEDULE_JITTER_MAX.get(), "ms"),
+    limit("input of the runs of a schedule", SCHEDULE_INPUT_BYTES as u64, "bytes"),
+    limit("missed moments of a schedule that are made up for", SCHEDULE_CATCH_UP as u64, "moments"),
+    limit("lateness after which a moment counts as missed", SCHEDULE_MISSED.get(), "ms"),
+    limit("runs of a schedule that wait for an earlier one", SCHEDULE_WAITING as u64, "runs"),
+    limit("latest moments of a schedule that are kept", SCHEDULE_RUNS as u64, "moments"),
+    limit("moments of a schedule that one command decides", SCHEDULE_SLICE as u64, "moments"),
+    limit("time between two runs of a backfill, shortest", SCHEDULE_BACKFILL_PACE_MIN.get(), "ms"),
+    limit("time between two runs of a backfill, longest", SCHEDULE_BACKFILL_PACE_MAX.get(), "ms"),
     limit("name of a signing key", KID_BYTES as u64, "bytes"),
     limit("subject that a token is made for", SUBJECT_BYTES as u64, "bytes"),
     limit("signing keys that verify at once", VERIFYING_KEYS as u64, "keys"),

@@ -2,10 +2,11 @@
 
 use crate::capability::Capabilities;
 use crate::limits::Blocker;
-use crate::name::{Lane, NodeName};
+use crate::name::{Lane, NodeName, ResourceName};
 use crate::phrase::words;
 use crate::record::Description;
 use crate::resource::{Body, LaneState, Registration, Resource, ResourceKind};
+use crate::schedule::run_of;
 use crate::state::{DelayReason, State, Worker};
 use crate::suspension::{OnTimeout, SuspendReason};
 use crate::time::Time;
@@ -93,6 +94,8 @@ pub struct Explanation {
     pub phrase: String,
     /// The same for programs; what keeps it from running comes first.
     pub reasons: Vec<Reason>,
+    /// The schedule of which it is a run, and for which moment.
+    pub schedule: Option<(ResourceName, Time)>,
 }
 
 /// One reason for the state of an execution.
@@ -265,6 +268,7 @@ fn explanation(record: &Description, reasons: Vec<Reason>, now: Option<Time>) ->
         sentence: sentence(&phrase),
         phrase,
         reasons,
+        schedule: run_of(record),
     }
 }
 

@@ -97,6 +97,17 @@ impl ExecutionId {
         ExecutionId::mint(clock, self.partition(), number, bits)
     }
 
+    /// Whether it was made with this number, as far as an id has room for one.
+    pub(crate) fn has_number(self, number: u32) -> bool {
+        let mask = (1 << COUNTER_BITS) - 1;
+        (self.0.as_u128() >> RANDOM_BITS) as u32 & mask == number & mask
+    }
+
+    /// An id of nothing.
+    pub(crate) fn nil() -> ExecutionId {
+        ExecutionId::mint(Time::EPOCH, Partition::ONLY, 0, 0)
+    }
+
     /// The id whose sixteen bytes these are.
     pub fn from_bytes(bytes: &[u8]) -> Result<ExecutionId, Refusal> {
         Uuid::from_slice(bytes).map_err(|_| not_an_id())?.try_into()

@@ -36,6 +36,7 @@ pub mod record;
 pub mod refusal;
 pub mod reopen;
 pub mod resource;
+pub mod schedule;
 pub mod setting;
 pub mod signal;
 pub mod signing;

@@ -21,6 +21,7 @@ use crate::name::{Actor, Lane, Namespace, ResourceName, TokenName, WorkerInstanc
 use crate::overrides::PolicyOverrides;
 use crate::quota::Quota;
 use crate::record::Version;
+use crate::schedule::Schedule;
 use crate::signing::SigningKeys;
 use crate::state::Worker;
 use crate::time::{Millis, Time};
@@ -50,6 +51,8 @@ words!(
         Lane = "lane",
         /// A quota.
         Quota = "quota",
+        /// Work that is submitted at known moments.
+        Schedule = "schedule",
         /// The signing keys of the store.
         SigningKeys = "signing_keys",
         /// What an execution holds in quotas and budgets.
@@ -174,6 +177,8 @@ pub enum Body {
     Lane(LaneState),
     /// A quota.
     Quota(Quota),
+    /// Work that is submitted at known moments.
+    Schedule(Box<Schedule>),
     /// The signing keys of the store.
     SigningKeys(SigningKeys),
     /// What an execution holds in quotas and budgets.
@@ -185,6 +190,14 @@ pub enum Body {
 }
 
 impl Resource {
+    /// A schedule, if that is what it is.
+    pub fn as_schedule(&self) -> Option<&Schedule> {
+        match &self.body {
+            Body::Schedule(schedule) => Some(schedule),
+            _ => None,
+        }
+    }
+
     /// When time next does something to it.
     pub fn timer(&self) -> Option<Time> {
         match &self.body {
@@ -193,6 +206,7 @@ impl Resource {
             Body::Feed(feed) => feed.spread_by.into_iter().chain(feed.trim_at).min(),
             Body::Lane(lane) => lane.spread_by,
             Body::Quota(quota) => quota.release_at,
+            Body::Schedule(schedule) => schedule.timer(&self.key),
             Body::SigningKeys(_) => None,
             Body::Ticket(ticket) => Some(ticket.until),
             Body::Webhook(webhook) => Some(webhook.turn_ends),

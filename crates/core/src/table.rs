@@ -164,8 +164,8 @@ impl Verb {
         let facts = action.facts();
         let is_subject = match facts.subject {
             Subject::Execution(id) => id == execution,
-            Subject::Queue(..) => true,
-            Subject::Resource(_) | Subject::Home(_) => false,
+            Subject::Queue(..) | Subject::Resource(_) => true,
+            Subject::Home(_) => false,
         };
         match facts.moves {
             Moves::By(verb) if is_subject => Some(verb),

@@ -15,6 +15,7 @@ use crate::engine::Background;
 use crate::flow::{FlowBuilder, FlowHandle};
 use crate::handle::TaskHandle;
 use crate::limits::{BudgetBuilder, QuotaBuilder};
+use crate::schedule::ScheduleBuilder;
 use crate::task::TaskBuilder;
 use crate::worker::WorkerBuilder;
 
@@ -110,6 +111,11 @@ impl FlowFabric {
     /// Describes a quota: how many of its tasks may start in a window and run at once.
     pub fn quota(&self, name: &str) -> QuotaBuilder {
         QuotaBuilder::new(self.clone(), name)
+    }
+
+    /// Describes a schedule: tasks at moments that are known beforehand.
+    pub fn schedule(&self, name: &str) -> ScheduleBuilder {
+        ScheduleBuilder::new(self.clone(), name)
     }
 
     /// Follows what happens in the namespace; [`EventStream::open`] begins.

@@ -44,6 +44,7 @@ mod limits;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod prelude;
+mod schedule;
 mod task;
 pub mod testing;
 mod worker;
@@ -53,10 +54,12 @@ pub use ff_core::event::{Event, EventId, EventKind, EventName};
 pub use ff_core::flow::{FlowCounts, HeldMembers, OnFailure};
 pub use ff_core::machine::{FlowMember, FlowPage};
 pub use ff_core::record::Progress;
+pub use ff_core::schedule::{Overlap, Schedule};
 pub use ff_core::signal::SignalEffect;
 pub use ff_core::stream::StreamFrame;
 pub use ff_core::{
     ExecutionId, Fence, Kind, Lane, LeaseId, Payload, PublicState, RequestId, TagKey, TagValue,
+    Time,
 };
 pub use ff_sdk::{
     Approval, Bytes, Decided, EventStream, Events, FromPayload, FromTask, Handler, Handling, Json,
@@ -65,10 +68,12 @@ pub use ff_sdk::{
 };
 pub use ff_store::events::Cursor;
 pub use ff_store::ring::SignedToken;
+pub use ff_store::schedules::NamedSchedule;
 pub use flow::{FlowBuilder, FlowHandle};
 pub use flowfabric::FlowFabric;
 pub use handle::{TaskHandle, Untyped};
 pub use limits::{BudgetBuilder, QuotaBuilder};
+pub use schedule::ScheduleBuilder;
 pub use task::TaskBuilder;
 pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder};
@@ -102,6 +107,11 @@ struct Steps;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/signals.md")]
 struct Signals;
+
+/// The example of the guide to schedules, run as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/schedules.md")]
+struct SchedulesGuide;
 
 /// The example of the guide to events, run as it is.
 #[cfg(doctest)]

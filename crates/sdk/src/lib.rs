@@ -53,6 +53,7 @@ mod received;
 mod registration;
 mod round_robin;
 mod runtime;
+mod schedules;
 mod shutdown;
 mod signals;
 mod steps;

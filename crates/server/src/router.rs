@@ -23,7 +23,7 @@ use crate::error::ApiError;
 use crate::middleware::finish;
 use crate::routes::{
     bulk, claim, events, executions, flows, holder, lanes, limits, meta, named_tokens, operator,
-    registry, steps, stops, streams, suspend, tokens, webhooks, workers,
+    registry, schedules, steps, stops, streams, suspend, tokens, webhooks, workers,
 };
 use crate::state::AppState;
 
@@ -43,6 +43,7 @@ use crate::state::AppState;
         (name = "lanes", description = "Pause, drain and resume queues."),
         (name = "budgets", description = "How much may be used in total."),
         (name = "quotas", description = "How many may start per window, and run at once."),
+        (name = "schedules", description = "Submit work at moments known beforehand."),
         (name = "signals", description = "Answer what suspended work waits for, by token."),
         (name = "events", description = "Follow what happens."),
         (name = "webhooks", description = "Send what happens to an address outside."),
@@ -196,6 +197,12 @@ fn guarded() -> OpenApiRouter<AppState> {
         .routes(routes!(workers::claim_granted))
         .routes(routes!(lanes::list_lanes))
         .routes(routes!(lanes::lane, lanes::update_lane))
+        .routes(routes!(schedules::list_schedules))
+        .routes(routes!(schedules::schedule, schedules::put_schedule, schedules::delete_schedule))
+        .routes(routes!(schedules::pause_schedule))
+        .routes(routes!(schedules::resume_schedule))
+        .routes(routes!(schedules::run_schedule))
+        .routes(routes!(schedules::backfill_schedule))
         .routes(routes!(limits::list_budgets))
         .routes(routes!(limits::budget, limits::put_budget, limits::delete_budget))
         .routes(routes!(limits::reset_budget))

@@ -29,6 +29,7 @@ use ff_core::machine::{
 use ff_core::quota::{QuotaLimits, QuotaView};
 use ff_core::record::{Attempt, Exited};
 use ff_core::resource::{LaneState, Registration};
+use ff_core::schedule::ScheduleSpec;
 use ff_core::signal::ReceivedSignal;
 use ff_core::signing::{Fingerprint, SigningKeys};
 use ff_core::summary::Summary;
@@ -36,7 +37,7 @@ use ff_core::suspension::Waitpoint;
 use ff_core::webhook::{DeliveryReport, Webhook};
 use ff_core::{
     Actor, Description, ExecutionId, IdempotencyKey, Kid, Lane, Millis, Namespace, NodeName,
-    Payload, ResourceKey, ResourceName, Time, TokenName, WorkerInstanceId,
+    Payload, RequestId, ResourceKey, ResourceName, Time, TokenName, WorkerInstanceId,
 };
 use ff_store::audit::Rows;
 use ff_store::backlog::Backlog;
@@ -49,15 +50,16 @@ use ff_store::roles::{
     LaneView, MadeToken, NewToken, OpenedWaitpoint, Parked, Registering, Session, TokenSignal,
     Verified,
 };
+use ff_store::schedules::{BackfillRange, NamedSchedule};
 use ff_store::stops::{StopCursor, StopNews};
 use ff_store::tails::{Follow, FramePage};
 use ff_store::webhooks::{NamedWebhook, Reach, Turn, WebhookUpdate};
 use ff_store::{
     BulkBackend, ClientBackend, DeliveryBackend, DueCursor, DueTimers, EmitBackend, EngineBackend,
     EngineId, EventsBackend, FlowBackend, KeysBackend, LimitsBackend, MaintenanceBackend,
-    MemberBackend, NamedTokensBackend, PartitionSet, Repaired, SignalBackend, Stats, StoreError,
-    StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, Wakeups, WebhooksBackend,
-    WorkerBackend,
+    MemberBackend, NamedTokensBackend, PartitionSet, Repaired, SchedulesBackend, SignalBackend,
+    Stats, StoreError, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend, Wakeups,
+    WebhooksBackend, WorkerBackend,
 };
 use fixture::Fixture;
 
@@ -222,6 +224,22 @@ impl DeliveryBackend for OverHttp {
         self.store.store_time().await
     }
 }
+
+pass!(SchedulesBackend to http {
+    set_schedule(namespace: &Namespace, name: &ResourceName, spec: ScheduleSpec) -> NamedSchedule;
+    schedule(namespace: &Namespace, name: &ResourceName) -> NamedSchedule;
+    schedules(
+        namespace: &Namespace, after: Option<&ResourceName>, limit: usize
+    ) -> Vec<NamedSchedule>;
+    pause_schedule(
+        namespace: &Namespace, name: &ResourceName, paused: bool, reason: Option<Box<str>>
+    ) -> NamedSchedule;
+    run_schedule(namespace: &Namespace, name: &ResourceName, request: RequestId) -> Submitted;
+    backfill_schedule(
+        namespace: &Namespace, name: &ResourceName, range: BackfillRange
+    ) -> NamedSchedule;
+    delete_schedule(namespace: &Namespace, name: &ResourceName) -> ();
+});
 
 pass!(BulkBackend to http {
     delete(delete: Delete) -> ();

@@ -33,6 +33,7 @@ pub mod retry;
 pub mod ring;
 pub mod roles;
 mod rows;
+pub mod schedules;
 pub mod serial;
 mod spread;
 pub mod steady;
@@ -82,8 +83,8 @@ pub use partition_set::{EngineId, PartitionSet};
 pub use roles::{
     BulkBackend, ClientAndWorker, ClientBackend, DeliveryBackend, EmitBackend, EngineBackend,
     EventsBackend, FlowBackend, KeysBackend, LimitsBackend, MaintenanceBackend, MemberBackend,
-    NamedTokensBackend, SignalBackend, StreamBackend, SuspendBackend, TokenBackend, VerifyBackend,
-    WebhooksBackend, WorkerBackend,
+    NamedTokensBackend, SchedulesBackend, SignalBackend, StreamBackend, SuspendBackend,
+    TokenBackend, VerifyBackend, WebhooksBackend, WorkerBackend,
 };
 pub use store::{
     BlockedClass, BlockedScan, DueCursor, DueTimers, ListIndex, ListScan, Listed, Position,

@@ -19,6 +19,7 @@ pub(super) fn explained(view: ExplanationView) -> Result<Explanation, StoreError
         sentence: view.explanation,
         phrase: view.reason,
         reasons: reasons.collect::<Result<_, _>>()?,
+        schedule: view.schedule.map(|run| (run.schedule, run.scheduled_for.0)),
     })
 }
 
@@ -101,6 +102,7 @@ mod tests {
             sentence: "The execution waits.".to_owned(),
             phrase: "waits".to_owned(),
             reasons: sample::reasons(),
+            schedule: Some(("nightly".parse().unwrap(), ff_core::Time::from_ms(5))),
         };
         let view = ExplanationView::new(sample::id(), &explanation);
         let text = serde_json::to_string(&view).unwrap();

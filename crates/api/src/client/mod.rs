@@ -16,6 +16,7 @@ mod limits;
 mod named_tokens;
 mod paths;
 mod roles;
+mod schedules;
 mod stream;
 mod suspend;
 mod token;

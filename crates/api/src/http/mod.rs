@@ -17,6 +17,7 @@ mod patch;
 mod policy;
 mod problem;
 mod registration;
+mod schedule;
 pub mod schema;
 mod step;
 mod stops;
@@ -50,6 +51,10 @@ pub use operator::{CancelRequest, PriorityRequest, ReplayRequest, RevokeRequest,
 pub use policy::{BackoffRequest, PolicyRequest};
 pub use problem::Problem;
 pub use registration::{BeatenView, Kept, RegisterRequest, RegisteredView, SessionBody};
+pub use schedule::{
+    BackfillRequest, PauseScheduleRequest, ResumeScheduleRequest, RunScheduleRequest,
+    ScheduleRequest, ScheduledWorkBody,
+};
 pub use step::{RecordedStepView, StepRequest};
 pub use stops::StopsView;
 pub use stream::{FrameBody, FramesRequest, NextView, SummaryRequest};

@@ -207,6 +207,10 @@ words! {
     SuspendReason = ff_core::suspension::SuspendReason;
     /// What happens to a suspended execution when its time is over.
     OnTimeout = ff_core::suspension::OnTimeout;
+    /// What becomes of a moment of a schedule while an earlier run has not ended.
+    Overlap = ff_core::schedule::Overlap;
+    /// What became of a moment of a schedule.
+    RunWord = ff_core::schedule::RunWord;
     /// What a condition counts.
     CountOf = ff_core::condition::CountOf;
     /// What a signal did.

@@ -32,6 +32,7 @@ pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod revoke;
+pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod signal;
@@ -123,6 +124,7 @@ async fn carry_out(command: Command, session: &Session<'_>) -> Result<Verdict, E
         Command::Workers(command) => command.run(session).await,
         Command::Keys(command) => command.run(session).await,
         Command::Lane(command) => command.run(session).await,
+        Command::Schedule(command) => command.run(session).await,
         Command::Webhook(command) => command.run(session).await,
         Command::Events(command) => command.run(session).await,
         Command::Feed(command) => command.run(session).await,

@@ -19,6 +19,10 @@ pub(crate) fn list(
         let (word, details) = details(reason, now);
         sheet.row(word, details);
     }
+    if let Some(run) = &view.schedule {
+        let moment = when::full(run.scheduled_for, now);
+        sheet.row("schedule", format!("{}, for {moment}", run.schedule));
+    }
     let sentence = text::wrapped(&text::lines(&view.explanation, ""), columns);
     format!("{}\n\n{}", style.bold(&sentence), sheet.show(style))
 }

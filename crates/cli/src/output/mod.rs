@@ -13,6 +13,7 @@ pub(crate) mod keys;
 pub(crate) mod lanes;
 pub(crate) mod listing;
 pub(crate) mod quotas;
+pub(crate) mod schedules;
 pub(crate) mod steps;
 pub(crate) mod style;
 pub(crate) mod table;

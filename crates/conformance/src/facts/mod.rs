@@ -53,6 +53,7 @@ pub(crate) mod release;
 pub(crate) mod replay;
 pub(crate) mod retention;
 pub(crate) mod revoke;
+pub(crate) mod schedule;
 pub(crate) mod setting;
 pub(crate) mod signal;
 pub(crate) mod signing;

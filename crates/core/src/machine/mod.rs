@@ -39,6 +39,7 @@ mod replay_flow;
 mod reply;
 mod resume;
 mod revoke;
+mod schedule;
 mod signal;
 mod signing;
 mod spread;
@@ -101,6 +102,9 @@ pub use reply::{
 };
 pub use resume::Resume;
 pub use revoke::Revoke;
+pub use schedule::{
+    BackfillSchedule, FireSchedule, Fired, PauseSchedule, RunSchedule, SetSchedule,
+};
 pub use signal::{Signal, WaitpointRef};
 pub use signing::{RegisterKey, RetireKey, RotateKey};
 pub use spread::{CopyResource, ResourceSpread};
@@ -244,6 +248,11 @@ actions!(
     FeedEmptied,
     SetWebhook,
     ReportDelivery,
+    SetSchedule,
+    PauseSchedule,
+    RunSchedule,
+    BackfillSchedule,
+    FireSchedule,
     TickResource,
     PutBudget,
     ResetBudget,

@@ -16,6 +16,7 @@ use crate::words;
 use super::admission::{AdmitReply, NeedsAdmission};
 use super::continue_::Continued;
 use super::read_flow::FlowPage;
+use super::schedule::Fired;
 use super::tick::Ticked;
 use super::tick_resource::ResourceTicked;
 use crate::budget::Budget;
@@ -24,6 +25,7 @@ use crate::feed::FeedState;
 use crate::limits::Amounts;
 use crate::quota::Quota;
 use crate::resource::LaneState;
+use crate::schedule::Schedule;
 use crate::signing::SigningKeys;
 use crate::webhook::Webhook;
 
@@ -60,6 +62,10 @@ pub enum Reply {
     Feed(Box<FeedState>),
     /// To a change of a webhook, or a report of its deliveries: as it is now.
     Webhook(Box<Webhook>),
+    /// To a change of a schedule: as it is now.
+    Schedule(Box<Schedule>),
+    /// To the moments of a schedule that have come.
+    Fired(Fired),
     /// To a run of a continuation.
     Continued(Continued),
     /// To a tick of a resource.
@@ -116,6 +122,7 @@ from_answers!(
     Continued,
     Registered,
     ResourceTicked,
+    Fired,
     AdmitReply,
     Used,
     Suspended,

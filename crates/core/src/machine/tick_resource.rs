@@ -34,6 +34,8 @@ pub enum ResourceTicked {
     },
     /// The turn of a webhook has begun: whoever is answered this delivers.
     Deliver(Box<Webhook>),
+    /// Moments of a schedule have come: they must be decided.
+    Fire,
     /// The period of a budget is over, and what was used is forgotten.
     BudgetReset,
     /// The engine must check whether the execution still has this ticket.
@@ -95,6 +97,8 @@ impl Decide for TickResource {
                 let answer = ResourceTicked::Deliver(Box::new(after.clone()));
                 Step::write(context.put(&self.key, before, Body::Webhook(after)), answer)
             }
+            // Deciding its moments is a command of its own, which reads more.
+            Body::Schedule(_) => Step::answer(ResourceTicked::Fire),
             Body::Lane(_) => self.spread(context, resource),
             Body::Feed(_) if resource.body.spread_by().is_some_and(|by| by <= context.now) => {
                 self.spread(context, resource)

@@ -12,6 +12,7 @@ pub(crate) mod meta;
 pub(crate) mod named_tokens;
 pub(crate) mod operator;
 pub(crate) mod registry;
+pub(crate) mod schedules;
 pub(crate) mod steps;
 pub(crate) mod stops;
 pub(crate) mod streams;

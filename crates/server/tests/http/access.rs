@@ -29,6 +29,7 @@ const MAY: &str = "
     delete_budget            O
     delete_execution         O
     delete_quota             O
+    delete_schedule          O
     delete_webhook           O
     disconnect_worker        WO
     explain_execution        *
@@ -43,6 +44,7 @@ const MAY: &str = "
     get_metrics              OR!
     get_openapi              *
     get_quota                *
+    get_schedule             *
     get_summary              *
     get_upstream_result      *
     get_waitpoints           *
@@ -56,6 +58,7 @@ const MAY: &str = "
     list_flows               *
     list_lanes               *
     list_quotas              *
+    list_schedules           *
     list_signals             *
     list_tokens              -
     list_workers             *
@@ -64,6 +67,11 @@ const MAY: &str = "
     put_budget               O
     put_quota                O
     read_events              *
+    put_schedule             O
+    pause_schedule           O
+    resume_schedule          O
+    backfill_schedule        O
+    run_schedule             PO
     put_webhook              O
     read_stream              *
     record_step              WO

@@ -40,6 +40,7 @@ mod proxy;
 mod rates;
 mod registry;
 mod requests;
+mod schedules;
 mod shutdown;
 mod slow;
 mod stops;

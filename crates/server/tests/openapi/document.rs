@@ -74,6 +74,7 @@ const OPERATIONS: &str = "
     delete /v1/budgets/{name}                delete_budget
     delete /v1/executions/{id}               delete_execution
     delete /v1/quotas/{name}                 delete_quota
+    delete /v1/schedules/{name}              delete_schedule
     delete /v1/tokens/{name}                 revoke_token
     delete /v1/webhooks/{name}               delete_webhook
     get    /errors/{code}                    get_error_page
@@ -104,6 +105,8 @@ const OPERATIONS: &str = "
     get    /v1/lanes/{lane}                  get_lane
     get    /v1/quotas                        list_quotas
     get    /v1/quotas/{name}                 get_quota
+    get    /v1/schedules                     list_schedules
+    get    /v1/schedules/{name}              get_schedule
     get    /v1/stops                         wait_for_stops
     get    /v1/tokens                        list_tokens
     get    /v1/webhooks                      get_webhooks
@@ -139,6 +142,10 @@ const OPERATIONS: &str = "
     post   /v1/flows/{id}/cancel             cancel_flow
     post   /v1/flows/{id}/replay             replay_flow
     post   /v1/tokens                        create_token
+    post   /v1/schedules/{name}/backfill     backfill_schedule
+    post   /v1/schedules/{name}/pause        pause_schedule
+    post   /v1/schedules/{name}/resume       resume_schedule
+    post   /v1/schedules/{name}/run          run_schedule
     post   /v1/signals                       signal_by_token
     post   /v1/workers/{id}/claim            claim_executions
     post   /v1/workers/{id}/claim-granted    claim_granted_execution
@@ -149,6 +156,7 @@ const OPERATIONS: &str = "
     post   /v1/workers/{id}/register         register_worker
     put    /v1/budgets/{name}                put_budget
     put    /v1/quotas/{name}                 put_quota
+    put    /v1/schedules/{name}              put_schedule
     put    /v1/webhooks/{name}               put_webhook
 ";
 

@@ -20,7 +20,7 @@ use ff_core::{
 
 use super::{
     Answer, BulkBackend, Engine, EventsBackend, FlowBackend, LimitsBackend, NamedTokensBackend,
-    SignalBackend, StreamBackend, TokenBackend, WebhooksBackend, done, only,
+    SchedulesBackend, SignalBackend, StreamBackend, TokenBackend, WebhooksBackend, done, only,
 };
 use crate::ends;
 use crate::error::StoreError;
@@ -40,6 +40,7 @@ pub trait ClientBackend:
     + FlowBackend
     + LimitsBackend
     + NamedTokensBackend
+    + SchedulesBackend
     + SignalBackend
     + StreamBackend
     + TokenBackend

@@ -9,7 +9,7 @@ use ff_core::limits::Blocker;
 use ff_core::machine::{Continue, Continued, ResourceTicked, Tick, TickResource, Ticked};
 use ff_core::{ExecutionId, Namespace, ResourceKey};
 
-use super::{Answer, Engine, only, run};
+use super::{Answer, Engine, only, run, schedules};
 use crate::admission::{release, settle};
 use crate::audit::Rows;
 use crate::backlog::Backlog;
@@ -218,6 +218,7 @@ async fn tick_resource(process: &Arc<Process>, key: ResourceKey) -> Result<bool,
         ResourceTicked::Deliver(webhook) => {
             process.turns.add(Turn { key: home, webhook: *webhook });
         }
+        ResourceTicked::Fire => return schedules::fire(process, &home).await,
         ResourceTicked::Trim { trim, off } => feed::trim(process, &namespace, trim, off).await?,
     }
     Ok(true)

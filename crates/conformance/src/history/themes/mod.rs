@@ -12,6 +12,7 @@ mod flow;
 mod interrupt;
 mod lifecycle;
 mod resources;
+mod schedules;
 mod streams;
 mod suspend;
 mod webhooks;

@@ -34,6 +34,7 @@ pub(super) const THEME: Theme = Theme {
         (1, |g, v| Some(g.token(v))),
         (1, |g, v| Some(g.feed(v))),
         (1, |g, v| Some(g.webhook(v))),
+        (2, |g, v| Some(g.schedule(v))),
     ],
 };
 
